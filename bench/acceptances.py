@@ -8,7 +8,7 @@ counts is the ratio of their medians.
   delivery with the envelope itself, COMMIT.
 - *bare*: what a program without any promise does: one INSERT of the same six columns, committed by itself.
 
-Lookups: a replay of what is there (`SELECT` by key through the reference's own store) among so many rows, each size in
+Lookups: a replay of what is there (`SELECT` by key through the reference's own store) in a table of each size, each in
 a database of its own, at random keys. A B-tree grows by a level for each factor of a hundred or so: the time stays
 flat while its pages are in memory.
 
@@ -98,7 +98,7 @@ def acceptances(*, batches: int, batch: int) -> tuple[Taken, Taken]:
 
 
 def lookup(rows: int) -> float:
-    """The median of the seconds of a lookup among so many rows."""
+    """The median of the seconds of a lookup in a table of `rows` rows."""
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
         parts = mailbox(Path(scratch))
         with sqlite3.connect(parts.store.location.database, isolation_level=None) as filled:

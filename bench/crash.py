@@ -57,7 +57,7 @@ def lines(one: Store) -> Lines:
 
 
 def seconds_of(one: Store, count: int, base: Path | None, *, traced: bool) -> float:
-    """The time of so many writes, one after the other."""
+    """The time of `count` writes, one after the other."""
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as place:
         folder = Path(place, "work")
         folder.mkdir()

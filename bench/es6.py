@@ -10,7 +10,7 @@ Three things are done, one after the other, each in a process of its own, watche
 
 Printed are lines a second, the ratio of large to node, whether the digests are the published ones, and the highest
 resident memory of the whole process tree (every process's own number added up, so what they share counts twice).
-`--walk` does without the kit's landmarks: the chain is walked first, as for a stream nobody has walked before.
+`--walk` does without the kit's landmarks: the chain is walked first, as for a stream that was never walked before.
 The exit code is 0 only if every digest matches.
 """
 

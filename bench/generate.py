@@ -32,7 +32,7 @@ from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS, stock_of
 
 SEED = 1
 TARGET = 8.0
-# Rows before the other side has its turn: so many that each side has its own data in the caches most of the time.
+# Rows before the other side has its turn: enough that each side has its own data in the caches most of the time.
 TURN_ROWS = 32768
 SLICE_ROWS = 16384
 

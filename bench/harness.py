@@ -2,7 +2,7 @@
 
     python bench/harness.py [--ops N] [--rounds N] [--window N] [--json]
 
-Three ways to ask a child the same thing take turns, so that whatever the machine does meanwhile does it to all:
+Three ways to ask a child the same thing take turns, so that other work of the machine slows all of them alike:
 
     echo      a raw pipe to a child that sends each line back
     answerer  a raw pipe to the smallest adapter; what it costs to read and write JSON there is in it

@@ -4,7 +4,7 @@
   rules, its digest, one transaction with what is forgotten asked for each row. *Bare*: the same rows in one
   `executemany` and one commit, into a table of the same columns in a WAL database of its own, `synchronous` FULL.
 - *seal*, *open*: an object around a payload of 1 MiB against the same AEAD of PyNaCl on the same bytes.
-- *growth*: what an event costs when the index has so many already, each size in an index of its own.
+- *growth*: what an event costs in an index of each size, each in an index of its own.
 
 Sides take turns, and in turn go first, so that a busy machine slows both alike; what counts are ratios of medians.
 
@@ -58,7 +58,7 @@ def device() -> Iterator[tuple[Parts, Node]]:
 
 
 def event(session: str, seq: int, began: datetime) -> dict[str, Any]:
-    """An event of about 250 bytes, so many seconds after its session began."""
+    """An event of about 250 bytes, `seq` seconds after its session began."""
     return {
         "node_id": SETTINGS.nodes["a"],
         "session_id": session,
@@ -82,7 +82,7 @@ def session_of(number: int) -> str:
 
 
 def published(parts: Parts, node: Node, number: int, events: int) -> str:
-    """The key of a new segment of so many events."""
+    """The key of a new segment of `events` events."""
     began = NOW + timedelta(seconds=number * events)
     batch = {"events": [event(session_of(number), seq, began) for seq in range(events)]}
     done = parts.publishing.segment(node, str(uuid.uuid4()), batch, MASTER, now=NOW)
@@ -149,7 +149,7 @@ def sealing(*, batches: int) -> tuple[tuple[Taken, Taken], tuple[Taken, Taken]]:
 
 
 def cost_among(held: int, events: int) -> float:
-    """The median of the seconds of an event, where the index holds so many of other sessions."""
+    """The median of the seconds of an event, where the index holds `held` events of other sessions."""
     with device() as (parts, node):
         keys = [published(parts, node, number, events) for number in range(WARM_UP + GROWN)]
         taken_in(parts, node, keys[0])

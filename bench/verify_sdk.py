@@ -147,7 +147,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--sdk", action="append")
-    parser.add_argument("--turns", type=int, default=1, help="the best of so many")
+    parser.add_argument("--turns", type=int, default=1, help="the best of this number of runs")
     parser.add_argument("--constructed", action="store_true", help="rows are made while they are needed")
     parser.add_argument("--linear", action="store_true")
     parser.add_argument("--most", type=int, default=10**7, help="largest size of --linear")

@@ -11,7 +11,7 @@ answer means, and what a missing answer means:
     `unsupported` that hello declares                    unsupported
     `indeterminate` to open, clock or close              indeterminate
     anything else but `ok` to open, clock or close       not_reached: the session could not go on
-    anything else but `ok` to an open after a start      lost_durability: what does not come up again is lost
+    anything else but `ok` to an open after a start      lost_durability: the store does not come up again
 
 A deadline holds for each answer (`Deadlines.op`, for an open `Deadlines.start`) and for a whole session of a case or a
 suite (`Deadlines.session`). A fault workload has as many sessions as states, each with a fixed number of requests, so

@@ -30,7 +30,7 @@ _POLL_S = 0.02
 _CONNECT_S = scaled(2.0)
 # How often psycopg checks whether its time is over.
 _INTERVAL_S = 0.1
-# psycopg prepares a statement by itself only after so many runs.
+# psycopg prepares a statement by itself only after this number of runs.
 _ON_REQUEST = 2**31
 _AWAITS = {PollingStatus.READING: select.POLLIN, PollingStatus.WRITING: select.POLLOUT}
 

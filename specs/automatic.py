@@ -15,7 +15,7 @@ from holdfast.specs.entry import ContractName, Entry, Text
 from holdfast.specs.loader import contract_folders, of_contract
 
 FILE = "automatic.yaml"
-# Of the mutants of a contract, at most one in so many may be listed as equivalent.
+# At most one mutant of this number of a contract's mutants may be listed as equivalent.
 MOST_EQUIVALENT = 10
 
 

@@ -165,7 +165,7 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
         elif not set(step.get("untrue", ())) <= set(method.reasons):
             yield f"untrue: {', '.join(step['untrue'])} are not all {method.name}'s reasons"
         elif "refused" in step and step["refused"] not in method.reasons:
-            yield f"refused: {step['refused']} is none of {method.name}'s reasons"
+            yield f"refused: {step['refused']} is not among {method.name}'s reasons"
         elif step.get("once") == "prior" and ("refused" in step or "prior" not in method.effects):
             yield f"once: prior, but {method.name} is never accepted as known from before here"
     counted = 0
@@ -177,12 +177,12 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
         if is_learned is not bool(workload.each):
             yield f"fact {name}: expected {'names' if workload.each else 'values'} of columns, for what is asked for"
         if "rows" in fact and not is_learned and fact["key"] not in fact["columns"]:
-            yield f"fact {name}: its key {fact['key']} is none of its columns"
+            yield f"fact {name}: its key {fact['key']} is not among its columns"
         counted += len(fact["columns"]) - (not is_learned) if "rows" in fact else 1
     if counted < _LEAST_FACTS:
         yield f"an operation shows {counted} fact; with {_LEAST_FACTS} or more it would show when half of it is there"
     if not any("rows" in fact for fact in workload.facts.values()):
-        yield "expected the rows of one observation among its facts: without them nothing shows what nobody asked for"
+        yield "expected the rows of one observation among its facts: only they show an effect that was not asked for"
 
 
 def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
@@ -238,7 +238,7 @@ def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[st
         for reason in [reasons] if isinstance(reasons, str) else reasons:
             if reason not in (contract.reasons if method is None else method.reasons):
                 of = "the contract" if method is None else method.name
-                yield f"expects the reason {reason}, which is none of {of}'s"
+                yield f"expects the reason {reason}, which is not among {of}'s"
         reports = step_facts("reports").keys() & step.keys()
         if ("value" in option or "data" in option) and outcome is None and not reports:
             yield "expects a value without an outcome; say `outcome: accepted`"

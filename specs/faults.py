@@ -71,7 +71,7 @@ WorkloadName = Annotated[str, text("^[a-z][a-z0-9-]*$")]
 
 
 class Hidden(Entry, frozen=True):
-    """What must not be readable below a folder, whatever a crash leaves there."""
+    """What must not be readable below a folder after any crash."""
 
     below: Text
     texts: Annotated[tuple[Any, ...], Meta(min_length=1, description="Texts, or bytes as {bytes: base64url}.")]
@@ -137,7 +137,11 @@ class FaultCase(Entry, frozen=True):
     also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
     least: Annotated[
         int,
-        Meta(ge=1, le=100, description="The floor: so many points, states or variants, or all; fewer are not proven."),
+        Meta(
+            ge=1,
+            le=100,
+            description="The floor: this number of points, states or variants, or all; fewer are not proven.",
+        ),
     ] = LEAST_TRIED
     clause_digests: Mapping[ClauseId, Digest] = {}
 

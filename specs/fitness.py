@@ -25,8 +25,8 @@ class Kind(Enum):
 class Tie:
     """How rows are compared between the store of a run and the surface of a proof.
 
-    Columns that are `apart` may differ. Where `role` names a column, only the rows of the writer, whatever it is
-    called, and of PUBLIC (null) count.
+    Columns that are `apart` may differ. Where `role` names a column, only the rows of the writer and of PUBLIC (null)
+    count; the writers of the two may have different names.
     """
 
     apart: frozenset[str]

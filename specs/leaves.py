@@ -62,7 +62,7 @@ class Place:
 
 
 def leaves(schema: Mapping[str, Any]) -> tuple[Place, ...]:
-    """Every leaf of a schema, `$defs` included. Raises SpecError for an annotation that is none."""
+    """Every leaf of a schema, `$defs` included. Raises SpecError for a malformed annotation."""
     return tuple(_walk(schema, schema.get("$defs", {}), ""))
 
 
@@ -74,7 +74,7 @@ def _walk(schema: Any, shared: Mapping[str, Any], path: str) -> Iterator[Place]:
     nested = [(name, member) for name, member in whole.get("properties", {}).items()]
     nested += [("*", whole[more]) for more in ("items", "additionalProperties") if isinstance(whole.get(more), Mapping)]
     if leaf is not None or (path and not nested):
-        # What is encoded is a text, whatever the schema says of what it holds.
+        # An encoded document is a text, regardless of the schema of its content.
         document = leaf is not None and leaf.kind == "document"
         yield Place(path or ROOT, leaf, {"type": "string"} if document else {**whole, "$defs": shared})
     for name, member in nested:

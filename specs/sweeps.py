@@ -13,7 +13,7 @@ _OTHER = "other"
 
 
 def leaves_of(contract: Contract) -> Mapping[str, Place]:
-    """Every leaf of the contract's operations, as OPERATION:PATH. Raises SpecError for an annotation that is none."""
+    """Every leaf of the contract's operations, as OPERATION:PATH. Raises SpecError for a malformed annotation."""
     return {
         f"{method.name}:{place.path}": place
         for method in contract.methods.values()

@@ -202,7 +202,7 @@ class AdapterProcess:
         return None
 
     def _await(self, wait: Callable[[float], Came | None], seconds: float) -> Came | None:
-        """The line that comes within so many seconds. Time lost to a busy machine is granted once more."""
+        """The line that comes within `seconds`. Time lost to a busy machine is granted once more."""
         watch = Watch(self.pid)
         first = watch.first_look(seconds)
         came = wait(first)
@@ -241,7 +241,7 @@ class AdapterProcess:
         return moment, line
 
     def has_output(self, *, within: float) -> bool:
-        """Whether a line or the end comes within so many seconds; `receive` takes it."""
+        """Whether a line or the end comes `within` this number of seconds; `receive` takes it."""
         deadline = time.monotonic() + within
         while self._lines.empty():
             if time.monotonic() > deadline:

@@ -163,7 +163,7 @@ class Worker:
         return Reply(answer, None, sent, self._now_us(moment))
 
     def has_answered(self, *, within: float) -> bool:
-        """Whether anything comes within so many seconds; `receive` takes it."""
+        """Whether anything comes `within` this number of seconds; `receive` takes it."""
         return self.dead is not None or self._process.has_output(within=within)
 
     def exchange(self, request: Mapping[str, Any], *, timeout: float, hello: bool = False) -> Reply:
@@ -242,7 +242,7 @@ class Workers(Protocol):
         """The session did not end in order: close or end these workers. `died` says that an answer was missing."""
 
 
-# After so many dead workers in a row the remaining cases are not reached.
+# After this number of dead workers in a row the remaining cases are not reached.
 MAX_DEAD_IN_A_ROW = 3
 
 

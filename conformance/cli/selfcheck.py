@@ -33,7 +33,7 @@ from holdfast.specs.mutants import FILE, Mutant, Mutants, load_mutants, written
 BASELINE_SLOW = 0.1
 # The values of every case. Verdicts of a bug are compared between runs, so they do not change with the run.
 VALUES = "selfcheck"
-# `--automatic` draws so many mutants of each contract, or all if there are fewer.
+# `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
 COUNT = 400
 SEED = "automatic"
 

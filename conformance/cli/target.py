@@ -49,7 +49,7 @@ def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:
-    """The command as it can be run from any folder. Ends with a message where its program is none on this machine."""
+    """The command as it can be run from any folder. Ends with a message if this machine does not have its program."""
     program, *arguments = command
     if shutil.which(program) is None:
         # Only a name with a slash is searched here; every other name must be on PATH.
@@ -80,7 +80,7 @@ def reference_target(*, mutant: str | None = None) -> Target:
 
 
 def config_of(pairs: Sequence[str]) -> dict[str, str]:
-    """The `--config NAME=VALUE` options as a mapping. Ends with a usage error when one is none."""
+    """The `--config NAME=VALUE` options as a mapping. Ends with a usage error if one has another form."""
     parsed: dict[str, str] = {}
     for pair in pairs:
         name, found, value = pair.partition("=")

@@ -19,10 +19,10 @@ from holdfast.conformance.faults.stored import PAGE, pages
 from holdfast.conformance.faults.subject import History, Outcome, SubjectError, SubjectHangError, perform
 from holdfast.conformance.faults.sweep import Sweep
 
-# A roomy disk has so many times the pages of its content, and so many more: 64 MiB.
+# A roomy disk has 4 times the pages of its content, and 16,384 pages more: 64 MiB.
 _ROOMY, _ROOMY_MORE = 4, 16384
 # How many sizes of disks become full. The smallest holds what is there before the work. The largest holds what is there
-# after it and more, for temporary files: a quarter of what was added, or so many pages.
+# after it and more, for temporary files: a quarter of what was added, or at least `_MORE_PAGES` pages.
 _SIZES = 24
 _MORE, _MORE_PAGES = 4, 8
 
@@ -82,7 +82,7 @@ def _roomy(sweep: Sweep, room: int) -> int:
 
 
 def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, Verdict | None]:
-    """The workload on a disk of so many pages with the content of this folder, which has the result afterwards.
+    """The workload on a disk of `size` pages with the content of this folder, which has the result afterwards.
 
     There is no history if the command never began. There is a verdict only on a hang.
     """

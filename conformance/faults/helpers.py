@@ -34,7 +34,7 @@ _NONE_FOUND = (
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The moment of the strike: before an operation, or so many seconds after it was sent."""
+    """The moment of the strike: before an operation, or `delay` seconds after it was sent."""
 
     op: int
     delay: float | None

@@ -96,7 +96,7 @@ def half(workload: Workload, fact: tuple[str, str]) -> str:
 
 
 def call(recording: Recording, number: int) -> str:
-    """A recorded operation: the system call, the file and the bytes. Empty if there is none of that number."""
+    """A recorded operation: the system call, the file and the bytes. Empty if no operation has that number."""
     names = {entry.file: entry.names[0] for entry in recording.snapshot if entry.names}
     for one in recording.operations:
         if isinstance(one.action, Names):

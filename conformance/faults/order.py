@@ -10,8 +10,8 @@ from itertools import zip_longest
 
 from holdfast.conformance.faults.recording import Action, Event, Named, Names, Recording, Sync, SyncAll, Unnamed, Write
 
-# So many points at which a file is written under its own name come by turns with the first others, and of these so many
-# behind the syncs that made most final: one of those and two of these are among what is tried in any case.
+# The points tried first take turns: up to `_IN_PLACE` at which a file is written under its own name, and others, of
+# which up to `_HEAVIEST` lie behind the syncs that made most final. One of those and two of these are always tried.
 _IN_PLACE, _HEAVIEST = 2, 2
 # How many of the first syncs of an operation are each taken for the end of a transaction.
 _FIRST = 4

@@ -216,7 +216,7 @@ class Trial:
         self._seconds += time.monotonic() - began
 
     def report(self, seconds: float = 0.0) -> Report:
-        """What it showed after so many seconds more."""
+        """What it showed after `seconds` more."""
         self.go_on(seconds)
         tally = self.tally
         is_short = tally.owes and not self._is_whole and not tally.findings and not tally.unproven

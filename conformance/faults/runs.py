@@ -19,9 +19,9 @@ from holdfast.conformance.faults.subject import History, Outcome, Subject, Subje
 from holdfast.conformance.faults.tracer import Fault
 from holdfast.conformance.faults.workspace import Workspace
 
-# Fewer points than this show nothing: so many are tried however long they take, or all that there are.
+# Fewer points than this show nothing: this number is tried however long it takes, or all points if there are fewer.
 LEAST_TRIED = 8
-# Of the files outside of the work directory, so many of the last are watched, and so many are named.
+# Of the files outside of the work directory, the last 500 are watched, and 3 are named.
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
 
 

@@ -29,7 +29,7 @@ _PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """Right after the operation was answered, or so many seconds after it was sent."""
+    """Right after the operation was answered, or `delay` seconds after it was sent."""
 
     op: int
     delay: float | None
@@ -40,7 +40,7 @@ class _Moment:
 
 
 def kills_by_signal(sweep: Sweep, seconds: float) -> Report:
-    """SIGKILL to all of its processes, after each operation and in the middle of them, for so many seconds."""
+    """SIGKILL to all of its processes, after each operation and in the middle of them, for `seconds`."""
     return sweep.trial(Layer.SIGNALS, partial(_strike, sweep)).report(seconds)
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 # How many files are taken away alone, half of them the largest, half of them chosen at random.
 _ALONE = 8
-# So much of a file's beginning becomes garbage, in bytes: the first page of any database, and every header.
+# How much of a file's beginning becomes garbage, in bytes: the first page of any database, and every header.
 _GARBAGE = 4096
-# A file of another format is at least as long as the one in whose place it lies, up to so many bytes: a store that
-# works in pages does not read less than one.
+# A file of another format is at least as long as the file that it replaces, up to this number of bytes: a store that
+# works in pages does not read less than one page.
 _FOREIGN_MOST = 1 << 20
 _SECTOR = 512
 # What a disk of memory gives to a file at a time, in bytes.

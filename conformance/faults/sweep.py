@@ -37,7 +37,7 @@ from holdfast.conformance.faults.tracer import Fault
 
 __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", "RunError", "Sweep", "self_test"]
 
-# A layer stops at so many failures: one is enough to say no, some more help to find what they have in common.
+# A layer stops at this number of failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5
 # Layers with many restarts for each try: they strike in the first session alone.
 IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
@@ -56,12 +56,12 @@ class Sweep(Runs):
     """All layers against one implementation. Each is a trial, which is given time at once here, or bit by bit."""
 
     def trial(self, layer: Layer, work: Work | None = None) -> Trial:
-        """A layer to be given time, by its work if it is none of those that need a recording."""
+        """A layer to be given time. A layer that needs no recording brings its `work`."""
         tally = Tally(layer, seed=self.seed, floor=self._least, most=MOST_FINDINGS)
         return Trial(tally, work or self._recorded(layer), self.deadline)
 
     def power_loss(self, seconds: float) -> Report:
-        """Every state that a power loss may leave, the likeliest to show something first, for so many seconds.
+        """Every state that a power loss may leave, for `seconds`; the likeliest to show something comes first.
 
         What is left at each acknowledgement of all that was not synced is always tried, however long it takes.
         """

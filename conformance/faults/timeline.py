@@ -22,12 +22,12 @@ from holdfast.conformance.faults.recording import Event, Failed, Named, Operatio
 _LABELS, _LANE, _GAP, _MARGIN = 210, 40, 8, 24
 _LEAST_STEP, _MOST_STEP, _WIDE = 4.0, 26.0, 1000
 _LINE, _TEXT = 17, 12
-# Longer recordings show so many operations before the crash or the end, because a screen is finite.
+# Longer recordings show this number of operations before the crash or the end, because a screen is finite.
 MOST_OPERATIONS = 1500
 # The lanes with most events; a database server touches a hundred files.
 MOST_LANES = 16
 _LETTER = 6.6
-# Of one call, so many names.
+# How many names of one call are shown.
 _TOLD_NAMES = 6
 _INK, _FAINT, _GRID = "#1f2933", "#52606d", "#d9e2ec"
 _SAVED, _LOST, _OPEN, _KEPT, _GOOD = "#7aa6d1", "#c62828", "#e0a030", "#8aa88f", "#2e7d32"

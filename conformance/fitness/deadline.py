@@ -18,7 +18,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """So many seconds from now."""
+        """The deadline that lies `seconds` from now."""
         return cls(time.monotonic() + seconds)
 
     def left(self, longest: float = math.inf) -> float:
@@ -26,7 +26,7 @@ class Deadline:
         return min(longest, max(0.0, self.at - time.monotonic()))
 
     def earlier(self, seconds: float) -> Deadline:
-        """So many seconds before it, for what must leave time for something else."""
+        """The deadline `seconds` before this one, for work that must leave time for something else."""
         return Deadline(self.at - seconds)
 
 

@@ -53,8 +53,8 @@ class ProofDocument(Form, frozen=True):
     server: Annotated[
         Server | None,
         about(
-            "Which server and database it is; null if there is no surface, or nobody could read it. The gate expects "
-            "one with --server."
+            "Which server and database it is; null if there is no surface, or if it could not be read. The gate "
+            "expects one with --server."
         ),
     ]
     challenge: Annotated[
@@ -68,7 +68,7 @@ class ProofDocument(Form, frozen=True):
     judgement: Judgement
     candidates: Annotated[
         tuple[Candidate, ...],
-        about("What a search looked at, and why each is none; no reasons: it is one. Empty if all parts were named."),
+        about("What a search inspected, and why each is no candidate; none if it is. Empty if all parts were named."),
     ]
     digest: Annotated[str, matching("^[0-9a-f]{64}$")] | None
     seal: Digest

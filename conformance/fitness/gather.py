@@ -236,9 +236,9 @@ def _changed(target: Target, surface: Surface, snapshot: Snapshot, policy: Polic
         with reading(target, deadline, "the second reading of the catalogue") as connection:
             after = take(connection, surface, policy)
     except FitnessError as error:
-        return f"nobody can say whether the catalogue was changed while it was looked at: {error}"
+        return f"it is unknown whether the catalogue was changed while it was inspected: {error}"
     if after.structure != snapshot.structure:
-        return "the catalogue changed while it was looked at; look again when nobody changes it"
+        return "the catalogue changed while it was inspected; inspect it again when it does not change"
     return unidentified(snapshot, after)
 
 

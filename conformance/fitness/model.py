@@ -194,7 +194,7 @@ class Reason(Form, frozen=True):
 
 
 class Finding(Form, frozen=True):
-    """One criterion. `rows` and `probes` are what it rests on, whatever came out; PROVEN has no reasons."""
+    """One criterion. `rows` and `probes` are what it rests on, for every result; PROVEN has no reasons."""
 
     criterion: Criterion
     standing: Standing

@@ -38,7 +38,7 @@ def schema_of(snapshot: Snapshot, writer: str | None) -> dict[str, str]:
         if query.tied is None:
             continue
         if query.name not in snapshot.structure:
-            why = snapshot.circumstances.get(UNREADABLE, {}).get(query.name, "nobody says why")
+            why = snapshot.circumstances.get(UNREADABLE, {}).get(query.name, "no reason is given")
             raise TieError(f"what the catalogue says of {query.name} could not be read: {why}")
         found[query.name] = _digest(_comparable(snapshot.structure[query.name], query.tied, writer))
     return found

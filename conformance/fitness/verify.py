@@ -64,7 +64,7 @@ def _problems(
     yield from _of_challenge(proof.document, expected.challenge)
     names = [probe.name for probe in assessed.evidence.probes]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        yield f"it holds probes twice, so nobody knows which one counts: {', '.join(twice)}"
+        yield f"it holds probes twice, so it is unknown which one counts: {', '.join(twice)}"
     if bound_to(assessed.evidence.snapshot.structure, assessed.policy.written()) != proof.document.digest:
         yield "its digest is not that of its catalogue and policy"
     if proof.document.departures != assessed.policy.departures():
@@ -93,13 +93,13 @@ def _of_server(proof: Proof, expected: str | None) -> Iterator[str]:
     if server != proof.document.server:
         yield "the server that it names is not the one of its evidence"
     if server is None:
-        yield "it names no server, so nobody knows what it is of; look again as a role that may read which one it is"
+        yield "it names no server, so its surface is unknown; assess it again as a role that may read the server's id"
         return
     if server.replica:
         yield f"it was made on a replica ({server.name}), and consumed keys are held by the primary; look at that one"
     if expected is None:
         yield (
-            f"nobody said which server is expected, and it is of {server.name}: without that a proof of staging would "
+            f"no expected server was given, and it is of {server.name}: without that a proof of staging would "
             "open production. Give --server with the name of the live one, as `holdfast fitness` prints it there"
         )
     elif expected != server.name:
@@ -131,7 +131,7 @@ def _of_judgement(assessed: Assessment, evidence: Evidence) -> Iterator[str]:
         again = judge(evidence, assessed.policy)
     # Evidence that fits the schema and not the judge was not written by this kit.
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        yield f"its evidence cannot be judged again ({type(error).__name__}), so nobody knows what it shows"
+        yield f"its evidence cannot be judged again ({type(error).__name__}), so it is unknown what it shows"
         return
     if again != assessed.judgement:
         yield f"judged again its evidence amounts to {_in_words(again)}, and it says {_in_words(assessed.judgement)}"

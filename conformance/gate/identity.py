@@ -38,7 +38,7 @@ def _files(artefacts: Artefacts | None, expected: Expected) -> Iterator[GateReas
     if artefacts.changed:
         text = f"files of the adapter changed while the run went on ({some_of(artefacts.changed)})"
         advice = "run again while nothing is built; a file that the adapter writes does not belong on its command line"
-        yield _held(ReasonCode.ADAPTER_CHANGED, f"{text}: nobody knows which of them was tested; {advice}")
+        yield _held(ReasonCode.ADAPTER_CHANGED, f"{text}: it is unknown which of them was tested; {advice}")
     if expected.adapter_digest is not None and artefacts.digest != expected.adapter_digest:
         came = artefacts.digest or "none, for no file of it was hashed"
         text = f"the adapter with the digest {expected.adapter_digest} was asked for, the run has {came}"

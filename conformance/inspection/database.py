@@ -36,7 +36,7 @@ _FILE = 256 * 1024 * 1024
 _MAX_SAFE = 2**53 - 1
 # How many instructions of SQLite's machine go by between two readings of the clock.
 _INSTRUCTIONS = 10_000
-# A signal ends what the time limit inside SQLite cannot end, so many seconds later.
+# A signal ends what the time limit inside SQLite cannot end, this number of seconds later.
 _GRACE_S = 2
 
 

@@ -4,7 +4,7 @@
     shows        the attacks that what happened amounts to
     boundaries   how near to a parameter a call came
     varied       neighbours and formats of leaves
-    sent         all of it for one case: so many pairs of an operation and an attack
+    sent         all of it for one case: how many of each pair of an operation and an attack
     count        all of it for a run, held against matrix.yaml
     __main__     writes matrix.yaml from runs
 

@@ -21,7 +21,7 @@ from holdfast.specs.matrix import LATER, Attack, Matrix, cell
 from holdfast.specs.model import Group
 
 Pairs = Counter[tuple[str, str]]
-# The attacks of a fault layer. A store that another holds, or that cannot be written to, is none of the matrix.
+# The attacks of a fault layer. The matrix has no attack for a store that another holds or that is read-only.
 _LAYERS: Mapping[FaultLayer, tuple[Attack, ...]] = {
     FaultLayer.POWER_LOSS: (Attack.POWER_LOSS,),
     FaultLayer.CRASH_IN_RECOVERY: (Attack.POWER_LOSS,),
@@ -46,7 +46,7 @@ _LAYERS: Mapping[FaultLayer, tuple[Attack, ...]] = {
 
 
 def sent(contract: Contract, matrix: Matrix, planned: PlannedCase, sides: Mapping[str, Sequence[Exchange]]) -> Pairs:
-    """What a case sent: of each row and cell so many pairs. `sides` are its exchanges."""
+    """What a case sent: how many pairs of each row and cell. `sides` are its exchanges."""
     fault = contract.fault(planned.id)
     if fault is not None:
         return _struck(contract, fault, sides.get("main", ()))

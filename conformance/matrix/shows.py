@@ -5,7 +5,7 @@ retry        the same arguments as a call before, which was accepted or unanswer
 concurrent   under way at the same time, in two workers: the same operation, or a declared rival (`beside`)
 kill         SIGKILL while it was under way, or as the first that came after its answer
 store        called after the harness, or a provocation, took the store away, damaged or replaced it
-volume       between two observations of which one shows so many rows, or after so many calls with an effect
+volume       between two observations of which one shows `volume` rows, or after `volume` calls with an effect
 clock        called at a time before, or after, that of an earlier call
 inert        refused between two observations of the state, with nothing but refusals between them
 """

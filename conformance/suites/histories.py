@@ -5,7 +5,7 @@ others. A history depends on nothing else but the answers. So the gate draws it 
 the shorter ones that were tried included.
 
     suite          draws steps from a `Random`, and plays one step against session and model (`Player`)
-    `hold`         plays so many histories; the first that differs from the model is shortened and reported
+    `hold`         plays a number of histories; the first that differs from the model is shortened and reported
     `steer`        the same, and each step is chosen when the one before is done, by what was not met yet (`steering`)
     `Worlds`       the states of the model that fit all answers so far, where an answer leaves open what happened
 """
@@ -86,10 +86,10 @@ def hold(
 ) -> None:
     """Play `count` histories, each in a session that `begin` opens. Raises Finding for the first that differs.
 
-    A more thorough run plays so many times more of them.
+    A more thorough run plays a multiple of them.
 
-    `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. So
-    many `trials` are made to shorten it; fewer for histories that take long.
+    `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. At
+    most `trials` are made to shorten it; fewer for histories that take long.
     """
     count = math.ceil(count * bench.thorough)
     for number in range(count):

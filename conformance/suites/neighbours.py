@@ -244,7 +244,7 @@ class _Swept:
             self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
 
     def _drawn(self, names: Iterable[str]) -> list[str]:
-        """Those that are sent: all, or so many as the sweep says, by the seed."""
+        """Those that are sent: all, or the number that the sweep gives, chosen by the seed."""
         place = {
             name: self._bench.scope.digits("near", f"{self._sweep.name}/{self._varied.name}/{name}", 16)
             for name in names

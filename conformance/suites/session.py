@@ -215,7 +215,7 @@ class SuiteSession:
         self._local(TAMPER, path, {"tamper": path, "delete": True})
 
     def cut(self, path: str, size: int) -> None:
-        """Cut a file of the workdir to so many bytes; one that is not there ends the test as not reached."""
+        """Cut a file of the workdir to `size` bytes; a missing file ends the test as not reached."""
         self._local(TAMPER, f"{path} {CUT}", {"tamper": path, "truncate": size})
 
     def link(self, path: str, to: str) -> None:

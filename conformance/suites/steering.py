@@ -33,7 +33,7 @@ _Met = tuple[str, bool]
 _WORTH = 0.8
 # What it is worth to do something where it was never done, beside 1 for a pair that is wanted.
 _TRIED = 0.2
-# After so many steps that reached nothing a history ends.
+# A history ends after this number of steps that reached nothing.
 _PATIENCE = 20
 # How many of the pairs that were not reached are named.
 _NAMED = 6

@@ -119,7 +119,7 @@ def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
     if isinstance(answer, Refused):
         to_do = _WHAT_TO_DO.get(answer.reason, "see --help")
         return _complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {to_do}")
-    return _complain(f"nobody knows whether it was done: {answer}; to do: run it again, which is safe")
+    return _complain(f"it is unknown whether it was done: {answer}; to do: run it again, which is safe")
 
 
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands

@@ -236,7 +236,7 @@ class Store(ProvenDatabase):
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
     def remember_ahead(self, connection: sqlite3.Connection, key: str, until: str) -> None:
-        """Remember a key until prunes pass this timestamp, whatever becomes of its record."""
+        """Remember a key until prunes pass this timestamp, even if its record is removed earlier."""
         connection.execute('INSERT OR IGNORE INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
 
     def unblock_before(self, connection: sqlite3.Connection, cutoff: str) -> None:

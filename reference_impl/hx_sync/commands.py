@@ -47,7 +47,7 @@ def answered(answer: Answer, tell: Callable[[Any], Any]) -> int:
         return complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {to_do}")
     if isinstance(answer, Fault):
         return complain(f"{answer.detail}; to do: {_WHAT_TO_DO['STORE_UNAVAILABLE']}")
-    return complain(f"nobody knows whether it was done: {answer}; to do: run it again, which is safe")
+    return complain(f"it is unknown whether it was done: {answer}; to do: run it again, which is safe")
 
 
 class Commands:

@@ -86,7 +86,7 @@ class Headers:
             raise MalformedError(f"header.magic: expected {MAGIC}")
 
     def check_version(self, members: Mapping[str, Any]) -> None:
-        """The number 0; false is none. Raises MalformedError."""
+        """The version is the number 0; false is not accepted for it. Raises MalformedError."""
         version = members.get("version")
         if type(version) is not int or version != VERSION:
             raise MalformedError(f"header.version: expected the integer {VERSION}, got {str(version)[:20]!r}")

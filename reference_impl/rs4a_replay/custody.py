@@ -52,7 +52,7 @@ class Custody(Admission):
                 return {"status": CommitStatus.NOT_COMMITTED.value}
             sight = self.look(key, None)
             if sight.registration is None:
-                raise CommitUncertainError("somebody holds the key, and has not committed")
+                raise CommitUncertainError("another transaction holds the key, and has not committed")
         return {"status": CommitStatus.COMMITTED.value, "decision": decision_of(sight)}
 
     def probe(self, attempt: Attempt, key: str) -> Insert:

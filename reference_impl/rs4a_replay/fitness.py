@@ -79,7 +79,7 @@ class FitnessGuard:
         if not claim.path:
             raise _unproven(
                 "expected the proof that this surface is fit to hold consumed keys, got nothing; a "
-                f"registrar does not start on a live surface that nobody has proven: {_ADVICE}"
+                f"registrar does not start on a live surface without a proof: {_ADVICE}"
             )
         try:
             path = Path(claim.path)

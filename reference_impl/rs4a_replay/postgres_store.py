@@ -247,7 +247,7 @@ class PostgresStore:
             if row[0] == "aborted":
                 return
             time.sleep(_POLL_S)
-        raise CommitUncertainError(f"nobody could say in time whether transaction {xid} was committed or aborted")
+        raise CommitUncertainError(f"it was not known in time whether transaction {xid} was committed or aborted")
 
     def append(self, relation: str, rows: Sequence[Row]) -> int:
         """See `store.Store`."""

@@ -105,7 +105,7 @@ class Header(Form, frozen=True, tag_field="type", tag="header"):
     kit: KitIdentity
     contracts: tuple[ContractPin, ...]
     adapter: AdapterIdentity
-    environment: Annotated[Mapping[str, str], about("Platform, interpreter and whatever else may matter; redacted.")]
+    environment: Annotated[Mapping[str, str], about("Platform, interpreter and other facts that may matter; redacted.")]
     config: Annotated[Mapping[str, str], about("The user's configuration of the adapter; redacted.")]
     seed: Text
     seed_origin: Annotated[
@@ -126,7 +126,7 @@ class Header(Form, frozen=True, tag_field="type", tag="header"):
         ),
     ]
     started: Instant
-    plan: Annotated[tuple[CaseId, ...], about("Every case id in order, whatever was selected.")]
+    plan: Annotated[tuple[CaseId, ...], about("Every case id in order, also those that were not selected.")]
     selection: Selection
     thorough: Annotated[
         float, Meta(ge=1), about("The factor on the number of generated histories and on the floors of faults.")
@@ -336,7 +336,7 @@ class SurfaceLine(Form, frozen=True, tag_field="type", tag="surface"):
     contract: ContractName
     source: Annotated[
         Annotated[str, one_of("launcher", "adapter")] | None,
-        about("Who said where the store is; null if nobody did."),
+        about("Who reported where the store is; null if it was not reported."),
     ]
     dialect: Annotated[str, one_of("postgresql", "sqlite")] | None
     server: Annotated[Text | None, about("Which server and database it was, without user and secrets.")]

@@ -42,7 +42,7 @@ from holdfast.specs.typed import InvalidError, read
 
 # An exchange holds a request and an answer of at most 1 MiB each; the rest is short. Bounds memory on hostile files.
 MAX_LINE = 4 * 1024 * 1024
-# What is wrong with a file is clear after so many findings; a file of another kind would give one for each line.
+# After this number of findings the defect of a file is clear; a file of another kind would give one for each line.
 MAX_DEFECTS = 100
 # A run of all contracts is some tens of megabytes. What is read stays in memory, several times its size: ten times such
 # a run still fits into a small machine of a CI.

@@ -67,7 +67,7 @@ STATES: dict[str, tuple[str, str, bytes, set[int], set[int], Kind]] = {
     "one between is gone": ("log-right", "facts.log", records(1, 3), {1, 2, 3}, {1, 2, 3}, Kind.LOST),
     "the covering one is gone": ("log-right", "facts.log", records(*range(1, 7)), {*range(1, 8)}, {7}, Kind.LOST),
     "half of one": ("log-no_checksum", "facts.log", bare(1, 2, 3)[:-18], {1, 2}, {1, 2, 3}, Kind.TORN),
-    "one of nobody": ("log-right", "facts.log", records(1) + record({"k9.left": "w"}), {1}, {1, 2}, Kind.INVENTED),
+    "one not asked": ("log-right", "facts.log", records(1) + record({"k9.left": "w"}), {1}, {1, 2}, Kind.INVENTED),
     "one not sent": ("log-right", "facts.log", records(1, 3), {1}, {1, 2}, Kind.INVENTED),
     "half a record refused": ("log-refuses_tail", "facts.log", records(1)[:-3], {1}, {1}, Kind.UNRECOVERABLE),
     "the same at first": ("log-refuses_tail", "facts.log", records(1)[:-3], set(), {1}, Kind.INIT),

@@ -27,7 +27,7 @@ RIGHT = Store("postgres", "right")
 NO_COMMIT_SYNC = Store("postgres", "no_commit_sync", Layer.POWER, "synchronous_commit=off")
 NO_FSYNC = Store("postgres", "no_fsync", Layer.POWER, "fsync=off")
 TWO_TRANSACTIONS = Store("postgres", "two_transactions", Layer.KILL, "each fact is a transaction")
-# A restart takes a third of a second: so many points are tried at least.
+# A restart takes a third of a second: at least this number of points is tried.
 _LEAST = 4
 _DEEP_S = 90.0
 

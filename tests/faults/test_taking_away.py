@@ -201,23 +201,23 @@ def test_a_folder_as_it_is_takes_everything(mounted: Path) -> None:
 def test_it_takes_no_root(disk: Disk, said: str, left: int) -> None:
     if os.geteuid() or not (setpriv := shutil.which("setpriv")):
         pytest.skip("everything here is done without root, or there is no setpriv")
-    nobody = "65534"
+    unprivileged = "65534"
     # Not below a folder that only root may pass.
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as place:
         folder = Path(place, "work")
         folder.mkdir()
         (folder / "there").write_text("before")
         for one in (Path(place), folder, folder / "there"):
-            os.chown(one, int(nobody), int(nobody))
+            os.chown(one, int(unprivileged), int(unprivileged))
         script = 'id -u; head -c 9999 /dev/zero > "$1/there"'
         argv = [*mounts.argv(disk, folder, Path(place, "mark"), 4096), "/bin/sh", "-c", script, "sh", str(folder)]
-        become = [setpriv, "--reuid", nobody, "--regid", nobody, "--clear-groups"]
+        become = [setpriv, "--reuid", unprivileged, "--regid", unprivileged, "--clear-groups"]
         done = subprocess.run(
             [*become, *argv], capture_output=True, text=True, timeout=_PATIENCE_S, check=False, env=ENVIRONMENT
         )
         if "No module named" in done.stderr or "Permission denied" in done.stderr:
             pytest.skip(f"this code is not for others to read: {done.stderr}")
-        assert done.stdout == f"{nobody}\n"
+        assert done.stdout == f"{unprivileged}\n"
         assert said in done.stderr
         assert (folder / "there").stat().st_size == left
 

@@ -41,7 +41,7 @@ SELECT count(*)::int FROM (
   UNION ALL SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp_'
   UNION ALL SELECT {_NORMAL} FROM pg_database
     WHERE datname = current_database() AND (datacl IS NOT NULL OR datdba <> 10)
-  -- Functions of PostgreSQL's own have been given to somebody, or are no longer as initdb has left them.
+  -- Functions of PostgreSQL's own have been granted to a role, or are no longer as initdb has left them.
   UNION ALL SELECT {_NORMAL} FROM pg_proc p
     JOIN pg_init_privs i ON i.classoid = 'pg_proc'::regclass AND i.objoid = p.oid
     WHERE p.oid < {_NORMAL} AND p.proacl <> i.initprivs

@@ -169,7 +169,7 @@ def test_neither_server_keeps_anything_of_a_clone_that_was_probed_or_given_up(
     with clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made:
         assert probe_clone(made, SURFACE, snapshot, Policy())[0].name == "first"
     with pytest.raises(RuntimeError), clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones):
-        raise RuntimeError("whoever looked has changed their mind")
+        raise RuntimeError("the inspection was cancelled")
     assert _kept_by(clones) == kept
     assert _dumped(dsn, clones) == before
     assert live.execute("SELECT count(*) FROM reg.effect").fetchone() == (0,)

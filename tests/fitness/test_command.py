@@ -301,7 +301,7 @@ def test_a_catalogue_that_is_changed_meanwhile_proves_nothing(
         assessed = assess(live_server.dsn_of("moving"), DOCUMENTED, Policy(), server=clones)
     assert assessed.judgement.status is Status.NOT_FIT
     assert assessed.evidence is not None
-    assert "changed while it was looked at" in assessed.evidence.lost[EvidenceClass.CATALOGUE]
+    assert "changed while it was inspected" in assessed.evidence.lost[EvidenceClass.CATALOGUE]
     assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
 
 

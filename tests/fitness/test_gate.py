@@ -89,7 +89,7 @@ def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
     ("changed", "complaint"),
     [
         ({"name": "prod"}, "and 'prod' was asked for"),
-        ({"server": None}, "nobody said which server is expected"),
+        ({"server": None}, "no expected server was given"),
         ({"server": "7000000000000000000/registry"}, "and 7000000000000000000/registry was expected"),
         ({"challenge": "c0ffee"}, "expected the challenge 'c0ffee' in it, got none"),
         ({"now": MADE + timedelta(days=8)}, "lets it stand for 7 days"),
@@ -116,7 +116,7 @@ OTHER = "sha256:" + "0" * 64
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"problem": "nobody said where the store is"}, "nobody said where the store is"),
+        ({"problem": "the place of the store was not reported"}, "the place of the store was not reported"),
         ({"used": False}, "nothing that the adapter accepted was seen"),
         ({"dialect": "sqlite"}, "the run was made on sqlite, the proof is of postgresql"),
         ({"schema_digest": OTHER}, "the digest of the run's schema is not that"),
@@ -173,7 +173,7 @@ def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked,
     found = asked(_looked_with(documented, policy_of(data, where="p")))
     described = "\n".join(found.notes)
     assert "takes the column run_id for attempt" in described
-    assert "reviewed the trigger, rule, constraint or function no_change" in described
+    assert "the trigger, rule, constraint or function no_change was reviewed" in described
     assert ReasonCode.FITNESS_DEPARTS not in {reason.code for reason in found.reasons}
     assert "horizon" not in "\n".join(asked().notes)
 

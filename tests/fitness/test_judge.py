@@ -212,7 +212,7 @@ ATTEMPT_INDEXES: dict[str, dict[str, Any]] = {
 
 
 def outrun(probe: str, there: int) -> _Edit:
-    """The loser of a race gets a serialization failure, and so many rows are there."""
+    """The loser of a race gets a serialization failure, and `there` rows are there."""
 
     def apply(evidence: Evidence) -> Evidence:
         return replace(
@@ -255,10 +255,10 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "a index with a condition that calls": (
         add("indexes", **{**PLAIN, "predicate": "surface.f(run_id)"}), (("a", U, "CHECK_UNREVIEWED"),),
     ),
-    "a index with a cast of somebody's own": (
+    "a index with a user's own cast": (
         add("indexes", **{**PLAIN, "calls": ["surface.as_number"]}), (("a", U, "CHECK_UNREVIEWED"),),
     ),
-    "a index of somebody's own order": (
+    "a index of a user's own order": (
         add("indexes", **{**PLAIN, "opclasses": ["surface.ops"]}), (("a", U, "CHECK_UNREVIEWED"),),
     ),
     "a check that calls": (
@@ -267,7 +267,7 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "a check that sets something": (
         add("constraints", **{**at(EFFECT), **CHECK, "volatile": ["set_config"]}), (("a", U, "CHECK_VOLATILE"),),
     ),
-    "b exclusion of somebody's own": (
+    "b exclusion of a user's own": (
         add("constraints", **{**at(NONCE), **CHECK, "kind": "x", "calls": ["surface.="]}),
         (("b", U, "CHECK_UNREVIEWED"),),
     ),
@@ -455,9 +455,9 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         answer("killed", rows=({"effect": 0, "nonce": 0, "committed": 0},)), (("e", R, "NOT_ATOMIC"),),
     ),
     "e race": (answer("race", **ADMITTED), (("e", R, "RACE_LOST"),)),
-    "e race that nobody won": (outrun("race", 0), (("e", U, "PROBE_FAILED"),)),
+    "e race without a winner": (outrun("race", 0), (("e", U, "PROBE_FAILED"),)),
     "e race that both won": (outrun("race-nonce", 2), (("e", U, "PROBE_FAILED"),)),
-    "e race for an arbiter that nobody won": (outrun("race-arbiter", 0), (("e", R, "ARBITER_UNUSABLE"),)),
+    "e race for an arbiter without a winner": (outrun("race-arbiter", 0), (("e", R, "ARBITER_UNUSABLE"),)),
     "e race lost without a count": (answer("race", sqlstate="40001"), (("e", U, "PROBE_FAILED"),)),
     "e race not run": (without("race"), (("e", U, "PROBE_FAILED"),)),
     # f
@@ -599,7 +599,7 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         both(role("other"), add("parameters", parameter="fsync", grantee="other", privilege="ALTER SYSTEM")),
         (("f", U, "PARAMETER_GRANTED"),),
     ),
-    "f parameter of somebody unknown": (
+    "f parameter of an unknown role": (
         add("parameters", parameter="session_replication_role", grantee="other", privilege="SET"),
         (("f", U, "PARAMETER_GRANTED"),),
     ),
@@ -889,10 +889,10 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         Policy(),
     ),
     "a function for its owner only": (add("mentions", **{**FUNCTION, "executors": ["registrar_owner"]}), Policy()),
-    "a trigger function that somebody reviewed": (
+    "a trigger function that was reviewed": (
         add("mentions", **{**FUNCTION, "trigger": True}), Policy(reviewed=("surface.admit",)),
     ),
-    "a trigger function whose trigger somebody reviewed": (
+    "a trigger function whose trigger was reviewed": (
         both(
             add("mentions", **{**FUNCTION, "trigger": True}),
             add("triggers", **at(EFFECT), **{**TRIGGER, "function": "surface.admit"}),
@@ -902,7 +902,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     "a guard that speaks of the surface and runs as its owner": (
         add("mentions", **{**FUNCTION, "trigger": True, "name": "refuse_change"}), Policy(),
     ),
-    "a check whose function somebody reviewed": (
+    "a check whose function was reviewed": (
         edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (surface.canon({KEY}))"),
         Policy(reviewed=("surface.canon",)),
     ),
@@ -915,14 +915,14 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         ),
         Policy(),
     ),
-    "a check with a constant of somebody's type": (
+    "a check with a constant of a user's type": (
         edit(
             "constraints", at(EFFECT, columns=[KEY]),
             definition=f"CHECK ((({KEY} ~ '^[0-9a-f]{{64}}$'::text) AND ({KEY} <> ('x'::surface.\"Kind\")::text)))",
         ),
         Policy(),
     ),
-    "a check whose cast somebody reviewed": (
+    "a check whose cast was reviewed": (
         edit("constraints", at(EFFECT, columns=[KEY]), calls=["mine.as_number"]), Policy(reviewed=("mine.as_number",)),
     ),
     "a type of a superuser's": (
@@ -947,11 +947,11 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         ),
         Policy(),
     ),
-    "a rule elsewhere that somebody reviewed": (add("rules_elsewhere", **RULE), Policy(reviewed=("aside",))),
+    "a rule elsewhere that was reviewed": (add("rules_elsewhere", **RULE), Policy(reviewed=("aside",))),
     "a rule elsewhere that is off": (add("rules_elsewhere", **{**RULE, "enabled": "D"}), Policy()),
-    "a definer that somebody reviewed": (add("definers", **DEFINER), Policy(reviewed=("surface.admit",))),
+    "a definer that was reviewed": (add("definers", **DEFINER), Policy(reviewed=("surface.admit",))),
     "a definer for its owner only": (add("definers", **{**DEFINER, "executors": ["registrar_owner"]}), Policy()),
-    "a definer of somebody who may not write": (
+    "a definer of a role that may not write": (
         both(role("reader"), add("definers", **{**DEFINER, "owner": "reader"})), Policy(),
     ),
     "a definer that only raises": (
@@ -961,14 +961,14 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         }),
         Policy(),
     ),
-    "a definer in a trigger that somebody reviewed": (
+    "a definer in a trigger that was reviewed": (
         both(
             add("definers", **{**DEFINER, "trigger": True}),
             add("triggers", **at(EFFECT), **{**TRIGGER, "function": "surface.admit"}),
         ),
         Policy(reviewed=("stamp",)),
     ),
-    "a check of another form that somebody reviewed": (
+    "a check of another form that was reviewed": (
         edit("constraints", at(EFFECT, columns=[KEY]), definition=f"CHECK (({KEY} ~ '^(a|b)$'::text))"),
         Policy(reviewed=("consumed_request_logical_request_key_check",)),
     ),
@@ -981,23 +981,23 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     "races of serializable transactions": (
         both(outrun("race", 1), outrun("race-nonce", 1), outrun("race-arbiter", 1)), Policy(),
     ),
-    "a function that somebody reviewed": (add("mentions", **FUNCTION), Policy(reviewed=("surface.admit",))),
+    "a function that was reviewed": (add("mentions", **FUNCTION), Policy(reviewed=("surface.admit",))),
     "a job on other tables": (
         add("jobs_cron", command="DELETE FROM consumed_request_log", schedule="", role="x", active=True), Policy(),
     ),
-    "an index whose function somebody reviewed": (
+    "an index whose function was reviewed": (
         add("indexes", **{**PLAIN, "expressions": "surface.f(run_id)"}), Policy(reviewed=("surface.f",)),
     ),
-    "an index that somebody reviewed": (
+    "an index that was reviewed": (
         add("indexes", **{**PLAIN, "calls": ["surface.f"]}), Policy(reviewed=("plain",)),
     ),
-    "a check of the moment that somebody reviewed": (
+    "a check of the moment that was reviewed": (
         add("constraints", **{**at(AUDIT), **CHECK, "volatile": ["now"]}), Policy(reviewed=("said",)),
     ),
     "a check that is not enforced": (
         add("constraints", **{**at(AUDIT), **CHECK, "volatile": ["now"], "enforced": False}), Policy(),
     ),
-    "a default of the audit that somebody reviewed": (
+    "a default of the audit that was reviewed": (
         column(AUDIT, "code", calls=["surface.f"]), Policy(reviewed=("surface.f",)),
     ),
     "parameters and files of superusers": (
@@ -1009,7 +1009,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         Policy(),
     ),
     "others who append to the audit": (both(role("other"), grant(AUDIT, "other", "INSERT")), Policy()),
-    "a login trigger that somebody reviewed": (add("login_triggers", **LOGIN), Policy(reviewed=("greet",))),
+    "a login trigger that was reviewed": (add("login_triggers", **LOGIN), Policy(reviewed=("greet",))),
     "a login trigger that is off": (add("login_triggers", **{**LOGIN, "enabled": "D"}), Policy()),
     "the server will commit late, the writer not": (
         both(add("waiting", name="synchronous_commit", value="off"), setting("synchronous_commit", "on")), Policy(),
@@ -1289,8 +1289,8 @@ def test_what_a_check_calls_binds_nothing(fit: Evidence) -> None:
         (
             "stranger-insert",
             0,
-            "the row of the probe stranger-insert was neither refused nor added: no error, and no row; whoever does "
-            "not count takes it for added",
+            "the row of the probe stranger-insert was neither refused nor added: no error, and no row; a caller "
+            "that does not count takes it for added",
         ),
     ],
 )

@@ -291,7 +291,7 @@ def _facts(**changes: Any) -> Edit:
 @pytest.mark.parametrize(
     ("edit", "expected", "complaint"),
     [
-        (lambda _: None, None, "nobody said which server is expected"),
+        (lambda _: None, None, "no expected server was given"),
         (lambda _: None, "7000000000000000000/registry", "and 7000000000000000000/registry was expected"),
         (_facts(replica=True), ..., "it was made on a replica"),
         (_facts(replica=None), ..., "it was made on a replica"),

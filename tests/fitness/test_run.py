@@ -154,7 +154,7 @@ def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file
 @pytest.mark.parametrize(
     ("statement", "query"),
     [
-        # What was made and dropped again is as if it had never been.
+        # A relation that was made and dropped again leaves no trace.
         pytest.param(
             "CREATE INDEX extra ON {0}.registration (run_id); DROP INDEX {0}.extra", None, marks=pytest.mark.sweep
         ),

@@ -34,7 +34,7 @@ ALTER DATABASE strangers SET search_path = evil, pg_catalog, public;
 _JOBS = """
 CREATE ROLE app;
 CREATE SCHEMA cron; GRANT USAGE ON SCHEMA cron TO PUBLIC;
-CREATE FUNCTION cron.run() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'somebody reads me'; END $$;
+CREATE FUNCTION cron.run() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'I am read'; END $$;
 CREATE VIEW cron.job AS SELECT ''::text AS schedule, cron.run() AS command, ''::text AS username, true AS active,
   current_database()::text AS database;
 ALTER VIEW cron.job OWNER TO app;

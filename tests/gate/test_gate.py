@@ -284,7 +284,7 @@ def test_a_must_that_no_case_covers_is_held(bench: Bench) -> None:
     wider = structs.replace(bench.contract, clauses={**bench.contract.clauses, "TOY-06": more})
     assert codes(bench.decide(bench.run(), contract=wider)) == [ReasonCode.CLAUSES_UNCOVERED]
     untestable = structs.replace(
-        wider, clauses={**wider.clauses, "TOY-06": structs.replace(more, not_testable="nobody can see it")}
+        wider, clauses={**wider.clauses, "TOY-06": structs.replace(more, not_testable="it cannot be observed")}
     )
     decision = bench.decide(bench.run(), contract=untestable)
     assert decision.can_proceed == "YES"

@@ -7,7 +7,7 @@ An entry is a word, or a list of a word and its operand:
     nothing               no answer, and it reads on       late S             the right answer after S seconds
     half                  half a line                      garbage            a line that is no JSON
     list                  JSON, and no object              no-outcome         an object without an outcome
-    invalid               an outcome nobody knows          long               a line of more than 1 MiB
+    invalid               an unknown outcome               long               a line of more than 1 MiB
     exit N                ends with that status            half-exit          half a line, then status 0
     signal N              ends itself by that signal       close              closes standard output and stays
     stderr                chatter, then the right answer   deaf               reads no more, and stays

@@ -63,7 +63,7 @@ TABLE: tuple[tuple[Mapping[str, Any] | None, Mapping[str, Any], str], ...] = (
     (ACCEPT_PRIOR, NEW, "fail_open"),
     (ACCEPT_PRIOR, REFUSED, "over_refusal"),
     (REFUSE, REFUSED, "conforms"),
-    (REFUSE, {**REFUSED, "detail": "words that nobody judges"}, "conforms"),
+    (REFUSE, {**REFUSED, "detail": "text that is not judged"}, "conforms"),
     (REFUSE, OTHER, "wrong_reason"),
     (REFUSE, NEW, "fail_open"),
     (REFUSE, PRIOR, "fail_open"),

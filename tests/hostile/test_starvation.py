@@ -94,7 +94,7 @@ def test_an_answer_that_came_while_the_kit_was_stopped_is_an_answer(tmp_path: Pa
 
 @contextmanager
 def crowded(cpu: int, burners: int) -> Iterator[None]:
-    """One processor on which nothing but so many others want to run."""
+    """One processor on which `burners` other processes want to run."""
     words = ["-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
     running = [subprocess.Popen([sys.executable, *words]) for _ in range(burners)]
     try:

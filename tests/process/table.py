@@ -87,7 +87,7 @@ class Around(Enum):
     ASCII = "output that cannot be encoded"
     FULL = "standard output on a full disk"
     CLOSED = "standard output closed"
-    PIPE = "nobody reads standard output"
+    PIPE = "standard output is not read"
     ERRORS_FULL = "standard error on a full disk"
     GONE = "the working directory deleted"
     READ_ONLY = "the working directory read-only"

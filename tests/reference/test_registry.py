@@ -65,8 +65,8 @@ def test_every_bug_is_found_by_its_name() -> None:
 
 
 def test_a_bug_that_nobody_has_is_told_with_those_that_there_are() -> None:
-    with pytest.raises(KeyError, match=r"no mutant is called 'nobody'; known: .*key-of-first-4k"):
-        find("nobody")
+    with pytest.raises(KeyError, match=r"no mutant is called 'no-such-bug'; known: .*key-of-first-4k"):
+        find("no-such-bug")
 
 
 def test_an_adapter_that_is_left_without_a_session_ends_in_order(tmp_path: Path) -> None:

@@ -203,7 +203,7 @@ def test_a_path_too_long_for_a_socket_is_said_with_what_to_do(cluster: Launched,
         opened(cluster, open_folder / "x,y", FRESH)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="as nobody special the server runs as we do")
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the server runs as the user of the tests")
 def test_a_closed_folder_above_the_workdir_is_named(cluster: Launched, tmp_path: Path) -> None:
     closed = next(folder for folder in reversed(tmp_path.parents) if not folder.stat().st_mode & 0o001)
     with pytest.raises(OpenError, match=f"chmod o.x {closed}"):

@@ -136,7 +136,7 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: t.case(HELD)["then"].append({"finish": "nobody"}), "nothing was started as 'nobody'"),
         (lambda t: t.case(HELD)["then"].append({"unanswered": "nobody"}), "nothing was started as 'nobody'"),
         (lambda t: t.case(HELD)["then"].append({"unanswered": "held"}), "held is never finished"),
-        (lambda t: step(t, AGAIN, "when")["expect"].update(reason="NO_SUCH"), "reason NO_SUCH, which is none of put's"),
+        (lambda t: step(t, AGAIN, "when")["expect"].update(reason="NO_SUCH"), "NO_SUCH, which is not among put's"),
         (
             lambda t: step(t, AGAIN, "when").update(expect={"any": [{"outcome": "accepted"}, {"reason": "DUPLICATE"}]}),
             "not said to be refused",

@@ -1,7 +1,7 @@
 """How large documents are along each axis: depth, members, lengths. So that a verdict says how far it reached.
 
-Columnar: the structure is found in the bytes of all documents at once. Documents need not be JSON; of what is none the
-measures are those of the text up to its defect, more or less.
+Columnar: the structure is found in the bytes of all documents at once. Documents need not be JSON. The measures of
+malformed text are about those of the text up to its defect.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from holdfast.vectors.jcs.measures import Measure, measured
 from holdfast.vectors.record import Refused, Vector, load
 from holdfast.vectors.taxonomy import Profile
 
-# The opening is cut into so many slices, which are judged side by side. Rows take turns, so that each slice has some
-# of every size.
+# The opening is cut into this number of slices, which are judged side by side. Rows take turns, so that each slice has
+# some of every size.
 SLICES = 32
 COLUMNS = pa.schema(
     [*SCHEMA, pa.field("name", pa.string()), pa.field("clause", pa.string()), pa.field("deep", pa.bool_())]

@@ -78,7 +78,7 @@ def normal_target(target: str) -> str:
 
 
 def normal_hash(text: str) -> str:
-    """The normal form of a hash, in lower case. Raises ValueError for what is none."""
+    """The normal form of a hash, in lower case. Raises ValueError for any other text."""
     if re.fullmatch("[0-9a-fA-F]{64}", text) is None:
         raise ValueError(f"{text!r} is not 64 hexadecimal digits")
     return text.lower()

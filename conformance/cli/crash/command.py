@@ -38,7 +38,7 @@ from holdfast.servers.janitor import Janitor
 _OUTPUT = Path("holdfast-out/crash")
 # Under the tracer a store takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-# Of the states behind those at the acknowledgements, so many have to be tried as well.
+# This number of the states behind those at the acknowledgements has to be tried as well.
 _FURTHER = 16
 # The time counts from the start of the process, if that was not longer ago.
 _MOST_START = 1.0
@@ -46,7 +46,7 @@ _MOST_START = 1.0
 _DRAWN_LATE = 0.05
 # A margin over the tries so far, because later ones may take longer.
 _MARGIN = 1.25
-# A disk becomes full by pages of 4,096 bytes, so for it a value has so many characters.
+# The length of a value in characters for a full disk, which becomes full by pages of 4,096 bytes.
 _LARGE = 2000
 
 

@@ -35,7 +35,7 @@ START_S = 30.0
 def verify(
     context: typer.Context,
     sdk: Annotated[str | None, typer.Option("--sdk", help="a runner that holdfast brings: `vectors sdk list`")] = None,
-    count: Annotated[int | None, typer.Option("--count", min=1, max=10**12, help="generate so many rows")] = None,
+    count: Annotated[int | None, typer.Option("--count", min=1, max=10**12, help="how many rows are generated")] = None,
     folder: Annotated[str | None, typer.Option("--in", help="a folder that `vectors generate` wrote")] = None,
     seed: Seed = 0,
     profile: Annotated[Profile, typer.Option("--profile", help="which reading the SDK claims")] = Profile.CORE,

@@ -29,7 +29,7 @@ from holdfast.specs.strictjson import canonical
 if TYPE_CHECKING:
     from holdfast.conformance.cli.verify.options import Options
 
-# Of the exchanges, so many directly before the one that was judged, of the steps before these, and behind it.
+# The numbers of exchanges that are shown: directly before the judged one, from earlier steps, and behind it.
 _BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2
 # The step that an exchange belongs to, as its action begins or names it.
 _STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from holdfast.servers.processors import processors
 
-# A process more costs a start and a launcher, which is worth it for so many cases.
+# One more process costs a start and a launcher, which is worth it for this number of cases.
 CASES_EACH = 40
 MOST = 64
 

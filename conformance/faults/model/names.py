@@ -14,7 +14,7 @@ from functools import cached_property
 from holdfast.conformance.faults.model.pending import Moved
 from holdfast.conformance.faults.recording import ROOT, Change, Named, Type, Unnamed
 
-# After so many changes of names the log of btrfs counts as committed by the clock, which keeps each step short.
+# After this number of changes of names the log of btrfs counts as committed by the clock: each step stays short.
 _MOST_LOGGED = 4096
 # How many of its results `Namespace.after` keeps.
 _MOST_MADE = 64

@@ -46,7 +46,7 @@ class Spill:
         return held
 
     def read(self, begin: int, size: int) -> bytes:
-        """So many bytes from a place onwards."""
+        """`size` bytes from the offset `begin` onwards."""
         if self._file is None or begin < _IN_MEMORY:
             return bytes(self._memory[begin : begin + size])
         return os.pread(self._file.fileno(), size, begin - _IN_MEMORY)

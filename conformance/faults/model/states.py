@@ -236,7 +236,7 @@ class _Maker:
         return content
 
     def _begun(self, file: int, places: Sequence[int], count: int) -> Content:
-        """A file with the first so many of its pending operations: most states lack only the last ones."""
+        """A file with the first `count` of its pending operations: most states lack only the last ones."""
         if not count:
             return self._point.durable.get(file, EMPTY)
         if file not in self._prefixes:
@@ -317,7 +317,7 @@ class _Maker:
             yield self._state(Kind.PREFIX, self._first(count), EVERYTHING)
 
     def _first(self, count: int) -> range:
-        """So many of the pending names, and the rest of the last one's operation: they are committed as one."""
+        """The first `count` pending names, and the rest of the last one's operation: they are committed as one."""
         moves = self._point.moves
         while 0 < count < len(moves) and moves[count].operation == moves[count - 1].operation:
             count += 1

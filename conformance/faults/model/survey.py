@@ -18,9 +18,9 @@ _ROOM, _A_POINT, _A_FILE, _A_MOVE = 1 << 26, 20_000, 200, 8
 # What the states of a window may take to make, in microseconds; of a state what it takes, and for each file and each
 # pending operation.
 _WORK, _A_STATE, _OF_FILE, _OF_PENDING = 2_000_000, 150, 1, 2
-# A write is torn at so many places at most.
+# A write is torn at this number of places at most.
 _CUTS = 8
-# The size of all files is asked for at every so many points.
+# The size of all files is asked for once in this number of points.
 _SIZED_EVERY = 64
 
 

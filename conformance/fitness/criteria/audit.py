@@ -55,7 +55,7 @@ def _writable(judging: Judging) -> None:
     if relation is None or row is None:
         return
     if writer is None:
-        judging.unproven(Code.WRITER_UNPROVEN, "no role is named that writes, so nobody is shown to keep an audit")
+        judging.unproven(Code.WRITER_UNPROVEN, "no writing role is named, so no role is shown to keep an audit")
         return
     powers = judging.catalogue.roles.powers(writer)
     grants = [each for each in judging.catalogue.of("grants", relation) if each["privilege"] == "INSERT"]

@@ -74,7 +74,7 @@ def weak_checks(judging: Judging, relation: RelationName, checks: tuple[Row, ...
             judging.unproven(Code.CHECK_VOLATILE, text, part=Part.EFFECT, rows=[check])
         elif calls := foreign_calls(judging, check):
             text = (
-                f"the check {check['name']} on {relation} says what {', '.join(calls)} says, and nobody reviewed that; "
+                f"the check {check['name']} on {relation} depends on {', '.join(calls)}, which was not reviewed; "
                 "write the condition itself into the check, or name what it calls in a policy as reviewed"
             )
             judging.unproven(Code.CHECK_UNREVIEWED, text, part=Part.EFFECT, rows=[check])

@@ -251,7 +251,7 @@ def _other(masked: str, *, timed: bool, reviewed: frozenset[str]) -> Ending:
     foreign = [call for call in calls if "." in call or call.startswith("OPERATOR")]
     unread = [call for call in calls if call not in reviewed and (call in foreign or call not in _TIMELESS)]
     if unread:
-        return Ending(Sense.UNCLEAR, why=f"it calls {', '.join(dict.fromkeys(unread))}, which nobody has reviewed")
+        return Ending(Sense.UNCLEAR, why=f"it calls {', '.join(dict.fromkeys(unread))}, which was not reviewed")
     if foreign:
         return Ending(Sense.NO_TIME)
     if timed or _NOW in masked or _SPEAKS.search(without_casts) or any(_TIMES.match(each) for each in types):

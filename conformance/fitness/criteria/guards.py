@@ -252,8 +252,8 @@ def _trigger_function(judging: Judging, row: Row) -> None:
     if own and (only_raises(judging, function) or any(reviewed(judging, name_of(each), each) for each in own)):
         return
     text = (
-        f"the trigger function {function} speaks of the surface and runs as {row['owner']}: whoever writes to a "
-        "relation with a trigger that calls it goes past the grants; nobody reviewed it"
+        f"the trigger function {function} names the surface and runs as {row['owner']}: a role that writes to a "
+        "relation with a trigger that calls it goes past the grants; it was not reviewed"
     )
     judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
 

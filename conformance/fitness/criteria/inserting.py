@@ -58,7 +58,7 @@ def _constraints(judging: Judging, relation: RelationName) -> Iterator[Row]:
 def _calls(judging: Judging, part: Part, what: str, row: Row, text: str, calls: Sequence[str]) -> None:
     if foreign := foreign_calls(judging, {"definition": text, "calls": calls}):
         described = (
-            f"{what} calls {', '.join(foreign)} at every INSERT, and nobody reviewed what that does; drop it, or name "
+            f"{what} calls {', '.join(foreign)} at every INSERT, which was not reviewed; drop it, or name "
             "what it calls in a policy as reviewed"
         )
         judging.unproven(Code.CHECK_UNREVIEWED, described, part=part, rows=[row])

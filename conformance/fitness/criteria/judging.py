@@ -21,7 +21,7 @@ from holdfast.conformance.fitness.model import (
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError
 from holdfast.conformance.fitness.reasons import Reasons
 
-# What the database says when a constraint, a type or a foreign key holds: class 23, text that is none of the type's,
+# What the database says when a constraint, a type or a foreign key holds: class 23, text that is no value of the type,
 # a number out of range, a text that is too long.
 _CONSTRAINT_CLASSES = ("23",)
 _TYPE_REFUSES = ("22P02", "22021", "22001", "22003")
@@ -42,8 +42,8 @@ LIVE = "live-"
 class NoRows(Enum):
     """What it means that a statement gave no error and no count of rows.
 
-    A row that is not refused and not added is taken for added by whoever does not count. A change that changed nothing
-    leaves it open whether another one would. TRUNCATE counts no rows when it is done.
+    A row may be neither refused nor added: a caller that does not count takes it for added. A change that changed
+    nothing leaves open whether another one would. TRUNCATE counts no rows when it is done.
     """
 
     NO_REFUSAL = "no refusal"
@@ -125,8 +125,8 @@ class Judging(Reasons):
                 self.refute(code, f"{text}: {_done(answer)}", part=part, probes=[probe.name])
             elif answer.sqlstate is None and no_rows is NoRows.NO_REFUSAL:
                 ignored = (
-                    f"the row of the probe {probe.name} was neither refused nor added: no error, and no row; whoever "
-                    "does not count takes it for added"
+                    f"the row of the probe {probe.name} was neither refused nor added: no error, and no row; a "
+                    "caller that does not count takes it for added"
                 )
                 self.refute(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
             elif answer.sqlstate is None and no_rows is NoRows.NOTHING_DONE:

@@ -46,7 +46,7 @@ def _readable(judging: Judging, relation: RelationName) -> None:
     """The writer may read the key and the decision."""
     writer, roles = judging.evidence.surface.writer, judging.catalogue.roles
     if writer is None:
-        judging.unproven(Code.WRITER_UNPROVEN, "no role is named that writes, so nobody is shown to read what it wrote")
+        judging.unproven(Code.WRITER_UNPROVEN, "no writing role is named, so no role is shown to read what it wrote")
         return
     row = judging.catalogue.relation(relation)
     powers = roles.powers(writer)

@@ -68,11 +68,11 @@ def untouched_on_insert(judging: Judging, part: Part) -> None:
     for each in (name, *judging.catalogue.below(name)):
         for row in judging.catalogue.of("triggers", each):
             if "insert" in row["events"] and row["enabled"] != OFF and not reviewed(judging, each, row):
-                text = f"the trigger {row['name']} of INSERT on {each} may change or drop rows; nobody reviewed it"
+                text = f"the trigger {row['name']} of INSERT on {each} may change or drop rows; it was not reviewed"
                 judging.unproven(Code.TRIGGER_UNREVIEWED, text, part=part, rows=[row])
         for row in judging.catalogue.of("rules", each):
             if row["enabled"] != OFF and not reviewed(judging, each, row):
-                text = f"the rule {row['name']} rewrites {str(row['event']).upper()} on {each}; nobody reviewed it"
+                text = f"the rule {row['name']} rewrites {str(row['event']).upper()} on {each}; it was not reviewed"
                 judging.unproven(Code.RULE_UNREVIEWED, text, part=part, rows=[row])
 
 

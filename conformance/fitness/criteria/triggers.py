@@ -59,7 +59,7 @@ _ALWAYS_RAISES = re.compile(
     r"(?:\s*RETURN\s+(?:NULL|NEW|OLD)\s*;)?\s*END\s*;?\s*",
     re.IGNORECASE | re.ASCII,
 )
-# Text in quotes is kept: a comment in it is none. PostgreSQL ends a comment at either end of line.
+# Text in quotes is kept: it holds no comments. PostgreSQL ends a comment at either end of line.
 _COMMENTS = re.compile(r"('(?:[^']|'')*')|--[^\n\r]*")
 # A block comment may hold others, and a backslash may keep a quote from ending a text: not read here, hence not plain.
 _UNCLEAR = ("/*", "\\")

@@ -87,7 +87,7 @@ def cause(error: psycopg.Error) -> str:
         return ""
     if isinstance(error, psycopg.errors.DeadlockDetected):
         known = " ".join((error.diag.message_detail or "").split())
-        return f"; {known or 'the server said no more'}; look again when nobody changes the catalogue"
+        return f"; {known or 'the server said no more'}; look again when the catalogue does not change"
     if inquiry := inquiry_of(error):
         return f"; {inquiry}; look again when that transaction is over, or ask its owner to end it"
     why = "" if isinstance(error, WaitedError) else "no session was seen to be in its way: "

@@ -44,7 +44,7 @@ _PREFIX = re.compile(r"^(?:sqlite:(?://(?=/))?|file:(?://(?=/))?)")
 def path_of(dsn: str) -> Path | None:
     """The file that a DSN names: `sqlite:PATH`, `sqlite:///PATH`, `file:PATH`, or the path of something that exists.
 
-    None if it is none of these, hence no matter for SQLite.
+    None for any other DSN, which is not for SQLite.
     """
     if _PREFIX.match(dsn):
         return Path(_PREFIX.sub("", dsn).split("?", 1)[0])
@@ -118,7 +118,7 @@ def _holders(path: Path) -> str:
             name = places.get((int(major, 16), int(minor, 16), int(inode)))
             if name is not None and int(words[4]) != os.getpid():
                 held.add(f"process {words[4]} ({_program(words[4])}) holds a lock on {name}")
-    return "; ".join(sorted(held)) or "nobody can say which process holds it"
+    return "; ".join(sorted(held)) or "it is unknown which process holds it"
 
 
 def _program(process: str) -> str:
@@ -154,7 +154,7 @@ def _way_in(path: Path) -> str:
     if not log.exists() or log.stat().st_size == 0:
         return "mode=ro&immutable=1"
     raise FitnessError(
-        f"{log} holds commits that nobody has recovered, and {index.name} is not there: a process died. Reading them "
+        f"{log} holds commits that were not recovered, and {index.name} is not there: a process died. Reading them "
         "would write to the files; let the owner of the database open and close it once, then look again"
     )
 

@@ -15,7 +15,7 @@ from holdfast.conformance.fitness.sqlite.sqltext import Kind, Token
 
 # What a reason suggests for another form; {0} is the column.
 WRITE_AS = "typeof({0}) = 'text' AND length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
-# AND between the words of these is none between conditions.
+# An AND inside one of these does not separate conditions.
 _NOT_PARTED = ("CASE", "BETWEEN")
 _BYTES = ("length ( cast ( {c} as blob ) ) =", "octet_length ( {c} ) =")
 _NO_NUL = ("instr ( {c} , char ( 0 ) ) =", "instr ( {c} , x'00' ) =")

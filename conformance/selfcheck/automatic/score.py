@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from holdfast.conformance.selfcheck.tasks import End, Outcome
 from holdfast.specs.automatic import MOST_EQUIVALENT, Site
 
-# Of the mutants that are not listed as equivalent, so many of a hundred must be killed.
+# This percentage of the mutants that are not listed as equivalent must be killed.
 GOAL_PERCENT = 95
 
 

@@ -377,6 +377,6 @@ class Deck:
             if not self._left:
                 self._left = dice.sample(self._names, len(self._names))
             steps += CHAPTERS[self._left.pop()](dice)
-            # An old envelope once more: what was decided holds whatever came between.
+            # An old envelope once more: an earlier decision holds regardless of later steps.
             steps.append(Step("again", _worker(dice), dice.randrange(9)))
         return steps

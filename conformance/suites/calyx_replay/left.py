@@ -46,7 +46,7 @@ class LeftBehind:
         return max((letter.at for letter in self.now.letters.values()), default=BEGINNING) if self.now else BEGINNING
 
     def leave(self, came: int, others: int, alone: int, unsound: int | None = None) -> None:
-        """A list of so many envelopes that came, of others, and of ids alone; or one that cannot be taken over."""
+        """A list with these numbers of received envelopes, other envelopes and ids; or one that cannot be migrated."""
         letters = [self._letters.of(which) for which in range(came)]
         letters += [self._letters.make(-float(number)) for number in range(others)]
         letters = list({each.msg_id: each for each in letters if each.msg_id not in self._files}.values())

@@ -87,7 +87,7 @@ class Letters:
         return datetime.fromisoformat(self._session.now)
 
     def long(self, size: int) -> Letter:
-        """A new one whose encoding has so many bytes."""
+        """A new one whose encoding has `size` bytes."""
         short = len(from_base64url(self.make(0, more={"x-filler": ""}).data))
         return self.make(0, more={"x-filler": "x" * (size - short)})
 
@@ -98,7 +98,7 @@ class Letters:
         more: Mapping[str, str] | None = None,
         text: str | None = None,
     ) -> Letter:
-        """A new one, so many seconds ahead of the clock. `more` are further members of its header.
+        """A new one, this number of seconds ahead of the clock. `more` are further members of its header.
 
         Without `more` some letters have a member whose name stands elsewhere in an envelope.
         """

@@ -191,7 +191,7 @@ def _unrecorded(terms: Terms, state: State, letter: Letter, now: datetime) -> It
 
 
 def prune(terms: Terms, state: State, hours: float | None, now: datetime) -> Iterator[Outcome]:
-    """Prune because an operator asks for it, keeping so many hours or the usual retention."""
+    """Prune because an operator asks for it, with a retention of `hours` or the usual one."""
     state = aged(terms, state, now)
     retention = terms.retention if hours is None else timedelta(hours=hours)
     if retention < terms.least:

@@ -26,7 +26,7 @@ _FIRST_YEAR = 1980
 _LAST = ("send", "again", "same id", "leave one", "leave an id", "prune near", "forge")
 # With which operations what was pruned is looked for.
 _AFTER_PRUNES = (*_LAST, "clock to", "migrate", "restart", "send from ahead", "leap", "command prune")
-# What takes a process takes as long as so many calls.
+# A step that starts a process takes as long as this number of calls.
 _PROCESS, _COMMAND = 4.0, 12.0
 
 # Who pruned, by the step that showed it.

@@ -227,7 +227,7 @@ class Play:
             self._left.leave_one(letter, found=found, more=bool(step.seconds))
 
     def _insert(self, step: Step) -> None:
-        """Records of so many seconds ago or less, or of long ago, as another program puts them into the store."""
+        """Records of the last seconds, or of long ago, as another program puts them into the store."""
         begin = self._now - timedelta(seconds=step.seconds) if step.seconds else _ANCIENT
         span = timedelta(seconds=step.seconds or step.which)
         came = self._letters.rows(step.which, len(self._worlds.possible[0].known), begin, span)

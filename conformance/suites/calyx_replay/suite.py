@@ -366,7 +366,7 @@ def test_every_operation_is_held_against_the_model_in_every_situation(bench: Ben
 
 @clause("CALYX-ALG-12", whole=True)
 def test_what_was_pruned_is_refused_in_every_situation(bench: Bench) -> None:
-    """Whoever pruned it, and wherever the clock is then."""
+    """It does not matter who pruned it, and where the clock is then."""
     _steered(bench, remembers=True)
 
 

@@ -158,7 +158,7 @@ def verdict(answer: Answer, outcome: Outcome) -> str:
     if answer.outcome == "indeterminate":
         return "indeterminate"
     if answer.outcome == "accepted":
-        # What is said to be there and is not, is lost; what is new again is done twice.
+        # `prior` for something that is absent means that it was lost; a second `new` means that it was done twice.
         return "lost_durability" if answer.effect == PRIOR and outcome.said <= EFFECTS else "fail_open"
     return "over_refusal" if outcome.said <= EFFECTS else "wrong_reason"
 

@@ -45,7 +45,7 @@ def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies
 
 
 def _sealed(how: str, made: Made, data: bytes) -> tuple[bytes, Lies] | None:
-    """An object of the same id that is well sealed: with a payload that is none, or with the same payload."""
+    """An object of the same id that is well sealed: with a malformed payload, or with the same payload."""
     label = hashlib.sha256(data + how.encode()).hexdigest()
     if isinstance(made.says, Blob):
         return None

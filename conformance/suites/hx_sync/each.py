@@ -108,9 +108,9 @@ def test_every_operation_beside_itself_and_its_rivals_is_explained_by_some_order
             play.compare()
 
 
-# So many rounds find a race nearly always that shows in one of sixteen.
+# A race that shows in one round of sixteen is nearly always found in this number of rounds.
 _ROUNDS = 48
-# Fewer of what several cases race.
+# Fewer rounds for operations that several cases race.
 _OTHERS = ("publish", "publish_blob", "put", "import_object", "forget")
 
 
@@ -165,7 +165,7 @@ def test_every_operation_that_is_refused_leaves_everything_as_it_was(bench: Benc
 
 
 def _unkept(bench: Bench, spelled: str) -> None:
-    """No file holds a key that was given so, whatever a session does with it."""
+    """No file holds a key that was given in this spelling, regardless of what a session does with it."""
     with bench.session(config={"vault_key": spelled}) as session:
         asked = asked_of(World(bench, session, "mistyped"), "a", "mistyped")
         for method, args in asked.items():

@@ -27,11 +27,11 @@ class Published:
     data: str
 
 
-# A count of ones so many standard deviations from the half is no accident: one bit in 10^11 is.
+# A count of ones this number of standard deviations from the half is no accident: chance does it once in 10^11 bits.
 _DEVIATIONS = 7
-# Of so many rows too few are independent by accident once in 2^64 times.
+# With this number of spare rows, too few rows are independent by accident once in 2^64 times.
 _SPARE = 8
-# Bytes that no codec makes fewer, more of them than any buffer holds.
+# A length of incompressible bytes that is larger than any buffer.
 _LONG = 90_000
 # So few objects show nothing of a distribution.
 _FEWEST = 24

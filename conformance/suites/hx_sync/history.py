@@ -150,7 +150,7 @@ def _hostile(dice: Random) -> list[Step]:
     for how in ("replaced", *dice.sample(DAMAGES, 3)):
         which, worker = dice.randrange(3), dice.randrange(WORKERS)
         steps += [Step("damage", 0, node, which, how=how), Step("import", worker, node)]
-        # Another device knows nothing of what this one has imported, whatever the process remembers.
+        # Another device knows nothing of what this one has imported, even if the process remembers it.
         steps += [Step("import", worker, dice.choice([other for other in "abc" if other != node]))]
         steps += [
             _one(dice, "import one", node=node, which=which),

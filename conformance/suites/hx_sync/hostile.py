@@ -168,7 +168,7 @@ def open_placed(bench: Bench, session: SuiteSession, key: str) -> dict[str, Any]
 
 
 def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> None:
-    """Of so many objects of equal payload no two have a key, a nonce or a ciphertext in common."""
+    """Of `count` objects of equal payload no two have a key, a nonce or a ciphertext in common."""
     world = World(bench, session, "fresh")
     batch = {"events": [world.event("a", "s1", 0, at(0))]}
     seen: dict[str, set[bytes]] = {name: set() for name in ("wrapped key", "ciphertext", "object key", "nonce")}

@@ -44,7 +44,7 @@ _INDEX: Mapping[str, Mapping[str, frozenset[str]]] = {
 }
 # How a store is lost: to what cannot be listed, and to another one.
 _FILE, _ANOTHER = "a file", "of another vault"
-# The same of the store. Where its folder has nothing in it, it may be taken for a store that nobody has published into.
+# The same of the store. If its folder is empty, it may be taken for a store into which no device has published.
 _ANY = frozenset({"new", "prior"})
 _STORE: Mapping[str, Mapping[str, frozenset[str]]] = {
     _FILE: {
@@ -228,7 +228,7 @@ class _Losing:
                 )
 
     def undisclosed(self) -> None:
-        """Neither the key of the vault nor what an event says can be read, whatever was refused."""
+        """Neither the key of the vault nor what an event says can be read after any refusal."""
         for folder, canaries in (("HXSync", [VAULT_KEY, "nodes unlinked"]), ("nodes", [VAULT_KEY])):
             if found := self._session.search(folder, canaries):
                 self._bench.fail("fail_open", "what was refused can be read", received=repr(found))
@@ -277,7 +277,7 @@ def test_no_operation_takes_a_lost_index_for_an_empty_one(bench: Bench) -> None:
 
 
 def _made_again(bench: Bench, session: SuiteSession, losing: _Losing, this: _Round, before: Mapping[str, Any]) -> None:
-    """A deleted index is made anew by `enroll` whatever was refused without it, and comes to the same by an import."""
+    """`enroll` makes a deleted index anew after any refusal without it, and an import fills it with the same."""
     for call in this.refused:
         answer = session.call("enroll", {"node": call.node, "node_id": losing.node_id(call.node)})
         if answer.outcome != "accepted":

@@ -30,7 +30,7 @@ Asked = tuple[str, Mapping[str, Any]]
 
 
 def _events(world: World, count: int, session: str = "") -> list[dict[str, Any]]:
-    """So many events of few bytes, of one session or each of its own."""
+    """`count` events of few bytes, of one session or each of its own."""
     one = {**world.event("z", "many", 0, at(0)), "data": {}}
     return [
         {**one, "session_id": world.uuid(session or f"session {seq}"), "seq": seq, "ts": at(seq / _PER_SECOND)}

@@ -27,7 +27,7 @@ from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 # The index of a device, and what SQLite puts beside it.
 _INDEX = "index.db"
-# Of so many things that a device has forgotten it is searched for what they say.
+# The device is searched for the content of at most this number of things that it has forgotten.
 _MOST = 48
 # Beyond any clock.
 _AHEAD = "9000-01-01T00:00:00Z"

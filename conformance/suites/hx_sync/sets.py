@@ -46,7 +46,7 @@ _KIND, _WIDE = 64, "\U0001f600"
 
 
 def at(seconds: float, *, offset: int = 0) -> str:
-    """An instant, so many seconds after noon of the day before sessions begin, in an offset of so many minutes."""
+    """The instant `seconds` after noon of the day before sessions begin, with a UTC `offset` in minutes."""
     moment = _BEGIN + timedelta(seconds=seconds)
     if not offset:
         return moment.isoformat().replace("+00:00", "Z")

@@ -22,9 +22,9 @@ from holdfast.vectors.taxonomy import Category, Profile
 _MARKED = '\0\n\x1f"\\/<\x7f\x80\u2028\ue000\ufb33\U0001f600'
 # Code points up to each of these: ASCII, two bytes of UTF-8, three, four.
 _PLANES = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
-# Constructed documents come in slices of so many; one takes a tenth of a second.
+# Constructed documents come in slices of this number; one slice takes a tenth of a second.
 _SLICE = 512
-# Characters of a long string, and at most so many zeros in a long number.
+# Characters of a long string, and the most zeros in a long number.
 _LONG = 20_000
 # Levels of containers above the scalars of a generated value, at the most.
 _LEVELS = 4
@@ -99,7 +99,7 @@ def _large(name: str, document: bytes, canonical: bytes) -> Vector:
 
 
 def drawn(way: Random, levels: int = _LEVELS) -> Any:
-    """Any JSON value of at most so many levels: None, bool, float, str without surrogates, list or dict."""
+    """Any JSON value of at most `levels` levels: None, bool, float, str without surrogates, list or dict."""
     kind = way.choice("vnntaaooo") if levels else way.choice("vnntt")
     if kind == "v":
         return way.choice((None, True, False))

@@ -22,7 +22,7 @@ _BEFORE = (0, 1, 15, 16, 17, 33, 65, 129, 257)
 # What a lenient reader takes for a quotation mark, and what it may pass over.
 _QUOTES = ("'", "`", "\u201c", "\u2033", "\uff02", "a", "_", "$", "!", "#", " ", "\\", "\t", "0")
 _MARK = b"\xef\xbb\xbf"
-# Rungs of the ladder whose strings and names have at most so many units: longer ones are `vectors verify`'s.
+# Rungs of the ladder whose strings and names have at most this number of units: `vectors verify` has longer ones.
 _MOST_UNITS = 1025
 _AXES = ("string", "name", "names")
 
@@ -42,7 +42,7 @@ def pairs_of_units() -> Iterator[Vector]:
 
 
 def noncharacters() -> Iterator[Vector]:
-    """A code point behind so many others, as it is and escaped; only i-json-strict refuses noncharacters."""
+    """A code point behind various numbers of others, as it is and escaped; only i-json-strict refuses noncharacters."""
     for point, before, escaped in product(_POINTS, _BEFORE, (False, True)):
         character, filled = chr(point), "x" * before
         units = character.encode("utf-16-be")

@@ -257,7 +257,7 @@ class Play:
 
         `how` is the call, the rivals are done one after the other by the other worker.
         """
-        assert step.rival is not None, "somebody has to come first"
+        assert step.rival is not None, "a rival has to come first"
         call, other = self._submission(replace(step, how=""), step.how), 1 - step.worker
         if self._alone is not None or not self._beside.has("hold_at") or not self._beside.would_commit(call):
             self._beside.ask(call, step.worker)

@@ -175,7 +175,7 @@ class Model:
             yield from _told(world, key_of(call), answer.value, replayed=True)
 
     def _unsettled(self, world: World, call: Call, due: frozenset[str]) -> Iterator[World]:
-        """The worlds after a call that nobody heard the end of. One that was held was done behind its commit only."""
+        """The worlds after a call whose end is unknown. A held call had its effect only behind its commit."""
         if call.method == "maintain":
             past, last = self._due_tombstones(world, call.now)
             yield replace(world, half=frozenset(past + last))

@@ -40,7 +40,7 @@ from holdfast.conformance.suites.steering import Offer, Pair
 
 # Without an audit each operation once.
 _WHILE_MUTE = ("register", "compensate", "retry", "retry the compensation", "resolve", "maintain", "issue", "validate")
-# A process takes as long as so many calls.
+# A process takes as long as this number of calls.
 _PROCESS, _HELD = 4.0, 3.0
 # Nonces that were issued before: what registered the key, what compensated it, one spent on another key, one unspent.
 _PRESENTED = {"own": TAKEN, "compensation": (COMPENSATED,), "elsewhere": ALL, "kept": ALL}

@@ -153,5 +153,5 @@ def _key(around: Around, traces: Traces, key: int, worker: int) -> Iterator[str]
 
 
 def of_near(features: Collection[str]) -> frozenset[str]:
-    """The features that count where something nearly was an operation: each state of a key, whoever knows of it."""
+    """The features that count where something nearly was an operation: each state of a key, known elsewhere or not."""
     return frozenset(each for each in features if not each.endswith(KNOWN) and not each.startswith("last: "))

@@ -163,7 +163,7 @@ class _Dice:
         return Step("retry", key, self.worker, how=self.roll.choice(_RETRIES), number=number)
 
     def misses(self, what: str, key: int, count: int) -> Iterator[Step]:
-        """So many different near misses of one call."""
+        """`count` different near misses of one call."""
         for nonce, how in self.roll.sample(_MISSES, count):
             yield self.one(what, key, nonce=nonce, how=how)
 

@@ -264,7 +264,7 @@ def _judge_race(bench: Bench, session: SuiteSession, nonces: list[str], answers:
     if len(winners) > 1 or max(counts) > effects:
         bench.fail("fail_open", f"{len(winners)} attempts won, rows {counts}", expected="one effect a round")
     if answers and not winners:
-        bench.fail("over_refusal", "nobody won", received=repr([shown(answer) for answer in answers]))
+        bench.fail("over_refusal", "no attempt won", received=repr([shown(answer) for answer in answers]))
     if counts != (effects, effects):
         bench.fail("lost_durability", f"after {effects} rounds there are {counts} rows")
     for nonce, answer in zip(nonces, answers, strict=False):

@@ -24,7 +24,7 @@ class ForgeriesKept(Mailbox):
         try:
             super().guard_signature(envelope)
         except RefusedError:
-            # "Somebody may want to look at it."
+            # "An operator may want to inspect it."
             path = self._store.location.database.with_name("quarantine")
             with path.open("ab") as kept:
                 kept.write(envelope.raw)

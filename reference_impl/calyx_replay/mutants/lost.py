@@ -23,7 +23,7 @@ _PAGE = 4096
 
 
 def _made_anew(location: Location) -> None:
-    """Whatever lies in its place goes."""
+    """Removes every file of the database, and makes a new one."""
     for path in location.files():
         path.unlink(missing_ok=True)
     Provisioner(Schema()).make(location)

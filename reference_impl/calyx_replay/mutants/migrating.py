@@ -123,12 +123,12 @@ class InPieces(Migration):
 
 class UnmigratedKeyed(Migration):
     def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:
-        nobody = "0" * 64
+        unknown = "0" * 64
         row = {
             "replay_key": hashlib.sha256(msg_id.encode()).hexdigest(),
             "msg_id": msg_id,
-            "sender_fp": nobody,
-            "recipient_fp": nobody,
+            "sender_fp": unknown,
+            "recipient_fp": unknown,
             "seen_at": written(now),
             "envelope_timestamp": written(now),
         }

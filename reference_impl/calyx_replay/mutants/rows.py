@@ -25,7 +25,7 @@ class SeenAtLocal(SeenAt):
 
 class ShortFractions(SeenAt):
     def read_text(self, stored: str) -> int | None:
-        # The digits behind the point, whatever their number, are taken for microseconds.
+        # Any number of digits behind the point is taken for microseconds.
         return super().read_text(re.sub(r"[.]([0-9]+)", lambda found: f".{found[1]:0>6}", stored))
 
 

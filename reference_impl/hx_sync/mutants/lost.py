@@ -37,7 +37,7 @@ class LostStoreIsEmpty(FolderStore):
 
 
 def failing_well(name: str) -> type[Commands]:
-    """Commands of which one exits with 0 whatever came of it."""
+    """Commands of which one always exits with 0, also after a failure."""
 
     class FailingWell(Commands):
         def run(self, command: str, options: argparse.Namespace) -> int:

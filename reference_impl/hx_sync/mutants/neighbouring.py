@@ -121,7 +121,7 @@ class CountedNonces(Nonces):
 
 
 class Remembered(Importing):
-    """Counts as known whatever this process has imported."""
+    """Counts as known every object that this process has imported."""
 
     def is_known(self, node: Node, found: Found) -> bool:
         remembered: set[tuple[str, str]] = self.__dict__.setdefault("remembered", set())

@@ -175,7 +175,7 @@ class RivalNotAwaited(SqliteStore):
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            raise sqlite3.IntegrityError("somebody is writing, so somebody was first") from error
+            raise sqlite3.IntegrityError("another worker is writing, so another worker was first") from error
         finally:
             self._database.be_patient(READ_PATIENCE_S)
         return connection

@@ -144,8 +144,8 @@ class AuditInMemory(SqliteAudit):
 
 class AuditWithoutIdentities(Registrar):
     def record(self, attempt: Attempt, code: str) -> Row:
-        nobody = {"logical_request_key": None, "authorization_nonce": None, "attempt_id": None}
-        return {**super().record(attempt, code), **nobody}
+        absent = {"logical_request_key": None, "authorization_nonce": None, "attempt_id": None}
+        return {**super().record(attempt, code), **absent}
 
 
 class AuditByMachineClock(Registrar):

@@ -107,7 +107,7 @@ STORES = (
     Store("log", "syncs_new", Layer.POWER, "syncs only in the session that made its file"),
     Store("log", "no_checksum", Layer.TORN, "half a record counts"),
     Store("log", "refuses_tail", Layer.TORN, "does not start with half a record at the end"),
-    Store("log", "keeps_tail", Layer.TORN, "appends behind half a record, where nobody reads on"),
+    Store("log", "keeps_tail", Layer.TORN, "appends behind half a record, where reading stops"),
     Store("log", "stale_lock", Layer.KILL, "does not start while the lock of a dead one lies there"),
     Store("log", "retries_fsync", Layer.SYNC_ERROR, "syncs again after an error, and believes it"),
     Store("log", "undoes_late", Layer.SYNC_ERROR, "removes what it refused at the next put only"),

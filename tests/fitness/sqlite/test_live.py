@@ -110,7 +110,7 @@ def test_a_log_that_nobody_recovered_is_not_read_around_and_not_recovered(tmp_pa
         files.live.with_name(files.live.name + "-shm").unlink()
         before = _state(files.live.parent)
 
-        with pytest.raises(FitnessError, match="nobody has recovered"):
+        with pytest.raises(FitnessError, match="were not recovered"):
             take(files.live, surface_of(FIT, files), policy_of(FIT))
         assert _state(files.live.parent) == before
 

@@ -1,4 +1,4 @@
-// Dies of an exception that nobody catches, on the first call.
+// Dies of an uncaught exception, on the first call.
 import { createInterface } from "node:readline";
 
 for await (const line of createInterface({ input: process.stdin })) {

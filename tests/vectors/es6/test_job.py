@@ -65,11 +65,11 @@ def test_a_corrupted_checkpoint_is_an_error_not_a_match(spark: SparkSession, tmp
 
 
 def test_a_worker_that_cannot_work_is_an_error_not_a_match(spark: SparkSession) -> None:
-    def nobody(collector: Collector, host: str) -> Sender:
+    def unreachable(collector: Collector, host: str) -> Sender:
         return Sender(host, 9, bytes(32))  # the discard port
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Collector, "sender", nobody)
+        patch.setattr(Collector, "sender", unreachable)
         with pytest.raises(StreamLostError, match="expected Spark to make 1 partitions"):
             run(1_000, spark=spark)
 

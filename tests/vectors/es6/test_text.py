@@ -32,7 +32,7 @@ def finite(patterns: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
 
 
 def around(values: npt.NDArray[np.float64], steps: int) -> npt.NDArray[np.float64]:
-    """Both signs of the values, and so many neighbours on each side."""
+    """Both signs of the values, and `steps` neighbours on each side."""
     patterns = values.view(np.uint64)
     near = np.concatenate([patterns + np.uint64(step) for step in range(steps + 1)])
     below = np.concatenate([patterns[patterns > step] - np.uint64(step) for step in range(1, steps + 1)])

@@ -94,7 +94,7 @@ def main() -> None:
         case "banner":
             put(b"Runner 1.0 is ready\n")
         case "greeting":
-            put(frame(b"R", b"nobody asked"))
+            put(frame(b"R", b"not asked for"))
         case "deaf":
             os.close(0)
             stay()

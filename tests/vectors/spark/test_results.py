@@ -152,7 +152,7 @@ def test_a_runner_that_is_gone_when_its_counterexample_shrinks_keeps_what_it_ans
 
 
 def _stored(blocks: int) -> Stored:
-    """So many blocks, each of which has its number for a digest."""
+    """Stored `blocks`, each of which has its number for a digest."""
     leaves = tuple(f"{number:064x}" for number in range(blocks))
     part = Part("rows", 0, blocks * BLOCK_ROWS, 1, "", leaves)
     count = blocks * BLOCK_ROWS

@@ -15,7 +15,7 @@ _INSTANT = re.compile(
     "([0-9]{4})-([0-9]{2})-([0-9]{2})([Tt ])([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.]([0-9]{1,6}))?"
     "(?:([Zz])|([+-])([01][0-9]|2[0-3]):([0-5][0-9]))"
 )
-# The calendar repeats itself after so many years. Python has no year 0, but the year 400.
+# The calendar repeats itself after `_CYCLE` years. Python has no year 0, but the year 400.
 _CYCLE, _CYCLE_DAYS = 400, 146_097
 _YEARS = 10_000
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -40,7 +40,7 @@ def binary(text: str) -> str:
 
 
 def integer(value: Any) -> str:
-    """A whole number by its value: 1.0 is 1. Raises ValueError for what is none."""
+    """A whole number by its value: 1.0 is 1. Raises ValueError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
         raise ValueError(f"no whole number: {value!r}")
     return str(int(value))
@@ -49,7 +49,7 @@ def integer(value: Any) -> str:
 def instant(text: Any) -> str | None:
     """Microseconds since the year 0; None where RFC 3339 leaves open whether it is an instant.
 
-    Raises ValueError for what is none, or of no year from 0000 to 9999 in UTC.
+    Raises ValueError for what is no instant, or lies outside of the years 0000 to 9999 in UTC.
     """
     found = _INSTANT.fullmatch(text) if isinstance(text, str) else None
     if found is None:

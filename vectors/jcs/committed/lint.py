@@ -18,7 +18,7 @@ from holdfast.vectors.record import Canonical, Refused, Vector
 from holdfast.vectors.taxonomy import Category, Profile
 
 CONTRACT = "jcs"
-# A refused document and its twin differ in one place, of at most so many bytes: an escaped surrogate pair.
+# A refused document and its twin differ in one place, of at most this number of bytes: an escaped surrogate pair.
 MAX_DEFECT = 12
 _NUMBER = frozenset(b"0123456789+-.eE")
 # Clauses that no single document can show.

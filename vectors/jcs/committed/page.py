@@ -67,8 +67,8 @@ class Page:
     ) -> Iterator[Vector]:
         """Accepted documents `[LITERAL]`, one a line: name, literal, canonical text, marks, note.
 
-        A mark names a profile's refusal (see `_MARKS`), several are joined by `+`, `-` is none. `twin` is the record
-        beside which a marked row is refused.
+        A mark names a profile's refusal (see `_MARKS`), several are joined by `+`, `-` means no mark. `twin` is the
+        record beside which a marked row is refused.
         """
         for line in table.strip().splitlines():
             name, literal, text, marks, note = line.split(maxsplit=4)

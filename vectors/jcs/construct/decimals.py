@@ -173,7 +173,7 @@ def _written_out(significand: int, power: int) -> Decimal:
 
 
 def rounded(decimal: Decimal, digits: int) -> Decimal:
-    """`decimal` with at most so many digits, half up. For literals that need not be the nearest."""
+    """`decimal` with at most this number of `digits`, rounded half up. For literals that need not be the nearest."""
     excess = len(str(decimal.digits)) - digits
     if excess <= 0:
         return decimal

@@ -25,7 +25,7 @@ _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
 # Where the lowest byte of a word lies in memory, and which way the next one lies.
 _LOWEST, _UPWARDS = (0, 1) if sys.byteorder == "little" else (7, -1)
-# So many scalar draws are made at once; calling NumPy for each would cost more than the draw.
+# This number of scalar draws is made at once; calling NumPy for each would cost more than the draw.
 _REFILL = 2048
 
 

@@ -29,7 +29,7 @@ _BYTES_OF_PIECE = 60
 _PLACE_KEYS = keys_of(0, np.arange(2**16 // _BYTES_OF_PIECE + 2, dtype=np.int64))
 # The least that a child costs in a document: a comma and a colon.
 _BYTES_OF_MARKS = 2
-# Of 256 defects that need no neighbour so many have none; of 256 planted children so many are the first, the last.
+# Of 256 defects that need no neighbour, how many have none; of 256 planted children, how many are the first, the last.
 _ALONE_OF_256 = 24
 _FIRST_OF_256 = _LAST_OF_256 = 64
 # By family: how many groups of names it has, and how many names a group.

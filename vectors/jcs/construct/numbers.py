@@ -184,7 +184,7 @@ def _scientific(value: Decimal) -> str:
 
 
 def digits_of(dice: Dice, length: int) -> int:
-    """A number of exactly so many digits that does not end in 0."""
+    """A number of exactly `length` digits that does not end in 0."""
     if length == 1:
         return dice.between(1, 9)
     room: int = 10 ** (length - 2)
@@ -192,7 +192,7 @@ def digits_of(dice: Dice, length: int) -> int:
 
 
 def _sign(dice: Dice, cases: int) -> str:
-    # A minus in one of so many cases.
+    # A minus in one of `cases` cases.
     return "-" if dice.one_in(cases) else ""
 
 

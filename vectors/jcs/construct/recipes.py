@@ -40,7 +40,7 @@ _MIXED: Weights = {
     Segment.UNNORMALISED: 1, Segment.LITERALS: 4,
 }  # fmt: skip
 _FEW: Weights = {1: 3, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2, 8: 2, 12: 1}
-# A defect may stand alone, among few, or among so many that a reader takes another way.
+# A defect may stand alone, among few members, or among enough members that a reader takes another code path.
 _HOSTS: Weights = {1: 30, 2: 40, 3: 30, 4: 30, 5: 20, 6: 20, 8: 20, 12: 12, 24: 6, 48: 3, 96: 2, 200: 1}
 _HOST_DEPTHS: Weights = {0: 40, 1: 16, 2: 6, 3: 5, 8: 2, 24: 1, 48: 1}
 _FAMILIES: Weights = {Family.PLAIN: 4, Family.TEXT: 3, Family.UTF16: 1, Family.PREFIX: 1, Family.TRAPS: 1}
@@ -57,8 +57,8 @@ _TREE = _with_containers(_MIXED, 8, 10)
 class Recipe:
     """Weights of the randomised choices. `planted` is put among `company` once in each document.
 
-    `share` is the weight of the category itself. With `largest` > 0 a size of up to so many bytes is chosen, evenly
-    over its logarithm, and the document is cut there.
+    `share` is the weight of the category itself. With `largest` > 0 a size of at most this number of bytes is chosen,
+    evenly over its logarithm, and the document is cut there.
     """
 
     share: int

@@ -50,7 +50,7 @@ STYLES = {
         4, 96,
     ),
 }  # fmt: skip
-# Of 256 characters, so many are escaped in each of the spellings; the first is the canonical one.
+# Of 256 characters, how many are escaped in each of the spellings; the first is the canonical one.
 _ESCAPED_OF_256 = (0, 16, 128, 256)
 
 

@@ -86,7 +86,7 @@ def _blocks(batch: pa.BinaryArray) -> Iterator[Block]:
     view = data.data
     begin, rows = 0, len(batch)
     while begin < rows:
-        # At least one document, at most so many, and no more bytes than a block takes.
+        # At least one document, at most `BLOCK_DOCUMENTS`, and no more bytes than a block takes.
         room = int(np.searchsorted(offsets, offsets[begin] + BLOCK_BYTES, side="right")) - 1
         end = min(max(begin + 1, room), begin + BLOCK_DOCUMENTS, rows)
         yield Block.of(end - begin, view[offsets[begin] : offsets[end]], _documents(batch, begin))

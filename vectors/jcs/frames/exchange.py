@@ -29,8 +29,8 @@ BODY_BYTES = 16 * 1024 * 1024
 BODY_FACTOR = 8
 # Processes that in a row did not even answer a sentinel before the runner is given up.
 FAILED_STARTS = 3
-# A runner is given up, and the rest has no verdict, after so many documents without a verdict in a row, and
-# when, after so many in all, more than this share of the documents had none: each costs up to three starts.
+# A runner is given up, and the rest has no verdict, after `DEAD_IN_A_ROW` documents without a verdict in a row. It is
+# also given up when, after `DEAD_IN_ALL`, more than `DEAD_SHARE` had none: each costs up to three starts.
 DEAD_IN_A_ROW = 32
 DEAD_IN_ALL = 1000
 DEAD_SHARE = 0.05
@@ -94,7 +94,7 @@ class Exchange:
         self.close()
 
     def close(self) -> None:
-        """Kill what still runs. Again is nothing."""
+        """Kill what still runs. Idempotent."""
         if self._runner is not None:
             self._runner.kill()
             self._runner = None

@@ -18,7 +18,7 @@ from holdfast.vectors.jcs.frames.answer import StartError, Status, TroubleError
 # Of standard error the beginning and the end are kept, for the message: some runtimes name the cause in the first line
 # of a traceback, some in the last.
 LOG_BYTES = 4096
-# Of a line on standard error a message takes so many characters.
+# A message quotes at most this number of characters of a line on standard error.
 WORDS = 200
 # A runner that floods its standard error is not listened to for ever.
 LAST_READS = 16
@@ -236,6 +236,6 @@ class Runner:
         return left
 
     def kill(self) -> None:
-        """SIGKILL to the whole group, and everything closed. Again is nothing."""
+        """Send SIGKILL to the whole group, and close everything. Idempotent."""
         self._selector.close()
         end(self._child)

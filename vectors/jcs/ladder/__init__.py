@@ -59,7 +59,7 @@ def steps() -> Mapping[str, tuple[Step, int]]:
 
 
 def rung(seed: int, name: str) -> Rung:
-    """The rung of this name, made alone. Raises KeyError for an unknown name, ValueError for a seed that is none."""
+    """The rung of this name, made alone. Raises KeyError for an unknown name, ValueError for a bad seed."""
     if not 0 <= seed < 2**63:
         raise ValueError(f"a seed is from 0 to 2^63 - 1, not {seed}")
     step, turn = steps()[name]

@@ -54,7 +54,7 @@ def steps() -> Iterator[Step]:
 
 
 def _wrapped(inner: Piece, levels: int, shape: str) -> Piece:
-    """`inner` in so many containers; what stands beside it on each level is out of order in the document."""
+    """`inner` in `levels` containers; what stands beside it on each level is out of order in the document."""
     array, bare = (b"[", b"]"), (b'{"a":', b"}")
     beside = {
         "arrays": [(array, array)],

@@ -19,7 +19,7 @@ _MEMBERS = 257
 # Bytes of the string that ends with the defect.
 _TEXT = 16384
 _OF_STRINGS = (Category.LONE_SURROGATES, Category.INVALID_UTF8, Category.STRING_GRAMMAR)
-# What a defect is, whatever stands around it; several may differ in their text alone.
+# What a defect is, regardless of the rest of the document; several may differ in their text alone.
 Key = tuple[Category, Place, str, Host]
 
 

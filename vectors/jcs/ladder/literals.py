@@ -83,7 +83,7 @@ def _placed(tools: Tools, number: Piece) -> Piece:
 
 
 def _digits(dice: Dice, count: int) -> str:
-    """So many digits: the first is no 0, and below 1.7 of its power; the last is no 0."""
+    """`count` digits: the first is no 0, and below 1.7 of its power; the last is no 0."""
     return f"1{dice.below(7)}" + "".join([str(dice.below(10)) for _ in range(count - 3)]) + str(dice.between(1, 9))
 
 

@@ -86,7 +86,7 @@ def plain(text: bytes) -> Piece:
 
 
 def run(point: int, count: int = 1, spelling: int = 1) -> Piece:
-    """A character so many times, in one of its spellings (`characters.spellings`): a part of a string."""
+    """A character `count` times, in one of its spellings (`characters.spellings`): a part of a string."""
     texts = spellings(point)
     return Piece(texts[0] * count, texts[spelling] * count)
 
@@ -143,7 +143,7 @@ def shuffled(dice: Dice, count: int) -> list[int]:
 
 @lru_cache(maxsize=64)
 def names_of(count: int) -> tuple[Piece, ...]:
-    """So many names in UTF-16 order, by construction: of one length in ASCII, and for large enough objects the edges.
+    """`count` names in UTF-16 order, by construction: of one length in ASCII, and for large enough objects the edges.
 
     In UTF-16 the empty name comes first, then controls, ASCII, the surrogates of U+1F600, and U+FB33 behind them.
     """

@@ -1,4 +1,4 @@
-"""Rungs of whitespace: up to 70,000 bytes of it before, between, inside and behind, and what is none at its end."""
+"""Rungs of whitespace: up to 70,000 bytes of it before, between, inside and behind, and a near miss at its end."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 _GROUP_BLOCKS = 128
 # Blocks in a file at most: half a million rows, some tens of MiB.
 _FILE_BLOCKS = 32
-# Of a group each core gets at least so many stocks.
+# Each core gets at least this number of stocks of a group.
 _GROUP_STOCKS = 2
-# A task may have one block in so many more than its even share.
+# A task may have a sixteenth more blocks than its even share.
 _ROOM = 16
 # Sizes of a unit: divisors of a stock's blocks, the largest first.
 _UNIT_BLOCKS = tuple(size for size in range(STOCK_BLOCKS, 0, -1) if STOCK_BLOCKS % size == 0)
@@ -75,7 +75,7 @@ def stream_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A range of blocks as Spark's range of units, in so many partitions."""
+    """A range of blocks as Spark's range of units, in a number of partitions."""
 
     units: Units
     first: int

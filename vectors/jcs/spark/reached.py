@@ -14,7 +14,7 @@ from holdfast.vectors.jcs.measures import Measure, measured
 from holdfast.vectors.jcs.spark.tally import CATEGORIES
 from holdfast.vectors.taxonomy import Category
 
-# Of the generated rows of a block so many of each category are measured, the longest. All of them would take longer
+# How many generated rows of each category are measured in a block: the longest ones. All of them would take longer
 # than a fast SDK does.
 _MEASURED = 8
 _SHAPE = (len(CATEGORIES), len(Measure))

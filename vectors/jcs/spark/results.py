@@ -15,7 +15,7 @@ from holdfast.vectors.jcs.spark.storage import Store
 from holdfast.vectors.jcs.spark.tally import Finding, Row, summed
 from holdfast.vectors.taxonomy import Category, Profile
 
-# Of what a process said at its end, so many characters are shown.
+# At most this number of characters of a process's last output is shown.
 _SHOWN_WORDS = 500
 
 

@@ -36,7 +36,7 @@ _ANSWERS = "answers"
 _SPARKS_OWN = ("_SUCCESS", "._SUCCESS.crc", "_temporary")
 # What a run wrote carries its token: two runs of one name would otherwise read each other's answers.
 _WRITTEN_SCHEMA = f"{ANSWER_SCHEMA}, run string"
-# Of stored rows at most so many blocks are made again. Each takes the time of some ten thousand rows.
+# At most this number of blocks of stored rows is generated again. Each takes the time of some ten thousand rows.
 SAMPLED_BLOCKS = 4
 # A small document that takes longer than this to answer is a hang as far as shrinking is concerned.
 _SHRINK_DEADLINE_S = 2.0

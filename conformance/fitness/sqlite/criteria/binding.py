@@ -35,7 +35,7 @@ def binding(judging: Judging) -> None:
             text = f"{name} has the default {column.default}"
             judging.refute(Code.BINDING_DEFAULT, text, Part.EFFECT, rows=(column.row,))
         if not effect.conditions(column.name):
-            text = f"no CHECK asks anything of {name} whatever the other columns hold, so it may be empty in other rows"
+            text = f"no CHECK of {name} holds regardless of the other columns, so it may be empty in other rows"
             judging.unproven(Code.BINDING_MAY_BE_EMPTY, text, Part.EFFECT, rows=(effect.row,))
         for stem, code, text in (
             ("without", Code.BINDING_NULLABLE, f"a row without {word} went in"),

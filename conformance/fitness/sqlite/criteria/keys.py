@@ -146,7 +146,7 @@ def _spellings(judging: Judging, word: str) -> None:
     relation = judging.relation(Part.EFFECT)
     column = judging.policy.column(word)
     if relation is not None and relation.is_table and not relation.conditions(column):
-        text = f"no CHECK gives {column} one form whatever the other columns hold, so other rows may have another"
+        text = f"no CHECK gives {column} one form regardless of the other columns, so other rows may have another"
         judging.unproven(Code.KEY_NOT_CANONICAL, text, Part.EFFECT, rows=(relation.row,))
     elif relation is not None and relation.is_table and column in relation.columns:
         _spelled(judging, relation, column)

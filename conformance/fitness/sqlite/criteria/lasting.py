@@ -79,7 +79,7 @@ def _endings(judging: Judging, relation: Relation, which: Part) -> None:
         _ending(judging, f"{relation.name}.{column.name}", column, said, which)
     until = relation.columns.get(judging.policy.column("retain_until"))
     if until is not None and not is_endless(found.get(until.name, (until, None))[1], judging.policy.horizon):
-        text = f"{relation.name}.{until.name} is left to whoever writes: its default is no time behind the horizon"
+        text = f"{relation.name}.{until.name} is left to the writer: its default is no time behind the horizon"
         judging.unproven(Code.RETENTION_UNKNOWN, text, which, rows=(until.row,))
 
 

@@ -16,7 +16,7 @@ def _notes(evidence: Evidence) -> Iterator[str]:
     described = evidence.snapshot.circumstances
     yield f"read and probed with SQLite {described['version']}; the registrar's own library may be another one"
     yield (
-        "SQLite has no roles: whoever may write the file can drop its guards, switch checks off "
+        "SQLite has no roles: a user who may write the file can drop its guards, switch checks off "
         "(ignore_check_constraints, writable_schema) or write its pages; give the registrar an account of its own"
     )
     for row in described.get("broken", ()):
