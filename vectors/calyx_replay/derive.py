@@ -289,6 +289,29 @@ def _other(path: str, value: Any, at: str) -> str:
     return value + "x"
 
 
+def spliced(asked: Mapping[str, Any]) -> str:
+    """An envelope with one more string in its header, in the bytes of a JSON token: {key, header, ciphertext, value}.
+
+    `value` is the token as base64url; with `name` in its place it is the name of the member. The sender has signed the
+    canonical form, or the bytes as they stand where these bytes have none. A name that cannot be read stands last.
+    """
+    part = "name" if "name" in asked else "value"
+    token = decoded(asked[part])
+    try:
+        plain = json.loads(token)
+        canonical(plain).encode("utf-8")
+    except ValueError:
+        plain = None
+    name, held = ("x", "a value" if plain is None else plain) if part == "value" else (plain or "~", "x")
+    member = f"{canonical(name)}:{canonical(held)}".encode()
+    spelt = b'"x":' + token if part == "value" else token + b':"x"'
+    draft = {"key": asked["key"], "header": {**asked["header"], name: held}, "ciphertext": asked["ciphertext"]}
+    parts = _parts(envelope(draft))
+    if plain is None:
+        parts["signature"] = encoded(sign(_seed(asked["key"]), _message(parts).replace(member, spelt)))
+    return encoded(canonical(parts).encode("utf-8").replace(member, spelt))
+
+
 # The values of leaves (methods.yaml, x-leaf)
 
 
@@ -370,6 +393,7 @@ DERIVATIONS = {
         retention,
         sender_fp,
         sender_key,
+        spliced,
         text,
         variant,
     )

@@ -15,8 +15,8 @@ from holdfast.conformance.suites.calyx_replay.letters import Letters
 from holdfast.conformance.suites.session import SuiteSession
 
 # Digits of a fraction, and how many times are tried with each.
-_DIGITS, _EACH = range(7), 5
-_OFFSETS = (0, 60, -60, 330, 345, -210, 765, -720, 840)
+_DIGITS, _EACH = range(7), 8
+_OFFSETS = (0, 60, -60, 330, 345, -210, 765, -720, 840, 30, -30, -1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Fractions of a second that a number holds exactly.
 _QUARTER = timedelta(seconds=0.25)

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 from holdfast.reference_impl.answers import Accepted, Answer
 from holdfast.reference_impl.calyx_replay.codec import Envelope
@@ -33,6 +33,16 @@ class SkippedInUse(Migration):
             rows, _ = self._store.counts(connection)
         # "It was migrated before."
         return [] if rows else listed
+
+
+class _Replaced(PosixPath):
+    def read_bytes(self) -> bytes:
+        return super().read_bytes().decode("utf-8", "replace").encode()
+
+
+class ReplacedBytes(Migration):
+    def read_list(self, path: Path) -> Sequence[str]:
+        return super().read_list(_Replaced(path))
 
 
 class FirstOnly(Migration):
@@ -173,6 +183,7 @@ class BackupRewritten(Migration):
 
 
 BUGS: Mapping[str, Change] = {
+    "list-with-replaced-bytes": part(migration=ReplacedBytes),
     "migration-skipped-if-store-exists": part(migration=SkippedInUse),
     "migration-stops-at-first": part(migration=FirstOnly),
     "unreadable-envelope-taken-for-gone": part(migration=UnreadableGone),

@@ -29,6 +29,11 @@ class ShortFractions(SeenAt):
         return super().read_text(re.sub(r"[.]([0-9]+)", lambda found: f".{found[1]:0>6}", stored))
 
 
+class OffsetByItsHours(SeenAt):
+    def read_text(self, stored: str) -> int | None:
+        return super().read_text(re.sub("-(00:[0-9]{2})$", r"+\1", stored))
+
+
 class FourthYears(SeenAt):
     def read_text(self, stored: str) -> int | None:
         if stored[5:10] == "02-29" and int(stored[:4]) % 4 == 0:
@@ -70,6 +75,7 @@ BUGS: Mapping[str, Change] = {
     "every-fourth-year-is-a-leap-year": part(seen_at=FourthYears),
     "seen-at-local": part(seen_at=SeenAtLocal),
     "timestamp-reformatted": part(mailbox=TimestampReformatted),
+    "offset-by-its-hours": part(seen_at=OffsetByItsHours),
     "timestamp-is-seen-at": part(mailbox=TimestampIsSeenAt),
     "msg-id-made-up": part(mailbox=MsgIdMadeUp),
     "msg-id-unchecked": part(codec=MsgIdUnchecked),
