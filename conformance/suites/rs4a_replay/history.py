@@ -13,6 +13,7 @@ from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.beside import Beside
 from holdfast.conformance.suites.rs4a_replay.model import Model
+from holdfast.conformance.suites.rs4a_replay.nonces import DATED_S, MOVED, bound, window_of
 from holdfast.conformance.suites.rs4a_replay.offers import offered
 from holdfast.conformance.suites.rs4a_replay.requests import principal, request, tampered
 from holdfast.conformance.suites.rs4a_replay.situations import Around, Traces, situations
@@ -22,11 +23,6 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.steering import Offer
 from holdfast.vectors.derive import derive
 
-# Members to which a nonce can be bound, and those of them that might be taken for each other.
-_BINDING = ("canonical_target", "principal", "owner_or_approval_binding", "artifact_hash")
-_CONFUSED = {"principal": "owner_or_approval_binding", "owner_or_approval_binding": "principal"}
-# How long a nonce can be presented whose window is soon to close.
-_BRIEF_S = 60
 # Where a call is killed: at a failpoint, or at any moment.
 _KILLED_AT = ("", "after_nonce_consume", "before_commit", "after_commit")
 _SUBMITTED = ("register", "compensate")
@@ -162,7 +158,8 @@ class Play:
         self._tries += 1
         own = {"run_id": f"run-{self._tries}", "attempt_id": f"try-{self._tries}"}
         age, _, flaw = step.how.partition(", ")
-        args = tampered(self._session, self._request(step.key, nonce=nonce, age_s=AGES.get(age, 0), **own), flaw or age)
+        old = AGES.get(age, DATED_S.get(step.nonce, 0))
+        args = tampered(self._session, self._request(step.key, nonce=nonce, age_s=old, **own), flaw or age)
         return self._call(method, args)
 
     def _request(self, key: int, *, nonce: str = "", age_s: float = 0, **own: str) -> dict[str, Any]:
@@ -182,21 +179,11 @@ class Play:
         if step.nonce == "free" or self._world.surface != "ready" or self._world.mute:
             return f"never-issued-{self._session.rand('free')}"
         args = self._request(step.key)
-        bound = {**args["request"], **args["trusted_attested"]}
-        names = _BINDING if step.nonce != "loose" else ("principal",)
-        binding = {name: bound[name] for name in names}
-        if step.nonce == "elsewhere":
-            name = _BINDING[step.number % len(_BINDING)]
-            near = self._session.hex64("other") if name == "artifact_hash" else f"{binding[name]}x"
-            binding[name] = bound[_CONFUSED[name]] if name in _CONFUSED and step.number // len(_BINDING) % 2 else near
-        soon = step.nonce in ("closing", "closed", "opening", "early")
-        opens = shift(self._session.now, "+1s") if step.nonce in ("opening", "early") else self._session.now
-        closes = shift(opens, f"+{_BRIEF_S if soon else self._longest_s}s")
-        nonce = self._issued({"binding": binding, "window": {"not_before": opens, "not_after": closes}}, step.worker)
-        # Presented at the very instant at which the window opens or closes, or just outside.
-        moved = {"closing": f"+{_BRIEF_S}s", "closed": f"+{_BRIEF_S}.000001s", "opening": "+1s", "early": "+0.999999s"}
-        if step.nonce in moved:
-            self._session.clock(moved[step.nonce])
+        binding = bound(self._session, args, step.nonce, step.number)
+        window = window_of(step.nonce, self._session.now, self._longest_s)
+        nonce = self._issued({"binding": binding, "window": window}, step.worker)
+        if step.nonce in MOVED:
+            self._session.clock(MOVED[step.nonce])
         return nonce
 
     @property

@@ -38,8 +38,9 @@ LEFT = {"fail": TAKEN}
 WHERE = ("here", "elsewhere")
 # Features of the registrar.
 _OVER, DUE, NOTHING_DUE = "a horizon is over", "a tombstone is due", "no tombstone is due"
-_BACK, _LONG_AGO, STARTED = "the clock went back", "a nonce was issued a day ago", "this process was started again"
-REGISTRAR = (_OVER, DUE, NOTHING_DUE, _BACK, _LONG_AGO, STARTED)
+_BACK, _FAR_BACK = "the clock went back", "a key lies ahead of the clock by more than its horizon"
+_LONG_AGO, STARTED = "a nonce was issued a day ago", "this process was started again"
+REGISTRAR = (_OVER, DUE, NOTHING_DUE, _BACK, _FAR_BACK, _LONG_AGO, STARTED)
 MUTE = "the audit cannot be written"
 MUTE_STARTED = "the audit cannot be written, and this process was started again"
 _DAY = timedelta(days=1)
@@ -120,6 +121,8 @@ def _registrar(around: Around, traces: Traces) -> Iterator[str]:
     yield DUE if any(due) else NOTHING_DUE
     if traces.latest is not None and instant(around.now) < traces.latest:
         yield _BACK
+    if any(_is_far_ahead(each, around) for each in around.world.effects.values()):
+        yield _FAR_BACK
     if traces.issued is not None and instant(around.now) > traces.issued + _DAY:
         yield _LONG_AGO
 
@@ -132,6 +135,12 @@ def _is_over(effect: Effect, around: Around) -> bool:
     if around.horizon_s is None:
         return False
     return instant(around.now) > instant(effect.row["committed_at"]) + timedelta(seconds=around.horizon_s)
+
+
+def _is_far_ahead(effect: Effect, around: Around) -> bool:
+    if around.horizon_s is None or effect.tombstoned_at:
+        return False
+    return instant(around.now) < instant(effect.row["committed_at"]) - timedelta(seconds=around.horizon_s)
 
 
 def _key(around: Around, traces: Traces, key: int, worker: int) -> Iterator[str]:

@@ -59,9 +59,21 @@ AGES = {
     "ahead": -36000.0,
 }
 # A near miss differs from an admissible submission in its nonce, or in one of its members.
-NEAR_NONCES = ("loose", "elsewhere", "early", "opening", "closing", "closed", "free")
+# `awaited` and `outlived`: the request is dated before the window opens, or while it was open. The clock decides.
+NEAR_NONCES = (
+    "loose",
+    "elsewhere",
+    "early",
+    "opening",
+    "awaited",
+    "closing",
+    "closed",
+    "outlived",
+    "issued later",
+    "free",
+)
 TAMPERED = ("claiming another artifact", "deploying another artifact", "without an attempt", "with a stranger")
-_NONCES = ("loose", "elsewhere", "elsewhere", "early", "opening", "closing", "closed", "old", "old", "free")
+_NONCES = (*NEAR_NONCES, "elsewhere", "old", "old")
 # Two flaws at once: the first one in the order of the checks decides.
 TWICE = ("stale, claiming another artifact", "too early, deploying another artifact", "stale, without an attempt")
 _HOWS = (*AGES, *TAMPERED, *TWICE)

@@ -114,6 +114,8 @@ def test_every_operation_is_held_against_the_model_in_every_situation(bench: Ben
 # Any spelling
 
 _NAME = st.text(st.sampled_from("abcxyz0189-_~\u00e9\u00fc\u4e2d\U0001f4a1"), min_size=1, max_size=6)
+# The whole authority is in lower case, what stands before the host as well.
+_USER = st.sampled_from(("", "", "alice@", "alice:secret@", "a.b-c@"))
 _IDENTITY = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=12)
 
 
@@ -126,15 +128,15 @@ def _percent(text: str, at: int) -> str:
     return f"{text[:place]}%{ord(character):02{'x' if at % 2 else 'X'}}{text[place + 1 :]}"
 
 
-def _disguised(segments: list[str], ways: list[int]) -> str:
-    """Another spelling of `dot://acme/<segments>`, by rewrites that the normal form undoes."""
+def _disguised(segments: list[str], ways: list[int], user: str) -> str:
+    """Another spelling of `dot://<user>acme/<segments>`, by rewrites that the normal form undoes."""
     path = [_percent(segment, way) if way % 3 == 0 else segment for segment, way in zip(segments, ways, strict=True)]
     for place, way in enumerate(ways):
         if way % 5 == 0:
             path[place] = f"x{way}/../{path[place]}"
         elif way % 5 == 1:
             path[place] = f"./{path[place]}"
-    head = "DOT://AcMe" if sum(ways) % 2 else "dot://%61cme"
+    head = f"DOT://{user.upper()}AcMe" if sum(ways) % 2 else f"dot://{user.title()}%61cme"
     return f"{head}/{'/'.join(path)}{'/' if sum(ways) % 3 else ''}".replace("\u00e9", "e\u0301")
 
 
@@ -144,10 +146,10 @@ def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
     with bench.session() as session:
 
         @settings(DRAWN, max_examples=60)
-        @given(st.lists(st.tuples(_NAME, st.integers(0, 40)), min_size=1, max_size=4), _IDENTITY, _IDENTITY)
-        def run(parts: list[tuple[str, int]], owner: str, run_id: str) -> None:
-            plain = f"dot://acme/{'/'.join(name for name, _ in parts)}"
-            spelled = _disguised([name for name, _ in parts], [way for _, way in parts])
+        @given(st.lists(st.tuples(_NAME, st.integers(0, 40)), min_size=1, max_size=4), _IDENTITY, _IDENTITY, _USER)
+        def run(parts: list[tuple[str, int]], owner: str, run_id: str, user: str) -> None:
+            plain = f"dot://{user}acme/{'/'.join(name for name, _ in parts)}"
+            spelled = _disguised([name for name, _ in parts], [way for _, way in parts], user)
             for target in (plain, spelled):
                 args = request(session, "", nonce="n" * 16, canonical_target=target, run_id=run_id)
                 args["request"]["owner_or_approval_binding"] = owner
