@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 from enum import Enum, unique
 from pathlib import Path
 
@@ -16,7 +17,7 @@ _WRITE, _UNLOCK = 1, 2
 # struct flock: type, whence, start, length.
 _FLOCK = struct.Struct("<hhxxxxqq")
 FLOCK_SIZE = _FLOCK.size
-_RESERVED, _LOG_WRITER = 0x40000001, 120
+_RESERVED, _LOG_WRITER, _LOG_RECOVERY = 0x40000001, 120, 122
 
 
 @unique
@@ -36,6 +37,7 @@ class Overtaking:
         self._bytes = {name: _RESERVED, f"{name}-shm": _LOG_WRITER}
         self._armed = armed
         self._state = _State.FREE
+        self._recovers = False
 
     def fails(self, command: int, name: str, flock: bytes) -> bool:
         """Whether this call of fcntl(2) on a file is to fail. Others run, and are taken to succeed."""
@@ -43,12 +45,15 @@ class Overtaking:
         if command not in SETS or byte is None or not self._armed.exists():
             return False
         kind, _, start, length = _FLOCK.unpack(flock)
-        if not start <= byte < (start + length if length else byte + 1):
+        span = range(start, start + length if length else sys.maxsize)
+        self._recovers = self._recovers or (kind == _WRITE and byte == _LOG_WRITER and _LOG_RECOVERY in span)
+        if byte not in span:
             return False
         if kind == _WRITE and self._state is _State.TAKEN:
             return True
         if kind == _WRITE:
-            self._state = _State.HELD
+            self._state, self._recovers = _State.HELD, False
         elif kind == _UNLOCK and self._state is _State.HELD:
-            self._state = _State.TAKEN
+            # The index of a log is made with the same lock, and that is no transaction.
+            self._state = _State.FREE if self._recovers else _State.TAKEN
         return False
