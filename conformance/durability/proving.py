@@ -23,8 +23,9 @@ from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_o
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
 from holdfast.conformance.durability.workload import changed, scopes_of, seed_of, with_gone, workload_of
 from holdfast.conformance.faults.copying import copy
-from holdfast.conformance.faults.dependencies import Dependencies, Finished, Made, Promise
+from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
+from holdfast.conformance.faults.finished import Finished
 from holdfast.conformance.faults.layers import RECORDED
 from holdfast.conformance.faults.oracle import Kind, judge
 from holdfast.conformance.faults.probe import Probe, probe

@@ -193,6 +193,9 @@ class AdapterSubject:
         if answer.outcome == "refused":
             if answer.reason == wanted:
                 return Answer(Outcome.OK, sent_at, came_at)
+            if wanted is not None:
+                # What a refusal leaves is what is kept. Refused otherwise, as the record is uncertain, it may be there.
+                return Answer(Outcome.ERROR, sent_at, text=str(answer.reason))
             return Answer(Outcome.REFUSED, sent_at, text=str(answer.reason))
         return Answer(Outcome.ERROR, sent_at, text=_described(answer))
 

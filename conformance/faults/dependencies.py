@@ -7,8 +7,8 @@ loudly, but what it shows has to be true. After the part is back, everything tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from enum import Enum, unique
 from functools import partial
 from pathlib import Path
@@ -17,8 +17,9 @@ from holdfast.conformance.faults import mounts, stored
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deprived import Deprived, during, judge_deprived, older
 from holdfast.conformance.faults.disks import full, mountable
+from holdfast.conformance.faults.finished import Finished
 from holdfast.conformance.faults.helpers import killed, stopped, undisturbed
-from holdfast.conformance.faults.locks import Hold, locked
+from holdfast.conformance.faults.locking import locked_out
 from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.oracle import Kind, Verdict, judge
 from holdfast.conformance.faults.order import spread
@@ -26,7 +27,7 @@ from holdfast.conformance.faults.processes import Marked
 from holdfast.conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
 from holdfast.conformance.faults.runs import accepted, in_order
 from holdfast.conformance.faults.stored import Stored, Variant
-from holdfast.conformance.faults.subject import Op, SubjectError, Workload, perform
+from holdfast.conformance.faults.subject import SubjectError, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep
 
 
@@ -50,21 +51,6 @@ class Made(Enum):
     BY_ITSELF = "by itself"
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A run of the workload without what is kept for the time while a part is away: its last operation, or `later`.
-
-    `served`: processes that it started keep the files, as a database server does. A single file is then that server's
-    business, which may have no checksum for it; so only all of them at once are taken away.
-    """
-
-    folder: Path
-    acknowledged: frozenset[int]
-    late: tuple[Op, ...]
-    stored: Stored
-    served: bool
-
-
 class Dependencies:
     """The layers against one implementation, in the folders of its sweep. They need no tracer."""
 
@@ -83,7 +69,7 @@ class Dependencies:
             Layer.FOREIGN: partial(self._take, stored.foreign),
             Layer.DAMAGE: partial(self._take, partial(stored.damages, seed=self._seed)),
             Layer.LOST_RUNNING: self._lost_running,
-            Layer.LOCKED: self._locked,
+            Layer.LOCKED: partial(locked_out, self._sweep, self.finished),
             Layer.READ_ONLY: self._read_only,
             Layer.FULL: partial(full, self._sweep),
             Layer.DOWN: partial(killed, self._sweep, self._undisturbed),
@@ -116,7 +102,7 @@ class Dependencies:
         return self.trial(Layer.DAMAGE).report(seconds)
 
     def locked(self, seconds: float) -> Report:
-        """Another process holds locks on all files of the store: from before the start, and from after it."""
+        """Another process holds locks on files of the store, or takes them between two transactions of the run."""
         return self.trial(Layer.LOCKED).report(seconds)
 
     def read_only(self, seconds: float) -> Report:
@@ -284,56 +270,6 @@ class Dependencies:
 
         seen = judge_deprived(subject, folder, self._workload, owed, owed, self.finished().late, taking=taking)
         return bool(struck), seen
-
-    def _locked(self, tally: Tally) -> Iterator[None]:
-        """Take the locks in all ways. A way counts only if a lock was taken on at least one file."""
-        begun = self.finished()
-        ways = (
-            ("took locks on all files of the store before it started", Hold.ALL),
-            ("took locks on all files of the store while it ran", Hold.ALL),
-            ("was about to write to the databases of the store while it ran", Hold.WRITER),
-        )
-        tally.total, tally.noun = len(ways), "ways"
-        for number, (way, hold) in enumerate(ways, start=1):
-            yield
-            with self._workspace.folder(begun.folder) as folder:
-                held, seen = self._deprived_of_locks(folder, hold, first=number == 1)
-                if not held:
-                    # It did not start, or holds all locks itself.
-                    continue
-                verdict = seen.verdict
-                if verdict.kind is Kind.CLEAN:
-                    verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
-                tally.tried += 1
-            story = f"Another process {way}, and let go of them later."
-            self._workspace.note(tally, number, verdict, story, partial(copy, begun.folder))
-        if not tally.tried:
-            raise RunError("no lock could be had on any file of the store")
-
-    def _deprived_of_locks(self, folder: Path, hold: Hold, *, first: bool) -> tuple[int, Deprived]:
-        """On how many files another process held locks, and the subject's behaviour meanwhile."""
-        begun = self.finished()
-        counts: list[int] = []
-
-        @contextmanager
-        def taking() -> Iterator[None]:
-            # Only files that the run has left: a file that it makes while it runs is not locked.
-            with locked((folder / name for name in begun.stored.sizes if (folder / name).is_file()), hold) as count:
-                counts.append(count)
-                yield
-
-        before, after = (taking, nullcontext) if first else (nullcontext, taking)
-        with before():
-            seen = judge_deprived(
-                self._sweep.subject(),
-                folder,
-                self._workload,
-                begun.acknowledged,
-                begun.acknowledged,
-                begun.late,
-                taking=after,
-            )
-        return sum(counts), seen
 
     def _read_only(self, tally: Tally) -> Iterator[None]:
         begun = self.finished()

@@ -164,6 +164,32 @@ def judge_deprived(
     return Deprived(verdict, session.shown, session.told, session.done, session.done | session.open)
 
 
+def judge_overtaken(
+    subject: Subject,
+    folder: Path,
+    workload: Workload,
+    acknowledged: AbstractSet[int],
+    op: Op,
+    *,
+    under: Sequence[str] = (),
+    taking: Callable[[], AbstractContextManager[object]],
+) -> Deprived:
+    """Start a subject where nothing is lacking. What `taking` takes away begins right before one new operation."""
+    session = _Session(subject, workload, acknowledged, acknowledged, acknowledged)
+    verdict = Verdict(Kind.CLEAN)
+    try:
+        if _started(subject, folder, under):
+            session.look()
+            with taking():
+                _ask_new(session, (op,))
+    except _BrokenError as broken:
+        verdict = broken.verdict
+    finally:
+        with contextlib.suppress(SubjectError):
+            subject.stop()
+    return Deprived(verdict, session.shown, session.told, session.done, session.done | session.open)
+
+
 def judge_running(subject: Subject, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
     """Judge a running subject by the facts that it shows and by its answers to repeated requests. It may fail."""
     session = _Session(subject, workload, must, may, must)
@@ -193,6 +219,10 @@ def _ask_all(session: _Session, late: Sequence[Op]) -> None:
     # A fact that it has shown must stay.
     session.owed |= session.told
     session.ask_all_again()
+    _ask_new(session, late)
+
+
+def _ask_new(session: _Session, late: Sequence[Op]) -> None:
     for op in late:
         answer = session.ask(op, "a new write")
         verdict = untrue(op, answer)

@@ -8,13 +8,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
 
-from holdfast.conformance.faults.recording import Action, Event, Named, Names, Recording, Sync, SyncAll, Unnamed, Write
+from holdfast.conformance.faults.recording import (
+    Action,
+    Event,
+    Named,
+    Names,
+    Recording,
+    Sync,
+    SyncAll,
+    Truncate,
+    Unnamed,
+    Write,
+)
 
 # The points tried first take turns: up to `_IN_PLACE` at which a file is written under its own name, and others, of
 # which up to `_HEAVIEST` lie behind the syncs that made most final. One of those and two of these are always tried.
 _IN_PLACE, _HEAVIEST = 2, 2
 # How many of the first syncs of an operation are each taken for the end of a transaction.
 _FIRST = 4
+# Fewer writes over bytes of one file have no middle.
+_SEVERAL = 3
 
 
 def spread(numbers: Sequence[int], seed: int) -> Sequence[int]:
@@ -137,7 +150,8 @@ def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
 
     What is done in two transactions is half done behind the first of them, however small that is. In front of it there
     may be the head of a log. And the number behind the first name that it made: what it does beside that is left with
-    the mark, the journal or the copy that says so.
+    the mark, the journal or the copy that says so. And the middle of what it overwrites in a file: a journal, and a
+    store that is half new.
     """
     final = _made_final(recording)
     named = [
@@ -150,7 +164,25 @@ def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
         found = sorted(final.keys() & {*window})
         chosen += [*found[:_FIRST], *([max(found, key=lambda one: final[one])] if found else [])]
         chosen += [number for number in named if number in window][:1]
+        chosen += [each[len(each) // 2] for each in (_overwriting(recording, window),) if len(each) >= _SEVERAL]
     return chosen
+
+
+def _overwriting(recording: Recording, window: range) -> Sequence[int]:
+    """The numbers of the writes of an operation over bytes of one file, up to a sync; those of which there are most."""
+    sizes = {entry.file: len(entry.data) for entry in recording.snapshot}
+    found: dict[tuple[int, int], list[int]] = {}
+    syncs = 0
+    for one in recording.operations:
+        action = one.action
+        syncs += isinstance(action, Sync | SyncAll)
+        if isinstance(action, Truncate):
+            sizes[action.file] = action.size
+        elif isinstance(action, Write):
+            if one.number in window and action.offset < sizes.get(action.file, 0):
+                found.setdefault((action.file, syncs), []).append(one.number)
+            sizes[action.file] = max(sizes.get(action.file, 0), action.offset + len(action.data))
+    return max(found.values(), key=len, default=())
 
 
 def _made_final(recording: Recording) -> Mapping[int, int]:

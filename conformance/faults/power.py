@@ -49,7 +49,7 @@ def losses(runs: Runs, tally: Tally) -> Iterator[None]:
     # Where file systems differ, there is more than one state at an acknowledgement.
     most, is_behind = states.count(Stage.ORDERED), False
     for candidate in states.before(None, kinds=runs.further):
-        if candidate.stage is Stage.ACKNOWLEDGED:
+        if candidate.stage in (Stage.ACKNOWLEDGED, Stage.REPLACED):
             # The states after the last of them belong to the floor as well.
             tally.floor = max(most + runs.further, tally.tried + 2)
         elif not is_behind:

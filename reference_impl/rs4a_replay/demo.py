@@ -9,12 +9,8 @@ import psycopg
 
 from holdfast.reference_impl.postgres import connect, describe
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
-from holdfast.reference_impl.rs4a_replay.provision import (
-    ProvisionError,
-    ensure_writer,
-    provision_postgres,
-    provision_sqlite,
-)
+from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
+from holdfast.reference_impl.rs4a_replay.provision import ProvisionError, provision_sqlite
 
 
 def provision(*, dsn: str | None, folder: Path | None, writer: str) -> Sequence[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.ddl import PostgresDialect, SqliteDialect
-from holdfast.reference_impl.rs4a_replay.fitness import FitnessGuard
 from holdfast.reference_impl.rs4a_replay.keys import Keys
-from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
 from holdfast.reference_impl.rs4a_replay.reading import Reader
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.service import Service
@@ -20,7 +19,11 @@ from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, Sqlite
 from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
 from holdfast.reference_impl.rs4a_replay.validator import Validator
 from holdfast.reference_impl.rs4a_replay.verifier import Verifier
-from holdfast.servers.postgres.confined import ConfinedServer
+
+if TYPE_CHECKING:
+    from holdfast.reference_impl.rs4a_replay.fitness import FitnessGuard
+    from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
+    from holdfast.servers.postgres.confined import ConfinedServer
 
 
 def _as_loaded(settings: Settings) -> Settings:
@@ -29,7 +32,10 @@ def _as_loaded(settings: Settings) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """One class for each part, and a function that may change the loaded settings. The defaults are the reference."""
+    """One class for each part, and a function that may change the loaded settings. The defaults are the reference.
+
+    None stands for the class of the reference where that is loaded with the store alone (`opening`).
+    """
 
     keys: type[Keys] = Keys
     reader: type[Reader] = Reader
@@ -39,16 +45,16 @@ class Factory:
     authority: type[Authority] = Authority
     custody: type[Custody] = Custody
     judge: type[SurfaceJudge] = SurfaceJudge
-    fitness: type[FitnessGuard] = FitnessGuard
-    postgres_store: type[PostgresStore] = PostgresStore
-    postgres_audit: type[PostgresAudit] = PostgresAudit
     postgres_dialect: type[PostgresDialect] = PostgresDialect
     sqlite_store: type[SqliteStore] = SqliteStore
     sqlite_audit: type[SqliteAudit] = SqliteAudit
     sqlite_dialect: type[SqliteDialect] = SqliteDialect
-    confined_server: type[ConfinedServer] = ConfinedServer
     patience: type[Patience] = Patience
     service: type[Service] = Service
+    fitness: type[FitnessGuard] | None = None
+    postgres_store: type[PostgresStore] | None = None
+    postgres_audit: type[PostgresAudit] | None = None
+    confined_server: type[ConfinedServer] | None = None
     loaded: Callable[[Settings], Settings] = field(default=_as_loaded)
 
     def settings(self, config: Mapping[str, str]) -> Settings:

@@ -19,15 +19,13 @@ from psycopg import errors, sql
 
 from holdfast.reference_impl.postgres import Connection
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
-from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, Reason
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, PARTS, Reason
 from holdfast.reference_impl.session import OpenRefusedError
 from holdfast.specs import Contract, SpecError, schema, strictjson
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.fitness import Kind, Query, in_order, load_queries, parameters
 from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
-# The relations of this registrar, by their role in a proof.
-PARTS = {"effect": "registration", "nonce": "nonce_consume", "audit": "audit"}
 CRITERIA = tuple("abcdefghi")
 # Clocks of machines in one installation differ by seconds. A proof that is later by more is from the future.
 _CLOCK_TOLERANCE = timedelta(minutes=5)

@@ -10,8 +10,6 @@ import sys
 from datetime import datetime
 from typing import Any, NoReturn
 
-import psycopg
-
 from holdfast.reference_impl.rs4a_replay.validator import Validator
 
 # The audit events of the interpreter (PEP 578) for opening a store, a file or a socket.
@@ -46,17 +44,20 @@ def _run_child(validator: Validator, args: Any, now: datetime, outlet: int) -> N
 
     def refuse(*_args: object, **_named: object) -> NoReturn:
         attempts.append("psycopg.connect")
-        raise psycopg.OperationalError("no database is configured here")
+        raise ConnectionError("no database is configured here")
 
     sys.addaudithook(watch)
-    psycopg.connect = refuse
+    # The driver of a session on SQLite is not loaded, and loading it would open files.
+    driver = sys.modules.get("psycopg")
+    if driver is not None:
+        driver.connect = refuse  # type: ignore[attr-defined]
     soft = os.dup(outlet) + 1
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
     verdicts: list[str] = []
     for _ in range(2):
         try:
             verdicts.append(validator.judge(args, now=now).text())
-        except (OSError, sqlite3.Error, psycopg.Error) as error:
+        except (ImportError, OSError, sqlite3.Error) as error:
             verdicts.append(f"FAILED {type(error).__name__}")
     watching = False
     os.write(outlet, json.dumps({"verdicts": verdicts, "store_opened": bool(attempts)}).encode())

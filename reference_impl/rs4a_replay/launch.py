@@ -21,11 +21,12 @@ from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
-from holdfast.reference_impl.rs4a_replay.fitness import PARTS
 from holdfast.reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
 from holdfast.reference_impl.rs4a_replay.postgres_pool import TemplatePool
-from holdfast.reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres, provision_sqlite
+from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
+from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite
 from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
+from holdfast.reference_impl.rs4a_replay.terms import PARTS
 from holdfast.servers.lines import Ready, Stores
 from holdfast.servers.postgres.confined import make_template as make_cluster
 from holdfast.servers.postgres.embedded import EmbeddedServer

@@ -20,7 +20,7 @@ from holdfast.reference_impl.rs4a_replay.postgres_databases import (
     pooled,
     rename,
 )
-from holdfast.reference_impl.rs4a_replay.provision import unprovision_postgres
+from holdfast.reference_impl.rs4a_replay.postgres_provision import unprovision_postgres
 
 # Enough for the sessions that begin while used databases are made ready again.
 _SPARE = 3

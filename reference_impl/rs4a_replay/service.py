@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, unique
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
 from holdfast.reference_impl.patience import Patience
@@ -33,7 +33,6 @@ from holdfast.reference_impl.rs4a_replay.terms import (
     SurfaceState,
 )
 from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
-from holdfast.servers.postgres.confined import ConfinedServer
 from holdfast.specs import Contract, Relation
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain
@@ -45,6 +44,13 @@ class Use(Enum):
 
     LABORATORY = "laboratory"
     LIVE = "live"
+
+
+class Server(Protocol):
+    """A database server that belongs to the session."""
+
+    def close(self) -> None:
+        """End it. Never raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class Parts:
     operator: Operator
     failpoints: Failpoints
     patience: Patience
-    server: ConfinedServer | None = None
+    server: Server | None = None
     use: Use = Use.LABORATORY
     # The place of the store of a test session, so that the kit can inspect it from outside.
     place: Mapping[str, str] | None = None

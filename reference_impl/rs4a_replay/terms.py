@@ -10,6 +10,8 @@ from enum import Enum, unique
 from holdfast.reference_impl.terms import hold_to_contract
 
 CONTRACT = "rs4a-replay"
+# The relations of this registrar, by their role in a proof of fitness.
+PARTS = {"effect": "registration", "nonce": "nonce_consume", "audit": "audit"}
 
 
 @unique

@@ -48,6 +48,7 @@ _MOUNTED = (CaughtBy.READ_ONLY, CaughtBy.FULL)
 _RIGHT_SLICE: dict[str, tuple[CaughtBy, ...]] = {
     "log-right": tuple(_LAYERS),
     "snapshot-right": (CaughtBy.MISSING,),
+    "sqlite-wal_full": (CaughtBy.LOCKED,),
     "shards-right": (CaughtBy.TRUNCATED, CaughtBy.CORRUPT),
     "served-right": (CaughtBy.DOWN, CaughtBy.SLOW),
 }

@@ -53,6 +53,14 @@ def test_an_operation_is_half_done_behind_its_first_syncs_and_the_heaviest() -> 
     assert parted(one, {1: range(1, 5), 2: range(20, 30)}) == [3, 3]
 
 
+def test_an_operation_that_overwrites_a_file_is_struck_in_the_middle_of_that() -> None:
+    pages = [Write(1, 4096 * page, b"new") for page in range(4)]
+    one = recording(Write(1, 0, bytes(4 * 4096)), Sync(1), *pages, Sync(1), *pages[:2], Sync(1))
+    assert parted(one, {1: range(3, 12)})[-1] == 5
+    appended = recording(Write(1, 0, b"a"), *(Write(1, size, b"a") for size in range(1, 5)))
+    assert parted(appended, {1: range(1, 6)}) == []
+
+
 def test_an_operation_is_struck_behind_the_first_name_that_it_makes() -> None:
     names = [Names((Named(name, number),)) for number, name in enumerate((b"mark", b"journal"), start=1)]
     one = recording(*names, Names((Unnamed(b"mark", 1),)))

@@ -24,7 +24,8 @@ from holdfast.conformance.fitness.store import Login, store_at
 from holdfast.conformance.fitness.tie import not_tied
 from holdfast.conformance.run.engine import Engine, RunSettings
 from holdfast.conformance.run.surface import asks_for_one
-from holdfast.reference_impl.rs4a_replay.provision import provision_postgres, provision_sqlite, sqlite_paths
+from holdfast.reference_impl.rs4a_replay.postgres_provision import provision_postgres
+from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite, sqlite_paths
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs import contract_names, load_contract, load_terms, schema
 from holdfast.specs.typed import written

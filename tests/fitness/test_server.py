@@ -30,12 +30,8 @@ from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
-from holdfast.reference_impl.rs4a_replay.provision import (
-    ensure_writer,
-    provision_postgres,
-    provision_sqlite,
-    sqlite_paths,
-)
+from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
+from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite, sqlite_paths
 from holdfast.reference_impl.session import OpenRefusedError
 from holdfast.servers.postgres.cluster import Ending, Programs
 from holdfast.servers.postgres.cluster import Server as Running

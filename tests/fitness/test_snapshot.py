@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.snapshot import moment, take
-from holdfast.reference_impl.rs4a_replay.provision import ensure_writer, provision_postgres
+from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
 from holdfast.specs import load_terms
 from holdfast.specs.fitness import Kind, load_queries
 from tests.fitness.lives import LiveServer

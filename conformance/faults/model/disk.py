@@ -46,6 +46,7 @@ from holdfast.conformance.faults.recording import (
     SyncAll,
     Truncate,
     Type,
+    Unnamed,
     Write,
 )
 
@@ -87,6 +88,14 @@ class Point:
     def data(self) -> tuple[OfFile, ...]:
         """The pending operations on all files, in order."""
         return tuple(sorted(chain.from_iterable(self.units.values()), key=lambda unit: unit.operation))
+
+    @property
+    def takes_away(self) -> bool:
+        """Whether durable bytes are cut, or lose a name, while bytes are pending that may be to replace them."""
+        gone = (change.file for move in self.moves for change in move.changes if isinstance(change, Unnamed))
+        cut = ((unit.file, unit.size) for unit in self.data if isinstance(unit, Resized))
+        lost = any(size < self.durable.get(file, EMPTY).size for file, size in (*cut, *((file, 0) for file in gone)))
+        return lost and any(isinstance(unit, Data) for unit in self.data)
 
     @property
     def pending(self) -> tuple[Pending, ...]:

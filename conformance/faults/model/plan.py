@@ -18,12 +18,14 @@ from holdfast.conformance.faults.recording import Recording
 
 _KINDS: Mapping[Stage, Collection[Kind]] = {
     Stage.ACKNOWLEDGED: (Kind.MINIMUM,),
+    Stage.REPLACED: (Kind.ZEROS,),
     Stage.ORDERED: (Kind.ALL, Kind.MINIMUM),
     Stage.PARTED: (Kind.ALL, Kind.MINIMUM, Kind.NAMES, Kind.DATA, Kind.ZEROS, Kind.TORN),
     Stage.SINGLE: (Kind.ALL_BUT_ONE, Kind.ONLY_ONE, Kind.PREFIX),
     Stage.RANDOM: (Kind.RANDOM,),
 }
 # Stages that a budget may end in the middle of: their states come from the whole recording, for its end counts as much.
+_OWED = (Stage.ACKNOWLEDGED, Stage.REPLACED)
 _DRAWN = (Stage.PARTED, Stage.SINGLE, Stage.RANDOM)
 # One state of each kind is chosen at this number of moments, which are drawn at random.
 _SAMPLED = 24
@@ -111,7 +113,7 @@ class Plan:
                     count += not candidate.again
                     yield candidate
             self._exact[stage] = count
-            if kinds and stage is Stage.ACKNOWLEDGED:
+            if kinds and stage is Stage.REPLACED:
                 for candidate in self._firsts(kinds, seen):
                     early[candidate.stage] += 1
                     yield candidate
@@ -125,7 +127,7 @@ class Plan:
         ends = sorted(self._named or ())
         found: dict[tuple[Kind, int], tuple[Stage, State]] = {}
         trees: set[str] = set()
-        for stage in _before(None)[1:]:
+        for stage in _before(None)[2:]:
             for point in points:
                 for state in states(point, seed=self.seed, kinds=_KINDS[stage]):
                     self._check()
@@ -190,7 +192,7 @@ class Plan:
             yield wanted
             return
         order = array("Q", wanted)
-        if stage is not Stage.ACKNOWLEDGED:
+        if stage not in _OWED:
             # A time limit then cuts the work evenly over the whole recording.
             random.Random(f"{self.seed}:{stage.name}:points").shuffle(order)  # noqa: S311
         for begin in range(0, len(order), size):
@@ -213,7 +215,11 @@ class Plan:
     def _make(self, stage: Stage, window: Sequence[int], seen: _Seen) -> Iterator[Candidate]:
         found: dict[str, list[State]] = {}
         for point in self._points(window):
-            for state in states(point, seed=self.seed, kinds=_KINDS[stage]):
+            if stage is Stage.REPLACED and not point.takes_away:
+                continue
+            every = states(point, seed=self.seed, kinds=_KINDS[stage])
+            # The first of them has no pending byte at all.
+            for state in islice(every, 1) if stage is Stage.REPLACED else every:
                 self._check()
                 found.setdefault(state.hash, []).append(state)
         candidates = [

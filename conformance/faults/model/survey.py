@@ -29,6 +29,7 @@ class Stage(StrEnum):
     """What is tried, from first to last."""
 
     ACKNOWLEDGED = "unsynced dropped at each acknowledgement"
+    REPLACED = "sizes and names without bytes at each acknowledgement behind which others are to be replaced"
     ORDERED = "everything and the minimum at each sync and change of names"
     PARTED = "torn, zero-filled, names and data apart"
     SINGLE = "one operation more or less, first names"
@@ -50,6 +51,7 @@ class Survey:
 
     count: int
     acknowledged: Sequence[int]
+    replacing: Sequence[int]
     ordering: Sequence[int]
     most: Mapping[Stage, int]
     work: Mapping[Stage, int]
@@ -65,6 +67,8 @@ class Survey:
         """The moments of a stage, by their places in the recording."""
         if stage is Stage.ACKNOWLEDGED:
             return self.acknowledged
+        if stage is Stage.REPLACED:
+            return self.replacing
         return self.ordering if stage is Stage.ORDERED else range(self.count)
 
     def window(self, stage: Stage) -> int:
@@ -88,7 +92,7 @@ def surveyed(
 ) -> Survey:
     """Read a recording. Without `acknowledgements` every event is one. `check` may raise to end it."""
     most, work = dict.fromkeys(Stage, 0), dict.fromkeys(Stage, 0)
-    acknowledged, ordering = array("Q"), array("Q")
+    acknowledged, replacing, ordering = array("Q"), array("Q"), array("Q")
     held: list[Sequence[Point]] | None = []
     events = recording.operations if acknowledgements is None else ()
     named = {one.number for one in events if isinstance(one.action, Event)} | {*(acknowledgements or ())}
@@ -116,6 +120,10 @@ def surveyed(
             acknowledged.append(place)
             most[Stage.ACKNOWLEDGED] += ways
             work[Stage.ACKNOWLEDGED] += ways * each
+            if any(one.takes_away for one in moment):
+                replacing.append(place)
+                most[Stage.REPLACED] += ways
+                work[Stage.REPLACED] += ways * each
         orders = not place
         if action is not None and point.first and _orders(action):
             # Just before a sync most operations are pending.
@@ -142,7 +150,9 @@ def surveyed(
     last = moment[0]
     size = max(size, sum(one.size for one in last.live.values()))
     work[Stage.ORDERED] = most[Stage.ORDERED] * (_A_STATE + _OF_FILE * files)
-    return Survey(place + 1, acknowledged, ordering, most, work, size, touched, files, count, moves, held, last)
+    return Survey(
+        place + 1, acknowledged, replacing, ordering, most, work, size, touched, files, count, moves, held, last
+    )
 
 
 def _room_of_a_point(files: int, moves: int) -> int:

@@ -4,7 +4,7 @@ ptrace and a seccomp filter, without root, compiler or any help of the program, 
 x86-64 Linux only: only `amd64` depends on that. Run it as a process of its own, see `Fault.argv`:
 
     python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] \
-        [--short N] [--watch DEVICE:INODE]... WORKDIR -- CMD...
+        [--short N] [--overtake DATABASE --armed FILE] [--watch DEVICE:INODE]... WORKDIR -- CMD...
 
 It ends when the last process that the command started has ended, as the command did: with its exit status, or by the
 signal that ended it. 125 says that tracing failed, with the reason on standard error; 127 that the command could not be
@@ -19,6 +19,9 @@ What a point N means:
 - `error`: the first operation on files at N or later fails, and all that follow it, unless `once`. Events never do: a
   full disk does not stop a socket. A call fails that would have made several operations as one.
 - `short`: the first write of two bytes or more at N or later does half of what it was asked.
+
+- `overtake`: once the file `armed` is there, the program gets the lock to write of this SQLite database once. Behind
+  that it does not get it any more, as if another process had taken it.
 
 `Ending.fired` says whether the point was reached. `Ending.untraced` names what could not be observed, a change of
 extended attributes in the work directory among it. Rights, owners and times of files are not observed at all. Of files
@@ -51,6 +54,7 @@ class Fault(NamedTuple):
     once: bool = False
     short: int | None = None
     watch: tuple[tuple[int, int], ...] = ()
+    overtake: tuple[Path, Path] | None = None
 
     def argv(self, out: Path, workdir: Path, command: Sequence[str] = ()) -> list[str]:
         """The command line of a tracer process to which this happens, and which writes its recording to `out`.
@@ -64,6 +68,9 @@ class Fault(NamedTuple):
             options += ["--error", str(self.error), "--at", str(self.at), *(["--once"] if self.once else [])]
         if self.short is not None:
             options += ["--short", str(self.short)]
+        if self.overtake is not None:
+            database, armed = self.overtake
+            options += ["--overtake", str(database), "--armed", str(armed)]
         for device, inode in self.watch:
             options += ["--watch", f"{device}:{inode}"]
         python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").absolute())]

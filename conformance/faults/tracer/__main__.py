@@ -23,6 +23,8 @@ def main(arguments: Sequence[str]) -> int:
         _parser().error("expected a command behind --")
     watch = tuple(options.watch)
     fault = Fault(options.kill, options.torn, options.error, options.at, options.once, options.short, watch)
+    if options.overtake is not None and options.armed is not None:
+        fault = fault._replace(overtake=(options.overtake, options.armed))
     # Held back until there is something to end.
     ends = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ends)
@@ -49,6 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--at", type=_number, default=1, metavar="N", help="from which operation on")
     parser.add_argument("--once", action="store_true", help="only the first of them")
     parser.add_argument("--short", type=_number, metavar="N", help="let the first write at N or later do half")
+    parser.add_argument("--overtake", type=Path, metavar="DATABASE", help="fail its lock behind the first transaction")
+    parser.add_argument("--armed", type=Path, metavar="FILE", help="from when on, by this file")
     parser.add_argument("--watch", type=_file, action="append", default=[], help="note that this file is read")
     parser.add_argument("workdir", type=Path)
     return parser

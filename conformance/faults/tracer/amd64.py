@@ -26,6 +26,7 @@ NUMBERS: Mapping[str, int] = {
     "sendmsg": 46,
     "bind": 49,
     "clone": 56,
+    "fcntl": 72,
     "fsync": 74,
     "fdatasync": 75,
     "truncate": 76,

@@ -24,8 +24,11 @@ _NUMBER_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16
 _BY_BITS = {"open": (1, CHANGES), "openat": (2, CHANGES), "clone": (0, CLONE_UNTRACED)}
 
 
-def program(*, reads: bool = False) -> list[bytes]:
-    """The filter's instructions (`struct sock_filter`). `reads`: to stop at what opens a file for reading as well."""
+def program(*, reads: bool = False, locks: bool = False) -> list[bytes]:
+    """The filter's instructions (`struct sock_filter`).
+
+    `reads`: to stop at what opens a file for reading as well; `locks`: at locks.
+    """
     code = [
         _step(_LOAD, _ARCH_AT),
         _step(_EQUAL, amd64.ARCH, 1, 0),
@@ -35,6 +38,8 @@ def program(*, reads: bool = False) -> list[bytes]:
         _step(_RETURN, _TRACE),
     ]
     for name, number in amd64.NUMBERS.items():
+        if name == "fcntl" and not locks:
+            continue
         test = [_step(_RETURN, _TRACE)] if reads and name in ("open", "openat") else _test(name)
         code += [_step(_EQUAL, number, 0, len(test)), *test]
     return [*code, _step(_RETURN, _ALLOW)]

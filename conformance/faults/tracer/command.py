@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from holdfast.conformance.faults.tracer import FAILED, NO_COMMAND, bpf, ptrace
 
 
-def become(command: Sequence[str], ready: int, out: int, *, reads: bool) -> None:
+def become(command: Sequence[str], ready: int, out: int, *, reads: bool, locks: bool) -> None:
     """In the new process: wait for the tracer, then become the command. Does not return."""
     status = FAILED
     try:
@@ -22,7 +22,7 @@ def become(command: Sequence[str], ready: int, out: int, *, reads: bool) -> None
         os.close(ready)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        ptrace.install(bpf.program(reads=reads))
+        ptrace.install(bpf.program(reads=reads, locks=locks))
         status = NO_COMMAND
         os.execvp(command[0], list(command))  # noqa: S606 - it is what the tracer is for
     except BaseException as error:

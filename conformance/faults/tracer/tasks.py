@@ -18,6 +18,7 @@ from holdfast.conformance.faults.recording import Action, Ending, Failed, Life, 
 from holdfast.conformance.faults.tracer import Fault, amd64, ptrace
 from holdfast.conformance.faults.tracer.calls import DATA, NAME_OF, Call, buffers, gone
 from holdfast.conformance.faults.tracer.command import become, children, kill, let_go_of_inherited
+from holdfast.conformance.faults.tracer.locks import Overtaking
 from holdfast.conformance.faults.tracer.maps import Maps
 from holdfast.conformance.faults.tracer.outside import Outside
 from holdfast.conformance.faults.tracer.tree import Tree
@@ -34,6 +35,7 @@ class Tasks(ABC):
         self._tree = Tree(os.fsencode(os.path.realpath(workdir)))
         self._out = out
         self._fault = fault
+        self._overtaking = None if fault.overtake is None else Overtaking(*fault.overtake)
         self._maps = Maps()
         self._outside = Outside(self._tree, fault.watch)
         self._count = 0
@@ -102,7 +104,7 @@ class Tasks(ABC):
         self._command = os.fork()
         if not self._command:
             os.close(go)
-            become(command, ready, self._out, reads=self._outside.watches)
+            become(command, ready, self._out, reads=self._outside.watches, locks=self._overtaking is not None)
         os.close(ready)
         self._live.add(self._command)
         self._family.add(self._command)

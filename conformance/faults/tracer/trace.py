@@ -37,6 +37,7 @@ from holdfast.conformance.faults.tracer.calls import (
 )
 from holdfast.conformance.faults.tracer.channels import UnseenError
 from holdfast.conformance.faults.tracer.entries import Entries
+from holdfast.conformance.faults.tracer.locks import FLOCK_SIZE, SETS
 from holdfast.conformance.faults.tracer.maps import memory_map, read
 
 _ACCESS = os.O_ACCMODE
@@ -65,6 +66,8 @@ class Tracer(Entries):
             return self._attribute(call)
         if name in RIGHTS or name in TIMES:
             return self._changed(call)
+        if name == "fcntl":
+            return self._lock(call)
         if name == "connect":
             # It may wait for who is to accept it.
             return self._await(call)
@@ -101,7 +104,7 @@ class Tracer(Entries):
         # Neither makes anything in the tree.
         if call.name in ("open", "openat"):
             return not call.args[1 if call.name == "open" else 2] & bpf.MAKES
-        return call.name == "connect" or call.name in TOLD or self._is_event(call)
+        return call.name in ("connect", "fcntl") or call.name in TOLD or self._is_event(call)
 
     def _returned(self, call: Call, result: int) -> None:
         try:
@@ -128,6 +131,16 @@ class Tracer(Entries):
             unseen = isinstance(error, UnseenError)
             why = "this machine does not let the tracer see it" if unseen else str(error)
             self._untraced[f"whom it talks to by sockets: {why}"] = None
+
+    def _lock(self, call: Call) -> bool:
+        """A lock is no operation. Where another process is to have it, the call fails as it does then."""
+        fd, command, address = signed(call.args[0]), call.args[1], call.args[2]
+        if self._overtaking is not None and command in SETS:
+            name = os.readlink(handle_of(call, fd))
+            if self._overtaking.fails(command, name, ptrace.peek(call.task, address, FLOCK_SIZE)):
+                self._fired = True
+                amd64.refuse(call.task, errno.EAGAIN)
+        return False
 
     def _queue(self, call: Call) -> bool:
         self._outside.queue(os.fsdecode(ptrace.text(call.task, call.args[0])))

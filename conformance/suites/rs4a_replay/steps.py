@@ -82,6 +82,8 @@ _SHORT_S = (0.000001, 0.5, 1, 29.75, 60.000001, 299.5, 300.000001)
 _LONG_S = (3600.5, 86400.25, 172800.75)
 # Keys that several parts meet in; every other part has one of its own.
 _SHARED, WORKERS = 3, 2
+# The keys of two retentions, one after the other.
+_KEPT = 90
 
 
 def history(dice: Random, *, horizon_s: int, parts: int) -> list[Step]:
@@ -90,6 +92,7 @@ def history(dice: Random, *, horizon_s: int, parts: int) -> list[Step]:
     dice.shuffle(kinds)
     steps = [step for number, kind in enumerate(kinds) for step in kind(_Dice(dice, 100 + number, horizon_s))]
     own = _Dice(dice, 100, horizon_s)
+    steps += _kept_again(len(steps), horizon_s)
     return [*steps, *_closing(own, sorted({step.key for step in steps if step.what in _KEYED})), *_lost(own)]
 
 
@@ -265,6 +268,16 @@ def _kept(dice: _Dice) -> Iterator[Step]:
     yield Step("clock", seconds=-dice.roll.choice((0.5, 1, dice.horizon_s)))
     yield dice.one("maintain")
     yield dice.one("look")
+
+
+def _kept_again(number: int, horizon_s: int) -> Iterator[Step]:
+    """A retention behind an earlier one, with work of its own, is killed. Nothing is drawn for it."""
+    worker, over = number % WORKERS, Step("clock", seconds=horizon_s + 1)
+    for key, then in ((_KEPT, "maintain"), (_KEPT + 1, "interrupt")):
+        yield Step("register", key, worker)
+        yield over
+        # Not so early that the process has not begun.
+        yield Step(then, 0, worker, "loose", "maintain" if then == "interrupt" else "", number=2 + number % 5)
 
 
 def _resolved(dice: _Dice) -> Iterator[Step]:

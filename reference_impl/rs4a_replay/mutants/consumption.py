@@ -15,14 +15,12 @@ from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, Rule, decision_of
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.values import unique
-from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresStore
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.sqlite_store import READ_PATIENCE_S, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import (
     Committed,
     CommitUncertainError,
     Conflict,
-    Consumption,
     Insert,
     RolledBackError,
     Sight,
@@ -181,30 +179,6 @@ class RivalNotAwaited(SqliteStore):
         return connection
 
 
-class SerializationIsSuccess(PostgresStore):
-    def consume(self, inserts: Sequence[Insert]) -> Consumption:
-        self._settings = replace(self._settings, serialization_retries=0)
-        try:
-            return super().consume(inserts)
-        except RolledBackError as error:
-            if "concurrent" in str(error):
-                return Committed(inserts[-1].row)
-            raise
-
-
-class NothingAwaited(PostgresStore):
-    def insert_statement(self, insert: Insert) -> str:
-        # A read decides that another transaction has the key, before the outcome of that transaction is known.
-        statement = super().insert_statement(insert)
-        names, _, rest = statement.partition(" VALUES (")
-        values, _, tail = rest.partition(")")
-        return f"{names} SELECT {values} WHERE pg_try_advisory_xact_lock(4711) {tail}"
-
-
-class CommitLeftToBackground(PostgresStore):
-    synchronous_commit = "off"
-
-
 class ActiveEffect(Registrar):
     def effect_rows(self, attempt: Attempt) -> tuple[Insert, Insert]:
         consumed, effect = super().effect_rows(attempt)
@@ -241,9 +215,6 @@ BUGS: Mapping[str, Change] = {
     "collision-untold": part(registrar=CollisionUntold),
     "collision-is-failure": part(registrar=CollisionIsDuplicate),
     "rival-not-awaited": part(sqlite_store=RivalNotAwaited),
-    "serialization-is-success": part(postgres_store=SerializationIsSuccess),
-    "collision-decided-early": part(postgres_store=NothingAwaited),
-    "commit-left-to-background": part(postgres_store=CommitLeftToBackground),
     "key-unique-with-attempt": unique(
         "registration", {"logical_request_key_unique": ("logical_request_key", "attempt_id")}
     ),

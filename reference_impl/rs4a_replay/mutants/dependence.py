@@ -7,7 +7,7 @@ import math
 import sqlite3
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
 from holdfast.reference_impl.instants import format_instant
@@ -18,7 +18,6 @@ from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Consumption, Insert, Sight
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, DecisionState, NonceState, SurfaceState
-from holdfast.servers.postgres.confined import ConfinedServer
 
 
 class SyncLeftOut(SqliteStore):
@@ -36,10 +35,6 @@ class CompensationUnsynced(SqliteStore):
 
 class AuditUnsynced(SqliteAudit):
     synchronous = "OFF"
-
-
-class ServerSyncLeftOut(ConfinedServer):
-    settings: ClassVar[Mapping[str, str]] = {**ConfinedServer.settings, "fsync": "off"}
 
 
 def made_anew(store: SqliteStore) -> None:
@@ -93,7 +88,6 @@ class PatienceEndless(Patience):
 
 BUGS: Mapping[str, Change] = {
     "sync-left-out": part(sqlite_store=SyncLeftOut),
-    "server-sync-left-out": part(confined_server=ServerSyncLeftOut),
     "compensation-unsynced": part(sqlite_store=CompensationUnsynced),
     "audit-unsynced": part(sqlite_audit=AuditUnsynced),
     "store-made-anew": part(sqlite_store=StoreMadeAnew),

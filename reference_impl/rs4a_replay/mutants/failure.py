@@ -12,11 +12,9 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.planting import Change, part
-from holdfast.reference_impl.postgres_pipeline import Step, run
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.values import primary_key
-from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresAudit
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Row
@@ -164,11 +162,6 @@ class AuditUnchecked(Registrar):
         return None
 
 
-class AuditProbedByReading(PostgresAudit):
-    def probe(self, record: Row) -> None:
-        self._try(lambda connection: run(connection, Step("SELECT 1")))
-
-
 BUGS: Mapping[str, Change] = {
     "failed-is-erased": part(registrar=FailedIsErased),
     "nonce-given-back": part(registrar=NonceGivenBack),
@@ -191,5 +184,4 @@ BUGS: Mapping[str, Change] = {
     "audit-by-machine-clock": part(registrar=AuditByMachineClock),
     "status-unaudited": part(custody=StatusUnaudited),
     "audit-unchecked": part(registrar=AuditUnchecked),
-    "audit-probed-by-reading": part(postgres_audit=AuditProbedByReading),
 }

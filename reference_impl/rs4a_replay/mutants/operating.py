@@ -218,6 +218,24 @@ class MaintainedUnderAMark(Custody):
         return Accepted(Effect.PRIOR, {"tombstoned": 0}) if isinstance(told, Indeterminate) else told
 
 
+class MaintainedAgainUnderAMark(Custody):
+    """The same, of a retention that finds the tombstones of an earlier one."""
+
+    def maintain(self, *, now: datetime) -> Answer:
+        try:
+            is_first = not int(_asked(self.store, "SELECT count(*) FROM tombstone"))
+        except sqlite3.Error:
+            is_first = True
+        if is_first:
+            return super().maintain(now=now)
+        told = _marked(self, ".retention", lambda: self._slowly(now))
+        return Accepted(Effect.PRIOR, {"tombstoned": 0}) if isinstance(told, Indeterminate) else told
+
+    def _slowly(self, now: datetime) -> Answer:
+        time.sleep(_BETWEEN_S)
+        return super().maintain(now=now)
+
+
 class CountsWhatWasDue(Custody):
     """Two retentions at once both count the tombstones that one of them makes."""
 
@@ -277,6 +295,7 @@ BUGS: Mapping[str, Change] = {
     "status-record-unsynced": part(sqlite_audit=StatusRecordUnsynced),
     "issued-under-a-mark": part(authority=IssuedUnderAMark),
     "maintained-under-a-mark": part(custody=MaintainedUnderAMark),
+    "maintained-again-under-a-mark": part(custody=MaintainedAgainUnderAMark),
     "retention-counts-what-was-due": part(custody=CountsWhatWasDue),
     "full-disk-is-done": part(sqlite_store=FullIsDone),
     "full-disk-is-registered": part(service=FullIsConsumed),

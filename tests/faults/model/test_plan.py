@@ -39,6 +39,23 @@ def test_the_bug_of_acknowledging_before_syncing_is_one_restart_away() -> None:
     assert first.state.text == "unsynced dropped: log had 700 unsynced bytes (op 1, never synced)"
 
 
+def test_what_is_to_replace_bytes_that_were_synced_is_tried_without_its_own() -> None:
+    cut = Script(store=b"old" * 700, log=b"synced" * 700)
+    cut.write("store", b"new" * 700)
+    cut.truncate("log", 0)
+    cut.ack()
+    found = [tree(one.state) for one in Plan(cut.recording) if one.stage is Stage.REPLACED]
+    assert found == [{"store": b"old" * 700, "log": b""}]
+    moved = Script(store=b"old" * 700)
+    moved.create("copy")
+    moved.append("copy", b"old" * 700)
+    moved.rename("copy", "store")
+    moved.ack()
+    found = [tree(one.state) for one in Plan(moved.recording) if one.stage is Stage.REPLACED]
+    assert found == [{"store": bytes(2100)}]
+    assert not [one for one in Plan(log(sync=False).recording) if one.stage is Stage.REPLACED]
+
+
 def test_only_the_events_that_are_named_are_acknowledgements() -> None:
     first = list(islice(Plan(log().recording, acknowledgements=[6]), 2))
     assert [each.stage for each in first] == [Stage.ACKNOWLEDGED, Stage.ORDERED]

@@ -82,6 +82,7 @@ STORES = (
     Store("sqlite", "delete_full", Layer.POWER, "the journal's unlinking is not synced, so it comes back and undoes"),
     Store("sqlite", "memory", Layer.KILL, "no journal on disk to undo half a commit with"),
     Store("sqlite", "two_commits", Layer.KILL, "each fact is a transaction"),
+    Store("sqlite", "best_effort", Layer.LOCKED, "its second transaction is left out where another has the lock"),
     Store("sqlite", "ack_first", Layer.KILL, "answers before it commits"),
     Store("sqlite", "unread_pragma", Layer.SYNC_ERROR, "does not read whether it got the journal mode, with FULL"),
     Store("rocks", "sync"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 
@@ -48,12 +49,13 @@ class Sqlite:
         self._db.execute("CREATE TABLE IF NOT EXISTS seal (one INTEGER PRIMARY KEY CHECK (one = 1), told TEXT)")
 
     def put(self, facts: dict[str, str]) -> None:
-        """One transaction; in `two_commits` each fact is one."""
+        """One transaction; in `two_commits` each fact is one, in `best_effort` the second may fail."""
         if self.answers_itself:
             say("OK")
-        if self._variant == "two_commits":
-            for fact in facts.items():
-                self._db.execute(write(fact[0]), fact)
+        if self._variant in ("two_commits", "best_effort"):
+            for number, fact in enumerate(facts.items()):
+                with contextlib.suppress(*(sqlite3.OperationalError,) * (self._variant == "best_effort" and number)):
+                    self._db.execute(write(fact[0]), fact)
             return
         self._db.execute("BEGIN IMMEDIATE")
         every = {**self.dump(), **facts}
@@ -65,7 +67,7 @@ class Sqlite:
     def dump(self) -> dict[str, str]:
         facts = {name: value for table in TABLES for name, value in self._db.execute(f'SELECT * FROM "{table}"')}
         told = self._db.execute("SELECT told FROM seal").fetchone()
-        return facts if self._variant == "two_commits" else sealed(facts, told and told[0])
+        return facts if self._variant in ("two_commits", "best_effort") else sealed(facts, told and told[0])
 
     def close(self) -> None:
         self._db.close()

@@ -58,6 +58,40 @@ def test_a_kill_leaves_the_state_before_the_point(point: int, untouched: Recordi
     assert done.output == SAID[point - 1]
 
 
+DATABASE = """
+import sqlite3
+db = sqlite3.connect("facts.db", timeout=0, isolation_level=None)
+db.execute("PRAGMA journal_mode = MODE").fetchone()
+db.execute("CREATE TABLE t (x)")
+db.execute("INSERT INTO t VALUES (1)")
+os.close(os.open("../armed", os.O_CREAT))
+for x in (2, 3):
+    try:
+        db.execute("INSERT INTO t VALUES (?)", (x,))
+    except sqlite3.OperationalError as error:
+        print(error)
+print(db.execute("SELECT group_concat(x) FROM t").fetchone()[0], flush=True)
+"""
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+def test_a_program_gets_the_lock_of_a_database_once_and_can_read_it_on(mode: str, tmp_path: Path) -> None:
+    fault = Fault(overtake=(tmp_path / "work" / "facts.db", tmp_path / "armed"))
+    done = run(DATABASE.replace("MODE", mode), tmp_path, fault)
+    assert done.output == b"database is locked\n1,2\n", done.errors
+    assert done.recording.ending.fired
+
+
+def test_a_log_whose_index_is_made_first_leaves_the_program_its_lock(tmp_path: Path) -> None:
+    fault = Fault(overtake=(tmp_path / "work" / "facts.db", tmp_path / "armed"))
+    again = (
+        'db.close()\nos.close(os.open("../armed", os.O_CREAT))\ndb = sqlite3.connect("facts.db", isolation_level=None)'
+    )
+    source = DATABASE.replace("MODE", "WAL").replace('os.close(os.open("../armed", os.O_CREAT))', again)
+    done = run(source.replace("isolation_level=None)\nfor", "timeout=0, isolation_level=None)\nfor"), tmp_path, fault)
+    assert done.output == b"database is locked\n1,2\n", done.errors
+
+
 def test_a_point_behind_the_end_is_not_reached(tmp_path: Path) -> None:
     done = run(STORE, tmp_path, Fault(kill=7))
     done.assert_whole()
