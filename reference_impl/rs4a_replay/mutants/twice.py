@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer, Refused
+from holdfast.reference_impl.instants import format_instant, parse_instant
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.custody import Custody
@@ -20,6 +22,7 @@ from holdfast.reference_impl.rs4a_replay.store import Row
 from holdfast.reference_impl.rs4a_replay.terms import Reason
 
 _BITS_32 = 2**32
+_USER = re.compile("[^:/?#]+://([^/?#]*@)")
 
 
 class AgeBeforeArtifact(Service):
@@ -87,7 +90,45 @@ class StateForStatus(Custody):
         return super().record(attempt, (code == "COMMITTED" and self.__dict__.get("_state")) or code)
 
 
+class UserKeepsItsCase(Keys):
+    def normal_target(self, target: str) -> str:
+        normal, user = super().normal_target(target), _USER.match(target)
+        return normal.replace(user[1].lower(), user[1], 1) if user else normal
+
+
+class FourMembersCompared(Registrar):
+    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
+        if attempt.sight.issue is None:
+            return None
+        first = dict(list(json.loads(str(attempt.sight.issue["binding"])).items())[:4])
+        issue = {**attempt.sight.issue, "binding": json.dumps(first)}
+        return super().guard_nonce_binding(replace(attempt, sight=replace(attempt.sight, issue=issue)))
+
+
+class IssuedLaterIsUnbound(Registrar):
+    def guard_nonce_issued(self, attempt: Attempt) -> Refusal | None:
+        issue = attempt.sight.issue
+        if issue is not None and datetime.fromisoformat(str(issue["issued_at"])) > attempt.now:
+            return Refusal(Reason.NONCE_UNBOUND, detail="not issued yet")
+        return super().guard_nonce_issued(attempt)
+
+
+class AgeWithoutSign(Custody):
+    def due_tombstones(self, *, now: datetime) -> Sequence[Row]:
+        horizon = self._settings.horizon
+        ahead = [
+            {name: row[name] for name in ("logical_request_key", "decision_id")} | {"recorded_at": format_instant(now)}
+            for row in self.store.untombstoned()
+            if horizon is not None and parse_instant(str(row["committed_at"])) - horizon >= now
+        ]
+        return [*super().due_tombstones(now=now), *ahead]
+
+
 BUGS: Mapping[str, Change] = {
+    "user-keeps-its-case": part(keys=UserKeepsItsCase),
+    "four-members-compared": part(registrar=FourMembersCompared),
+    "issued-later-is-unbound": part(registrar=IssuedLaterIsUnbound),
+    "horizon-without-sign": part(custody=AgeWithoutSign),
     "validator-looks-at-age-first": part(service=AgeBeforeArtifact),
     "early-once-early-for-ever": part(service=EarlyForEver),
     "bound-to-the-owner": part(registrar=OwnerForPrincipal),
