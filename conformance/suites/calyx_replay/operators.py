@@ -10,7 +10,9 @@ from random import Random
 
 from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
 
-_DAY = 86_400.0
+# How many hours sessions are configured to keep: longer than is usual. By the clock of the machine a command may remove
+# nothing, so only what is removed too early shows.
+RETENTIONS = ("25", "36", "72")
 # How far from the retention a record's age is, in seconds.
 _NEAR = (1.0, 0.999999, 0.500001, 0.5, 0.499999, 0.000001)
 _MANY = 1000
@@ -20,11 +22,11 @@ def _worker(dice: Random) -> int:
     return dice.randrange(WORKERS)
 
 
-def _days(dice: Random) -> list[Step]:
+def _days(dice: Random, retention_s: float) -> list[Step]:
     """Three records: older than the retention, or younger, by what their places differ. Then days, and back."""
     steps = [step for _ in range(2) for step in (Step("send", _worker(dice)), Step("clock", seconds=0.5))]
-    steps += [Step("send", _worker(dice)), Step("clock", seconds=_DAY - dice.choice(_NEAR))]
-    for at, later in enumerate((dice.uniform(1, 600), _DAY + dice.uniform(1, 600), -dice.uniform(4000, 7000))):
+    steps += [Step("send", _worker(dice)), Step("clock", seconds=retention_s - dice.choice(_NEAR))]
+    for at, later in enumerate((dice.uniform(1, 600), retention_s + dice.uniform(1, 600), -dice.uniform(4000, 7000))):
         # What is due for them, also when they are run again.
         steps += [Step("insert", which=1 + at), Step("leave", lists=(0, 1, 1))]
         commands = [Step("command prune", _worker(dice)), Step("command migrate", _worker(dice))]
@@ -33,7 +35,7 @@ def _days(dice: Random) -> list[Step]:
     return steps
 
 
-def _thousand(dice: Random) -> list[Step]:
+def _thousand(dice: Random, _: float) -> list[Step]:
     """More than a thousand records, and more than a thousand ids."""
     steps = [Step("insert", which=dice.randrange(_MANY + 1, _MANY + 100))]
     steps += [Step("leave", lists=(0, dice.randrange(1, 4), dice.randrange(_MANY + 1, _MANY + 50)))]
@@ -50,10 +52,12 @@ HISTORIES = len(_PARTS)
 class Operators:
     """Deals the parts: commands over days, and on many records."""
 
-    def __init__(self) -> None:
+    def __init__(self, retention_s: float) -> None:
+        """`retention_s` is how long a record is kept here."""
+        self._retention_s = retention_s
         self._left = list(_PARTS)
 
     def draw(self, dice: Random) -> list[Step]:
         """The steps of one history."""
         self._left = self._left or list(_PARTS)
-        return [Step("leap"), *self._left.pop()(dice)]
+        return [Step("leap"), *self._left.pop()(dice, self._retention_s)]

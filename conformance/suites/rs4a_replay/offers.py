@@ -54,7 +54,8 @@ _FIRST_YEAR = 2000
 def wanted(not_claimed: Collection[str]) -> frozenset[Pair]:
     """The pairs that the model can reach with this adapter."""
     features = {state: [state, *(f"{state}, {known}" for known in KNOWN)] for state in ALL}
-    features[FREE].pop()
+    # A key that is free was never anything else.
+    del features[FREE][-2:]
     for state in TAKEN:
         features[state] += [f"{state}, {since}" for since in SINCE]
     found: set[Pair] = set()

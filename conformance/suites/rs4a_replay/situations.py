@@ -20,8 +20,14 @@ TAKEN = (REGISTERED, FAILED, COMPENSATED)
 ALL = (FREE, *TAKEN)
 # What the clock says of a key that was taken, where there is a horizon.
 SINCE = ("under a tombstone", "past its horizon", "before its time")
-# What a process knows of a key: it told nothing of it, its present state, or an earlier one.
-KNOWN = ("which this process never told", "which this process told", "and this process told another state")
+# What a process knows of a key: it told nothing of it, its present state, or an earlier one; and of its status.
+_ANOTHER_STATUS = "and this process told another state as its status"
+KNOWN = (
+    "which this process never told",
+    "which this process told",
+    "and this process told another state",
+    _ANOTHER_STATUS,
+)
 # What was done with a key last, by the step that names it; with the states in which it can leave the key.
 _BROKEN_OFF, _RIVALLED = "broken off", "met by a rival"
 LAST = {
@@ -60,9 +66,13 @@ class Around:
 
 @dataclass(slots=True)
 class Traces:
-    """What the model does not say: which state of a key each worker told, and what was done with it last."""
+    """What the model does not say: which state of a key each worker told, and what was done with it last.
+
+    `status` is what it told last of those that were asked for.
+    """
 
     told: dict[tuple[int, int], str] = field(default_factory=dict)
+    status: dict[tuple[int, int], str] = field(default_factory=dict)
     last: dict[int, tuple[str, int]] = field(default_factory=dict)
     started: set[int] = field(default_factory=set)
     latest: datetime | None = None
@@ -77,6 +87,9 @@ class Traces:
         if step.what in ("restart", "kill", "interrupt") and around.alone is None:
             self.started.add(step.worker)
             self.told = {met: state for met, state in self.told.items() if met[0] != step.worker}
+            self.status = {met: state for met, state in self.status.items() if met[0] != step.worker}
+        if step.what == "resolve":
+            self.status[step.worker, step.key] = became(around.effects.get(step.key))
         if step.what in LAST:
             self.last[step.key] = (LAST[step.what], step.worker)
         if step.what not in (*LAST, "retry", "resolve"):
@@ -149,6 +162,8 @@ def _key(around: Around, traces: Traces, key: int, worker: int) -> Iterator[str]
     yield state
     told = traces.told.get((worker, key))
     yield f"{state}, {KNOWN[0 if told is None else 1 if told == state else 2]}"
+    if traces.status.get((worker, key), state) != state:
+        yield f"{state}, {_ANOTHER_STATUS}"
     if effect is not None:
         if effect.tombstoned_at:
             yield f"{state}, {SINCE[0]}"

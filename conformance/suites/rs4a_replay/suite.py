@@ -49,7 +49,7 @@ _HORIZON_S = 7200
 
 
 # Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
-_STEERED, _COSTS, _FLOOR = 12, 90, 0.75
+_STEERED, _COSTS, _FLOOR = 14, 90, 0.7
 
 
 @clause("RS4A-RP-03b", provocations=("fail_verify",), whole=True)

@@ -64,6 +64,13 @@ class KeepsToTheMinute(CommandLine):
         return super().run(arguments, now=now)
 
 
+class UsualRetention(CommandLine):
+    def words(self, arguments: Sequence[str], *, now: datetime) -> list[str]:
+        words = super().words(arguments, now=now)
+        config = words.index("--config")
+        return [*words[:config], *words[config + 2 :]]
+
+
 class ListOfAThousand(Migration):
     def read_list(self, path: Path) -> Sequence[str]:
         return super().read_list(path)[:_MOST]
@@ -81,6 +88,7 @@ class InspectsFew(CommandLine):
 
 
 BUGS: Mapping[str, Change] = {
+    "command-line-usual-retention": part(command_line=UsualRetention),
     "command-line-runs-once": part(command_line=RunsOnce),
     "command-line-leaves-its-lock": part(command_line=LeavesItsLock),
     "command-line-doubts-the-clock": part(command_line=DoubtsTheClock),
