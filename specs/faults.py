@@ -117,11 +117,18 @@ class FaultWorkload(Entry, frozen=True):
     def provocations(self) -> set[str]:
         """The provocations that it needs."""
         prepared = (step for number in range(1, self.asked) for step in self.prepared(number))
-        return {step["provoke"] for step in (*prepared, *self.steps) if "provoke" in step}
+        steps = (*prepared, *self.steps)
+        return {step[kind] for step in steps for kind in ("provoke", "command") if kind in step}
 
     def prepared(self, number: int) -> tuple[Mapping[str, Any], ...]:
         """What is asked for before anything goes wrong, for the operation of this number."""
         return (*self.prepare, *self.step(number).get("prepare", ()))
+
+
+def method_of(step: Mapping[str, Any]) -> str:
+    """The method that an operation of a workload asks for: an operation, or the provocation that runs a command."""
+    name: str = step["command"] if "command" in step else step["call"]
+    return name
 
 
 class FaultCase(Entry, frozen=True):

@@ -33,9 +33,10 @@ from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import IN_ONE, Sweep, self_test
 from holdfast.conformance.verdict import Silence
+from holdfast.servers.environment import slowed
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
-from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload
+from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload, method_of
 from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
@@ -241,8 +242,8 @@ class Proving:
             subject.start(folder)
             before = shown = subject.dump()
             for number in sorted(self._terms.scopes):
-                op = Op(number, self._spec.step(number)["call"], {})
-                answer = subject.submit(op)
+                op = Op(number, method_of(self._spec.step(number)), {})
+                answer = subject.ask(op)
                 if answer.outcome is not Outcome.OK:
                     raise SubjectError(
                         f"expected {op.text} {number} to be accepted, got: {answer.outcome} {answer.text}"
@@ -265,7 +266,8 @@ class Proving:
             log = self._recorded = []
 
         def spawn(under: Sequence[str]) -> Worker:
-            return self._started(under, slower)
+            # What limits its own waiting, for a command above all, waits as long as the kit.
+            return self._started(under, slower, slow=_SLOWER)
 
         return AdapterSubject(spawn, replace(self._terms, deadlines=slower), log=log)
 
@@ -280,9 +282,10 @@ class Proving:
         self._spare = self._started((), deadlines)
         return worker
 
-    def _started(self, under: Sequence[str], deadlines: Deadlines) -> Worker:
+    def _started(self, under: Sequence[str], deadlines: Deadlines, *, slow: float = 1.0) -> Worker:
         command = self._setting.command
-        command = replace(command, argv=(*under, *command.argv), deadlines=deadlines)
+        environment = slowed(command.environment, slow)
+        command = replace(command, argv=(*under, *command.argv), deadlines=deadlines, environment=environment)
         return Worker(command, janitor=self._setting.janitor, number=0, epoch_ns=0)
 
 

@@ -35,7 +35,7 @@ from holdfast.conformance.session import Session, Talk, carried_out
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract
-from holdfast.specs.faults import FaultWorkload
+from holdfast.specs.faults import FaultWorkload, method_of
 
 T = TypeVar("T")
 # Makes a worker whose command runs under these words, and does not wait for it. Its times are CLOCK_MONOTONIC.
@@ -173,20 +173,32 @@ class AdapterSubject:
 
     def submit(self, op: Op) -> Answer:
         """Ask for one operation."""
-        step = self._terms.spec.step(op.number)
-        if op.part:
-            step = parts_of(step["instead"])[op.part]
-        asked = f"{step['call']} {op.number}"
-        args = self._terms.scopes[op.number].resolve(step.get("args", {}))
         try:
-            if "provoke" in step:
-                self._run(self._session.call(0, step["provoke"], {}, f"{step['provoke']} for {asked}"))
-            answer = self._run(self._session.call(0, step["call"], args, asked))
+            return self.ask(op)
         except SubjectError as error:
-            return self._unanswered(asked, error)
+            return self._unanswered(f"{method_of(self._step(op))} {op.number}", error)
+
+    def _step(self, op: Op) -> Mapping[str, Any]:
+        step = self._terms.spec.step(op.number)
+        return parts_of(step["instead"])[op.part] if op.part else step
+
+    def ask(self, op: Op) -> Answer:
+        """Ask for one operation. Raises SubjectError for `fault` and `unsupported`, and where no valid answer comes."""
+        step = self._step(op)
+        method, args = method_of(step), self._terms.scopes[op.number].resolve(step.get("args", {}))
+        asked = f"{method} {op.number}"
+        if "provoke" in step:
+            self._run(self._session.call(0, step["provoke"], {}, f"{step['provoke']} for {asked}"))
+        answer = self._run(self._session.call(0, method, args, asked))
         record = self._last()
         # When the line was read, not when it was taken: a later effect is no part of the acknowledgement.
         sent_at, came_at = (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
+        if "command" in step:
+            # Whether it was done is all that its status says: one that failed may have done it.
+            status = answer.value["status"] if answer.outcome == "ok" else None
+            if status == 0:
+                return Answer(Outcome.OK, sent_at, came_at)
+            return Answer(Outcome.ERROR, sent_at, text=f"{_described(answer)}, status {status}")
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
