@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.failure import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
@@ -41,6 +40,8 @@ from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
+# An answer to a command has to wait for the start of a program, which takes a busy machine longer than a request.
+_STARTING = 5.0
 # The floor of a layer that strikes in a recording holds this number of points or states that differ in kind.
 _KINDS = 10
 # Of each operation, where they differ.
@@ -75,6 +76,8 @@ class Proving:
 
     def __init__(self, setting: Setting, spec: FaultWorkload) -> None:
         self._setting, self._spec = setting, spec
+        runs_commands = any("command" in step for step in spec.steps)
+        self._command = _patient(setting.command, _STARTING) if runs_commands else setting.command
         self._spare: Worker | None = None
         self._sweep: Sweep | None = None
         self._dependencies: dict[Judged, Dependencies] = {}
@@ -95,7 +98,7 @@ class Proving:
             scopes=scopes,
             config=setting.config,
             not_claimed=setting.not_claimed,
-            deadlines=setting.command.deadlines,
+            deadlines=self._command.deadlines,
             digits=seed_of(scopes),
             epoch_us=setting.epoch_us,
         )
@@ -257,36 +260,38 @@ class Proving:
         return with_gone(before, self._terms.known), learned
 
     def _traced(self) -> AdapterSubject:
-        usual = self._setting.command.deadlines
+        usual, traced = self._command.deadlines, _patient(self._command, _SLOWER)
         # The tracer ends after its program, and the kit waits for that.
-        slower = replace(usual.scaled(_SLOWER), quit=usual.quit)
+        traced = replace(traced, deadlines=replace(traced.deadlines, quit=usual.quit))
         # Until the recording is there, each run is an attempt at the fault-free run.
         log: list[Record] | None = None
         if self._sweep is not None and not self._sweep.recorded:
             log = self._recorded = []
 
         def spawn(under: Sequence[str]) -> Worker:
-            # What limits its own waiting, for a command above all, waits as long as the kit.
-            return self._started(under, slower, slow=_SLOWER)
+            return self._started(traced, under)
 
-        return AdapterSubject(spawn, replace(self._terms, deadlines=slower), log=log)
+        return AdapterSubject(spawn, replace(self._terms, deadlines=traced.deadlines), log=log)
 
     def _worker(self, under: Sequence[str]) -> Worker:
         """A process without a session. The next one starts meanwhile: most of a restart is an interpreter's start."""
-        deadlines = self._setting.command.deadlines
         if under:
-            return self._started(under, deadlines)
+            return self._started(self._command, under)
         worker, self._spare = self._spare, None
         if worker is None or worker.dead is not None:
-            worker = self._started((), deadlines)
-        self._spare = self._started((), deadlines)
+            worker = self._started(self._command)
+        self._spare = self._started(self._command)
         return worker
 
-    def _started(self, under: Sequence[str], deadlines: Deadlines, *, slow: float = 1.0) -> Worker:
-        command = self._setting.command
-        environment = slowed(command.environment, slow)
-        command = replace(command, argv=(*under, *command.argv), deadlines=deadlines, environment=environment)
+    def _started(self, command: AdapterCommand, under: Sequence[str] = ()) -> Worker:
+        command = replace(command, argv=(*under, *command.argv))
         return Worker(command, janitor=self._setting.janitor, number=0, epoch_ns=0)
+
+
+def _patient(command: AdapterCommand, factor: float) -> AdapterCommand:
+    """The same with more time; an adapter that limits its own waiting finds the factor in its environment."""
+    deadlines, environment = command.deadlines.scaled(factor), slowed(command.environment, factor)
+    return replace(command, deadlines=deadlines, environment=environment)
 
 
 def starts_at_floors(contract: Contract) -> int:
