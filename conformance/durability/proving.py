@@ -260,18 +260,18 @@ class Proving:
         return with_gone(before, self._terms.known), learned
 
     def _traced(self) -> AdapterSubject:
-        usual, traced = self._command.deadlines, _patient(self._command, _SLOWER)
+        usual = self._command.deadlines
         # The tracer ends after its program, and the kit waits for that.
-        traced = replace(traced, deadlines=replace(traced.deadlines, quit=usual.quit))
+        slower = replace(usual.scaled(_SLOWER), quit=usual.quit)
         # Until the recording is there, each run is an attempt at the fault-free run.
         log: list[Record] | None = None
         if self._sweep is not None and not self._sweep.recorded:
             log = self._recorded = []
 
         def spawn(under: Sequence[str]) -> Worker:
-            return self._started(traced, under)
+            return self._started(replace(self._command, deadlines=slower), under)
 
-        return AdapterSubject(spawn, replace(self._terms, deadlines=traced.deadlines), log=log)
+        return AdapterSubject(spawn, replace(self._terms, deadlines=slower), log=log)
 
     def _worker(self, under: Sequence[str]) -> Worker:
         """A process without a session. The next one starts meanwhile: most of a restart is an interpreter's start."""
