@@ -94,6 +94,11 @@ class FaultWorkload(Entry, frozen=True):
     config: Mapping[Name, str] = {}
     values: Mapping[ValueName, Any] = {}
     hidden: Hidden | None = None
+    clock: Annotated[
+        str | None,
+        text(r"^[+-][0-9]+(?:\.[0-9]{1,6})?[smhd]$"),
+        Meta(description="How far from the usual beginning of sessions these begin, such as +400d."),
+    ] = None
     prepare: Annotated[
         tuple[Annotated[Mapping[str, Any], by_hand("prepare")], ...],
         Meta(description="Asked for once for each operation before anything goes wrong; it is there in every run."),

@@ -14,13 +14,12 @@ from pathlib import Path
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.failure import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, read, report_of
 from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
-from holdfast.conformance.durability.workload import changed, scopes_of, seed_of, with_gone, workload_of
+from holdfast.conformance.durability.workload import changed, opened_at, scopes_of, seed_of, with_gone, workload_of
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.dependencies import Dependencies, Finished, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
@@ -179,7 +178,7 @@ class Proving:
         return self._dependencies[promised]
 
     def _at(self, step: str) -> AdapterSubject:
-        return AdapterSubject(self._worker, self._terms, clock=shift(START, step))
+        return AdapterSubject(self._worker, self._terms, clock=shift(opened_at(self._spec), step))
 
     def _prepared(self) -> Sweep:
         """The sweep; the first call prepares everything. Raises SubjectError."""

@@ -15,9 +15,15 @@ from holdfast.conformance.adapter.worker import Exhausted, Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
-from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
-from holdfast.conformance.durability.workload import fact_name, facts_of_rows, parts_of, rows_in, with_gone
+from holdfast.conformance.durability.workload import (
+    fact_name,
+    facts_of_rows,
+    opened_at,
+    parts_of,
+    rows_in,
+    with_gone,
+)
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
     Answer,
@@ -113,11 +119,11 @@ class LoneWorker:
 class AdapterSubject:
     """A `Subject` that speaks adapter protocol v1. Not thread-safe; each start is a process of its own.
 
-    `log` records every exchange, for the evidence; `clock` is the frozen time of its sessions.
+    `log` records every exchange, for the evidence; `clock` is the frozen time of its sessions, else the workload's.
     """
 
-    def __init__(self, spawn: Spawn, terms: Terms, *, log: list[Record] | None = None, clock: str = START) -> None:
-        self._spawn, self._terms, self._log, self._clock = spawn, terms, log, clock
+    def __init__(self, spawn: Spawn, terms: Terms, *, log: list[Record] | None = None, clock: str = "") -> None:
+        self._spawn, self._terms, self._log, self._clock = spawn, terms, log, clock or opened_at(terms.spec)
         self._workers: LoneWorker | None = None
         self._driver: Driver | None = None
         self._session = self._new_session()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.values import Scope, at_path, is_missing
+from holdfast.conformance.cases.values import Scope, at_path, is_missing, shift
 from holdfast.conformance.faults.subject import Facts, Instead, Op, Workload
 from holdfast.specs.faults import FaultWorkload, method_of
 from holdfast.specs.strictjson import canonical
@@ -29,11 +29,16 @@ def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Sco
             case=f"{contract}/{spec.name}/{number}",
             side="main",
             defined=spec.values,
-            opened=START,
-            now=START,
+            opened=opened_at(spec),
+            now=opened_at(spec),
         ).bind("i", number)
         for number in range(1, spec.asked + 1)
     }
+
+
+def opened_at(spec: FaultWorkload) -> str:
+    """The frozen time at which the sessions of a workload begin."""
+    return START if spec.clock is None else shift(START, spec.clock)
 
 
 def seed_of(scopes: Mapping[int, Scope]) -> str:

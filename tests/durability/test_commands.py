@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.cli.explain.described import method_data
-from holdfast.conformance.durability.workload import scopes_of, workload_of
+from holdfast.conformance.durability.workload import opened_at, scopes_of, workload_of
 from holdfast.conformance.faults.oracle import Kind, judge
 from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, Workload
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
@@ -229,3 +229,11 @@ def test_a_fault_of_commands_fills_their_cells_in_both_sessions() -> None:
 def test_who_asks_for_a_provocation_finds_the_faults_that_run_its_command() -> None:
     contract = load_contract("hx-sync")
     assert "hx-sync/faults/kill-commands" in method_data(contract, contract.methods["command_line"])["cases"]
+
+
+def test_the_sessions_of_a_workload_begin_when_it_says(office: Path, tmp_path: Path) -> None:
+    plain = read_contract(office).workloads["commands"]
+    later = read_contract(changed(office, tmp_path, "faults.yaml", "    each:", "    clock: '+400d'\n    each:"))
+    spec = later.workloads["commands"]
+    assert (opened_at(plain), opened_at(spec)) == ("2026-01-01T00:00:00Z", "2027-02-05T00:00:00Z")
+    assert scopes_of(spec, contract="office", seed="a")[1].resolve("${now}") == opened_at(spec)

@@ -9,6 +9,9 @@ from typing import Any
 from holdfast.reference_impl.hx_sync.command_line import CommandLine
 from holdfast.reference_impl.planting import Change, part
 
+# How SQLite and the system say that a disk is full.
+_FULL = ("disk is full", "disk I/O error", "No space left")
+
 
 def only(command: str, bug: str) -> type[CommandLine]:
     """A command line of which one command has another planted bug."""
@@ -33,9 +36,6 @@ def whatever(command: str) -> type[CommandLine]:
 
     return Whatever
 
-
-# How SQLite and the system say that a disk is full.
-_FULL = ("disk is full", "disk I/O error", "No space left")
 
 BUGS: Mapping[str, Change] = {
     "command-line-forgets-before-it-records": part(command_line=only("forget", "forget-deletes-before-it-records")),
