@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 # Variables a program may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
 PASSED_ENVIRONMENT = (
@@ -24,6 +24,11 @@ def scrubbed_environment(passed: Sequence[str] = ()) -> dict[str, str]:
 def adapter_environment(passed: Sequence[str] = (), *, slow: float = 1.0) -> dict[str, str]:
     """The environment of an adapter or a launcher: the scrubbed one, and the factor `slow` (the option --slow)."""
     return {**scrubbed_environment(passed), SLOW_VARIABLE: repr(slow)}
+
+
+def slowed(environment: Mapping[str, str], factor: float) -> dict[str, str]:
+    """An environment in which everything may take `factor` times as long as in this one."""
+    return {**environment, SLOW_VARIABLE: repr(_factor(environment.get(SLOW_VARIABLE, "")) * factor)}
 
 
 def scaled(seconds: float) -> float:

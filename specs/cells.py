@@ -93,9 +93,10 @@ def _called(case: Case, matrix: Matrix) -> Iterator[str]:
 def row_of(step: Mapping[str, Any], matrix: Matrix) -> str | None:
     """The row that a step calls: its operation, or the command that a provocation runs; None for any other step."""
     calling = [kind for kind, group in step_facts("method").items() if group == Group.OPERATION.value]
-    argument = matrix.commands.get(step.get("provoke", ""))
+    provoked = step.get("command") or step.get("provoke", "")
+    argument = matrix.commands.get(provoked)
     if argument is not None:
-        return f"{step['provoke']} {step.get('args', {}).get(argument, ['?'])[0]}"
+        return f"{provoked} {step.get('args', {}).get(argument, ['?'])[0]}"
     return next((step[kind] for kind in calling if kind in step), None)
 
 

@@ -14,6 +14,8 @@ from holdfast.specs.sweeps import sweep_problems
 
 # With one fact an operation is there or not; only with two can it be there by half.
 _LEAST_FACTS = 2
+# Members of a workload's operation that need an outcome, an effect or a reason.
+_OF_ANSWERS = frozenset({"refused", "anew", "untrue", "provoke", "instead"})
 
 
 @cache
@@ -168,6 +170,7 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
             yield f"refused: {step['refused']} is not among {method.name}'s reasons"
         elif step.get("once") == "prior" and ("refused" in step or "prior" not in method.effects):
             yield f"once: prior, but {method.name} is never accepted as known from before here"
+    yield from _command_problems(contract, workload)
     counted = 0
     for name, fact in workload.facts.items():
         method = contract.methods.get(fact.get("observe", fact.get("ask", "")))
@@ -183,6 +186,28 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
         yield f"an operation shows {counted} fact; with {_LEAST_FACTS} or more it would show when half of it is there"
     if not any("rows" in fact for fact in workload.facts.values()):
         yield "expected the rows of one observation among its facts: only they show an effect that was not asked for"
+
+
+def _command_problems(contract: Contract, workload: FaultWorkload) -> Iterable[str]:
+    for step in workload.steps:
+        if "command" not in step:
+            continue
+        name = step["command"]
+        hook = contract.methods.get(name)
+        result = {} if hook is None or hook.result is None else hook.result.schema
+        if hook is None or hook.group is not Group.PROVOCATION or "status" not in result.get("required", ()):
+            yield f"command: {name} is no provocation that answers with a status"
+        if not workload.each:
+            yield f"command: {name} stands in `operation`; what a command changes is learned, so use `each`"
+        for member in sorted(_OF_ANSWERS & step.keys()):
+            yield f"{member}: the command {name} answers with a status, and nothing could be compared with this"
+        if step.get("once") == "prior":
+            yield f"once: prior, but the command {name} does not say what it knew from before"
+    spared = ["spared" in step for step in workload.steps]
+    if any(spared) and (not workload.each or spared != sorted(spared) or spared[0]):
+        yield "spared: expected the last operations of `each`, and not the first, which every session asks for"
+    if any({"spared", "idle"} <= step.keys() for step in workload.steps):
+        yield "spared: such an operation has work in a second session, so it cannot be `idle` there"
 
 
 def _case_problems(contract: Contract, case: Case) -> Iterable[str]:

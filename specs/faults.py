@@ -94,6 +94,11 @@ class FaultWorkload(Entry, frozen=True):
     config: Mapping[Name, str] = {}
     values: Mapping[ValueName, Any] = {}
     hidden: Hidden | None = None
+    clock: Annotated[
+        str | None,
+        text(r"^[+-][0-9]+(?:\.[0-9]{1,6})?[smhd]$"),
+        Meta(description="How far from the usual beginning of sessions these begin, such as +400d."),
+    ] = None
     prepare: Annotated[
         tuple[Annotated[Mapping[str, Any], by_hand("prepare")], ...],
         Meta(description="Asked for once for each operation before anything goes wrong; it is there in every run."),
@@ -117,11 +122,18 @@ class FaultWorkload(Entry, frozen=True):
     def provocations(self) -> set[str]:
         """The provocations that it needs."""
         prepared = (step for number in range(1, self.asked) for step in self.prepared(number))
-        return {step["provoke"] for step in (*prepared, *self.steps) if "provoke" in step}
+        steps = (*prepared, *self.steps)
+        return {step[kind] for step in steps for kind in ("provoke", "command") if kind in step}
 
     def prepared(self, number: int) -> tuple[Mapping[str, Any], ...]:
         """What is asked for before anything goes wrong, for the operation of this number."""
         return (*self.prepare, *self.step(number).get("prepare", ()))
+
+
+def method_of(step: Mapping[str, Any]) -> str:
+    """The method that an operation of a workload asks for: an operation, or the provocation that runs a command."""
+    name: str = step["command"] if "command" in step else step["call"]
+    return name
 
 
 class FaultCase(Entry, frozen=True):

@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.failure import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, read, report_of
 from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
-from holdfast.conformance.durability.workload import changed, scopes_of, seed_of, with_gone, workload_of
+from holdfast.conformance.durability.workload import changed, opened_at, scopes_of, seed_of, with_gone, workload_of
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
@@ -34,13 +32,16 @@ from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import IN_ONE, Sweep, self_test
 from holdfast.conformance.verdict import Silence
+from holdfast.servers.environment import slowed
 from holdfast.servers.janitor import Janitor
 from holdfast.specs import Contract
-from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload
+from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload, method_of
 from holdfast.specs.faults import Promise as Judged
 
 # Under the tracer an adapter takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
+# An answer to a command has to wait for the start of a program, which takes a busy machine longer than a request.
+_STARTING = 5.0
 # The floor of a layer that strikes in a recording holds this number of points or states that differ in kind.
 _KINDS = 10
 # Of each operation, where they differ.
@@ -75,6 +76,8 @@ class Proving:
 
     def __init__(self, setting: Setting, spec: FaultWorkload) -> None:
         self._setting, self._spec = setting, spec
+        runs_commands = any("command" in step for step in spec.steps)
+        self._command = _patient(setting.command, _STARTING) if runs_commands else setting.command
         self._spare: Worker | None = None
         self._sweep: Sweep | None = None
         self._dependencies: dict[Judged, Dependencies] = {}
@@ -95,7 +98,7 @@ class Proving:
             scopes=scopes,
             config=setting.config,
             not_claimed=setting.not_claimed,
-            deadlines=setting.command.deadlines,
+            deadlines=self._command.deadlines,
             digits=seed_of(scopes),
             epoch_us=setting.epoch_us,
         )
@@ -176,7 +179,7 @@ class Proving:
         return self._dependencies[promised]
 
     def _at(self, step: str) -> AdapterSubject:
-        return AdapterSubject(self._worker, self._terms, clock=shift(START, step))
+        return AdapterSubject(self._worker, self._terms, clock=shift(opened_at(self._spec), step))
 
     def _prepared(self) -> Sweep:
         """The sweep; the first call prepares everything. Raises SubjectError."""
@@ -242,8 +245,8 @@ class Proving:
             subject.start(folder)
             before = shown = subject.dump()
             for number in sorted(self._terms.scopes):
-                op = Op(number, self._spec.step(number)["call"], {})
-                answer = subject.submit(op)
+                op = Op(number, method_of(self._spec.step(number)), {})
+                answer = subject.ask(op)
                 if answer.outcome is not Outcome.OK:
                     raise SubjectError(
                         f"expected {op.text} {number} to be accepted, got: {answer.outcome} {answer.text}"
@@ -257,7 +260,7 @@ class Proving:
         return with_gone(before, self._terms.known), learned
 
     def _traced(self) -> AdapterSubject:
-        usual = self._setting.command.deadlines
+        usual = self._command.deadlines
         # The tracer ends after its program, and the kit waits for that.
         slower = replace(usual.scaled(_SLOWER), quit=usual.quit)
         # Until the recording is there, each run is an attempt at the fault-free run.
@@ -266,25 +269,29 @@ class Proving:
             log = self._recorded = []
 
         def spawn(under: Sequence[str]) -> Worker:
-            return self._started(under, slower)
+            return self._started(replace(self._command, deadlines=slower), under)
 
         return AdapterSubject(spawn, replace(self._terms, deadlines=slower), log=log)
 
     def _worker(self, under: Sequence[str]) -> Worker:
         """A process without a session. The next one starts meanwhile: most of a restart is an interpreter's start."""
-        deadlines = self._setting.command.deadlines
         if under:
-            return self._started(under, deadlines)
+            return self._started(self._command, under)
         worker, self._spare = self._spare, None
         if worker is None or worker.dead is not None:
-            worker = self._started((), deadlines)
-        self._spare = self._started((), deadlines)
+            worker = self._started(self._command)
+        self._spare = self._started(self._command)
         return worker
 
-    def _started(self, under: Sequence[str], deadlines: Deadlines) -> Worker:
-        command = self._setting.command
-        command = replace(command, argv=(*under, *command.argv), deadlines=deadlines)
+    def _started(self, command: AdapterCommand, under: Sequence[str] = ()) -> Worker:
+        command = replace(command, argv=(*under, *command.argv))
         return Worker(command, janitor=self._setting.janitor, number=0, epoch_ns=0)
+
+
+def _patient(command: AdapterCommand, factor: float) -> AdapterCommand:
+    """The same with more time; an adapter that limits its own waiting finds the factor in its environment."""
+    deadlines, environment = command.deadlines.scaled(factor), slowed(command.environment, factor)
+    return replace(command, deadlines=deadlines, environment=environment)
 
 
 def starts_at_floors(contract: Contract) -> int:

@@ -15,9 +15,15 @@ from holdfast.conformance.adapter.worker import Exhausted, Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
-from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
-from holdfast.conformance.durability.workload import fact_name, facts_of_rows, parts_of, rows_in, with_gone
+from holdfast.conformance.durability.workload import (
+    fact_name,
+    facts_of_rows,
+    opened_at,
+    parts_of,
+    rows_in,
+    with_gone,
+)
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
     Answer,
@@ -35,7 +41,7 @@ from holdfast.conformance.session import Session, Talk, carried_out
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract
-from holdfast.specs.faults import FaultWorkload
+from holdfast.specs.faults import FaultWorkload, method_of
 
 T = TypeVar("T")
 # Makes a worker whose command runs under these words, and does not wait for it. Its times are CLOCK_MONOTONIC.
@@ -113,11 +119,11 @@ class LoneWorker:
 class AdapterSubject:
     """A `Subject` that speaks adapter protocol v1. Not thread-safe; each start is a process of its own.
 
-    `log` records every exchange, for the evidence; `clock` is the frozen time of its sessions.
+    `log` records every exchange, for the evidence; `clock` is the frozen time of its sessions, else the workload's.
     """
 
-    def __init__(self, spawn: Spawn, terms: Terms, *, log: list[Record] | None = None, clock: str = START) -> None:
-        self._spawn, self._terms, self._log, self._clock = spawn, terms, log, clock
+    def __init__(self, spawn: Spawn, terms: Terms, *, log: list[Record] | None = None, clock: str = "") -> None:
+        self._spawn, self._terms, self._log, self._clock = spawn, terms, log, clock or opened_at(terms.spec)
         self._workers: LoneWorker | None = None
         self._driver: Driver | None = None
         self._session = self._new_session()
@@ -173,20 +179,32 @@ class AdapterSubject:
 
     def submit(self, op: Op) -> Answer:
         """Ask for one operation."""
-        step = self._terms.spec.step(op.number)
-        if op.part:
-            step = parts_of(step["instead"])[op.part]
-        asked = f"{step['call']} {op.number}"
-        args = self._terms.scopes[op.number].resolve(step.get("args", {}))
         try:
-            if "provoke" in step:
-                self._run(self._session.call(0, step["provoke"], {}, f"{step['provoke']} for {asked}"))
-            answer = self._run(self._session.call(0, step["call"], args, asked))
+            return self.ask(op)
         except SubjectError as error:
-            return self._unanswered(asked, error)
+            return self._unanswered(f"{method_of(self._step(op))} {op.number}", error)
+
+    def _step(self, op: Op) -> Mapping[str, Any]:
+        step = self._terms.spec.step(op.number)
+        return parts_of(step["instead"])[op.part] if op.part else step
+
+    def ask(self, op: Op) -> Answer:
+        """Ask for one operation. Raises SubjectError for `fault` and `unsupported`, and where no valid answer comes."""
+        step = self._step(op)
+        method, args = method_of(step), self._terms.scopes[op.number].resolve(step.get("args", {}))
+        asked = f"{method} {op.number}"
+        if "provoke" in step:
+            self._run(self._session.call(0, step["provoke"], {}, f"{step['provoke']} for {asked}"))
+        answer = self._run(self._session.call(0, method, args, asked))
         record = self._last()
         # When the line was read, not when it was taken: a later effect is no part of the acknowledgement.
         sent_at, came_at = (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
+        if "command" in step:
+            # Whether it was done is all that its status says: one that failed may have done it.
+            status = answer.value["status"] if answer.outcome == "ok" else None
+            if status == 0:
+                return Answer(Outcome.OK, sent_at, came_at)
+            return Answer(Outcome.ERROR, sent_at, text=f"{_described(answer)}, status {status}")
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.values import Scope, at_path, is_missing
+from holdfast.conformance.cases.values import Scope, at_path, is_missing, shift
 from holdfast.conformance.faults.subject import Facts, Instead, Op, Workload
-from holdfast.specs.faults import FaultWorkload
+from holdfast.specs.faults import FaultWorkload, method_of
 from holdfast.specs.strictjson import canonical
 
 
@@ -29,11 +29,16 @@ def scopes_of(spec: FaultWorkload, *, contract: str, seed: str) -> dict[int, Sco
             case=f"{contract}/{spec.name}/{number}",
             side="main",
             defined=spec.values,
-            opened=START,
-            now=START,
+            opened=opened_at(spec),
+            now=opened_at(spec),
         ).bind("i", number)
         for number in range(1, spec.asked + 1)
     }
+
+
+def opened_at(spec: FaultWorkload) -> str:
+    """The frozen time at which the sessions of a workload begin."""
+    return START if spec.clock is None else shift(START, spec.clock)
 
 
 def seed_of(scopes: Mapping[int, Scope]) -> str:
@@ -46,7 +51,7 @@ def seed_of(scopes: Mapping[int, Scope]) -> str:
 
 def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """A call as it is sent. Raises CaseError."""
-    return {"op": "call", "method": step["call"], "args": scope.resolve(step.get("args", {}))}
+    return {"op": "call", "method": method_of(step), "args": scope.resolve(step.get("args", {}))}
 
 
 def workload_of(
@@ -63,11 +68,24 @@ def workload_of(
         text = f"{request['method']} {number} {canonical(request['args']).decode()}"
         facts = learned[number] if learned is not None else dict(_set_by(spec, scope, number))
         apart = tuple(map(scope.resolve, step.get("apart", ())))
-        idle = "idle" in step and not facts and len(spec.each) < number < spec.asked
+        is_later = len(spec.each) < number < spec.asked
+        idle = bool({"idle", "spared"} & step.keys()) and not facts and is_later
         instead = _instead(step["instead"], scope, number, facts) if "instead" in step else None
         follows = tuple(map(scope.resolve, step.get("follows", ())))
         untrue = tuple(step.get("untrue", ()))
-        return Op(number, text, facts, "anew" in step, apart, follows, idle, instead=instead, untrue=untrue)
+        return Op(
+            number,
+            text,
+            facts,
+            "anew" in step,
+            apart,
+            follows,
+            idle,
+            instead=instead,
+            untrue=untrue,
+            spared="spared" in step,
+            command="command" in step,
+        )
 
     *ops, probe = map(made, sorted(scopes))
     first = len(spec.each) or len(ops)

@@ -265,7 +265,7 @@ def _again(
         if workload.prior:
             came = f"a refusal ({short(answer.text)}): what is there cannot be known for what was sent"
             return Verdict(Kind.TORN, f"{what} to be accepted as known from before", came), {}, there
-    elif answer.outcome is not Outcome.OK:
+    elif answer.outcome is not Outcome.OK and not _says_again(op, answer, there):
         came = f"{answer.outcome}: {short(answer.text)}"
         return Verdict(down, f"{what} to be accepted after the restart", came), {}, there
     if answer.new and op.number in there and not op.anew:
@@ -280,6 +280,11 @@ def _again(
         return verdict, found, there
     expected = f"after {what} {verdict.expected}" + ("" if new else ", each with one effect")
     return dataclasses.replace(verdict, expected=expected), found, there
+
+
+def _says_again(op: Op, answer: Answer, there: AbstractSet[int]) -> bool:
+    """Whether a command fails because it was done before. Its facts are asked for behind that."""
+    return op.command and op.number in there and answer.outcome is Outcome.ERROR
 
 
 def _second_start(

@@ -130,18 +130,17 @@ class Runs:
         """The same implementation in its second session; None for a workload of one operation. Raises RunError.
 
         A first session, in which nothing goes wrong, has done the first half of the workload, or all before its
-        `later` operations, and has ended in order. What a store arranges only when it makes its files is not arranged
-        for the second one.
+        `later` operations but those that are spared, and has ended in order. What a store arranges only when it makes
+        its files is not arranged for the second one.
         """
-        ops, half = self.workload.ops, len(self.workload.ops) // 2
-        # Where it has operations of its own, each of them owes what each of the first has owed.
-        first, rest = (ops, self.workload.later) if self.workload.later else (ops[:half], ops[half:])
+        first, rest = self.workload.sessions
         if self._later is None and first:
             folder, _ = self.workspace.begun()
             subject = self.subject()
             with in_order(subject, "in a first session"):
                 subject.start(folder)
-                accepted(perform(subject, replace(self.workload, ops=first, later=(), probe=rest[0])))
+                following = (*self.workload.ops, *rest)[len(first)]
+                accepted(perform(subject, replace(self.workload, ops=first, later=(), probe=following)))
                 subject.stop()
                 # An observation may leave traces, so a copy is observed.
                 with self.workspace.folder(folder) as beside:
@@ -155,6 +154,7 @@ class Runs:
                 base=folder,
                 seed=self.seed,
                 least=self._least,
+                # Where it has operations of its own, each of them owes what each of the first has owed.
                 further=self.further if self.workload.later else self.further // 2,
                 scratch=self.scratch,
                 parent=folder.parent,

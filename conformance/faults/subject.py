@@ -7,7 +7,7 @@ nothing of crashes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -82,6 +82,8 @@ class Op:
     names too: what is recorded behind its effect, and is due once it was acknowledged. A retry need not bring it.
     `idle`: there is nothing left for it to do, so that it sets no fact. `part` names another request of the same
     operation; see `Instead`.
+    `spared`: there is work for it once only, so that the session before a second one leaves it out. `command`: it is a
+    command, which says no more than whether it was done; where it was done before, it may fail.
     `untrue` are texts of refusals that are never true of its first sending, such as that it was done before.
     """
 
@@ -95,6 +97,8 @@ class Op:
     part: str = ""
     instead: Instead | None = None
     untrue: tuple[str, ...] = ()
+    spared: bool = False
+    command: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,19 @@ class Workload:
     def every(self) -> tuple[Op, ...]:
         """All its operations, the probe as the last."""
         return (*self.ops, *self.later, self.probe)
+
+    @property
+    def sessions(self) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
+        """What a session before a second one asks for, and what the second one asks for.
+
+        Without `later` each has half of `ops`. What the first one spares, the second one is the first to do.
+        """
+        if not self.later:
+            half = len(self.ops) // 2
+            return self.ops[:half], self.ops[half:]
+        likes = {op.number: like.facts for op, like in zip(self.later, self.ops, strict=False)}
+        later = tuple(replace(op, facts=likes[op.number], idle=False) if op.spared else op for op in self.later)
+        return tuple(op for op in self.ops if not op.spared), later
 
     def __post_init__(self) -> None:
         """Raises ValueError for numbers with a gap, too few facts, a value set twice, or prior not once."""

@@ -91,10 +91,10 @@ def filling_of(runs: Iterable[Mapping[str, Pairs]]) -> Filling:
     return found
 
 
-def _undone(contract: Contract, runs: Iterable[Mapping[str, Pairs]]) -> Mapping[str, Pairs]:
+def _undone(contract: Contract, matrix: Matrix, runs: Iterable[Mapping[str, Pairs]]) -> Mapping[str, Pairs]:
     """What the faults fill that no run has tried."""
     tried = {case for run in runs for case in run}
-    left = {fault.id: keys_of(contract, fault) for fault in contract.faults if fault.id not in tried}
+    left = {fault.id: keys_of(contract, matrix, fault) for fault in contract.faults if fault.id not in tried}
     return {case: Counter([*first, *later]) for case, (first, later) in left.items()}
 
 
@@ -124,8 +124,9 @@ def main(words: Iterable[str]) -> None:
             by_contract[pin.contract].append(by_case(contract, load_matrix(pin.contract) or Matrix(pin.contract), run))
     for name, runs in by_contract.items():
         contract = load_contract(name)
-        filling = filling_of([*runs, _undone(contract, runs)])
-        matrix = updated(contract, load_matrix(name) or Matrix(name), filling, load_mutants(name))
+        before = load_matrix(name) or Matrix(name)
+        filling = filling_of([*runs, _undone(contract, before, runs)])
+        matrix = updated(contract, before, filling, load_mutants(name))
         (contract_folders()[name] / FILE).write_text(written(matrix), encoding="utf-8")
         cells = [each for row in matrix.operations.values() for each in (*row.cells, *row.left(), *row.excepted())]
         left = sum(len(row.left()) for row in matrix.operations.values())

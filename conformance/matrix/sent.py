@@ -16,6 +16,7 @@ from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.steps.tamper import CUT
 from holdfast.reports.evidence import Exchange
 from holdfast.specs import Case, Contract
+from holdfast.specs.cells import row_of
 from holdfast.specs.faults import FaultCase, FaultLayer, Promise
 from holdfast.specs.matrix import LATER, Attack, Matrix, cell
 from holdfast.specs.model import Group
@@ -49,7 +50,7 @@ def sent(contract: Contract, matrix: Matrix, planned: PlannedCase, sides: Mappin
     """What a case sent: how many pairs of each row and cell. `sides` are its exchanges."""
     fault = contract.fault(planned.id)
     if fault is not None:
-        return _struck(contract, fault, sides.get("main", ()))
+        return _struck(contract, matrix, fault, sides.get("main", ()))
     walk, case = Walk(contract, matrix), contract.case(planned.id)
     shown = Shown(contract, matrix, change_of=lambda each: _change(contract, matrix, case, each), tells=_telling(case))
     near = Near(contract, matrix)
@@ -61,18 +62,20 @@ def sent(contract: Contract, matrix: Matrix, planned: PlannedCase, sides: Mappin
     return shown.counts + near.counts() + varied(contract, planned, calls["main"], calls["twin"])
 
 
-def _struck(contract: Contract, fault: FaultCase, exchanges: Sequence[Exchange]) -> Pairs:
+def _struck(contract: Contract, matrix: Matrix, fault: FaultCase, exchanges: Sequence[Exchange]) -> Pairs:
     """What a layer tried, by its report, of the operations that its workload asks for."""
     event = exchanges[-1].event if exchanges else None
     try:
         told = read(None if event is None else event.detail)
     except ReportError:
         return Counter()
-    first, later = keys_of(contract, fault)
+    first, later = keys_of(contract, matrix, fault)
     return +Counter({**dict.fromkeys(first, told.tried - told.later), **dict.fromkeys(later, told.later)})
 
 
-def keys_of(contract: Contract, fault: FaultCase) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+def keys_of(
+    contract: Contract, matrix: Matrix, fault: FaultCase
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The row and the cells that a fault fills: in the first session of a store, and in a second one."""
     load = contract.workloads[fault.workload]
     attacks = _LAYERS.get(fault.layer, ())
@@ -81,9 +84,10 @@ def keys_of(contract: Contract, fault: FaultCase) -> tuple[list[tuple[str, str]]
     asked = [fact["ask"] for fact in load.facts.values() if "ask" in fact]
     asked += [each["ask"] for step in load.steps for each in step.get("told", {}).values()]
     told = [name for name in asked if contract.methods[name].group is Group.OPERATION]
-    rows = [*(step["call"] for step in load.steps), *(told if fault.promise is Promise.REFUSED else ())]
+    called = [row_of(step, matrix) for step in load.steps]
+    rows = [*filter(None, called), *(told if fault.promise is Promise.REFUSED else ())]
     # What may find nothing to do in a second session proves nothing there.
-    idle = {step["call"] for step in load.steps if "idle" in step}
+    idle = {row for row, step in zip(called, load.steps, strict=True) if "idle" in step}
     again = [row for row in rows if row not in idle]
     return (
         [(row, cell(attack)) for row in rows for attack in attacks],

@@ -14,6 +14,7 @@ import pytest
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.inspection.helper import HELPER, LIMIT_S
 from holdfast.conformance.run.engine import Engine, RunSettings
+from holdfast.servers.environment import slowed
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
@@ -61,6 +62,11 @@ def test_an_adapter_and_the_harness_own_looks_are_told_the_factor(tmp_path: Path
     with Engine(RunSettings(("true",), (), "s", slow=3.0, workdir=str(tmp_path))) as engine:
         assert engine.pool.command.environment["HOLDFAST_SLOW"] == "3.0"
         assert HELPER.slow * LIMIT_S == 3.0 * LIMIT_S
+
+
+def test_who_gets_more_time_once_more_finds_both_factors_in_one() -> None:
+    assert slowed({"HOME": "/"}, 5.0) == {"HOME": "/", "HOLDFAST_SLOW": "5.0"}
+    assert slowed({"HOLDFAST_SLOW": "3.0"}, 5.0) == {"HOLDFAST_SLOW": "15.0"}
 
 
 def test_a_launcher_has_more_time_to_become_ready_with_a_factor(tmp_path: Path) -> None:

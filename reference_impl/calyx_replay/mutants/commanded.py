@@ -87,8 +87,26 @@ class InspectsFew(CommandLine):
         return done
 
 
+def only(command: str, bug: str) -> type[CommandLine]:
+    """A command line of which one command has another planted bug, while the mailbox itself has none."""
+
+    class Only(CommandLine):
+        def words(self, arguments: Sequence[str], *, now: datetime) -> list[str]:
+            # The process of any other command needs no bug: the whole one starts faster.
+            line = CommandLine(self._root, self._config, bug if arguments[0] == command else None)
+            return line.words(arguments, now=now)
+
+    return Only
+
+
 BUGS: Mapping[str, Change] = {
     "command-line-usual-retention": part(command_line=UsualRetention),
+    "command-line-migrates-in-pieces": part(command_line=only("migrate", "migration-in-pieces")),
+    "command-line-migrates-unsynced": part(command_line=only("migrate", "migration-unsynced")),
+    "command-line-migrates-on-a-full-disk": part(command_line=only("migrate", "full-disk-is-migrated")),
+    "command-line-prunes-row-by-row": part(command_line=only("prune", "prune-row-by-row")),
+    "command-line-prunes-unsynced": part(command_line=only("prune", "prune-unsynced")),
+    "command-line-prunes-on-a-full-disk": part(command_line=only("prune", "full-disk-is-pruned")),
     "command-line-runs-once": part(command_line=RunsOnce),
     "command-line-leaves-its-lock": part(command_line=LeavesItsLock),
     "command-line-doubts-the-clock": part(command_line=DoubtsTheClock),
