@@ -29,7 +29,16 @@ def test_whatever_overlaps_some_order_explains_it(bench: Bench) -> None:
     hold(bench, count=rivals.HISTORIES, draw=Rivals().draw, begin=playing(bench, Rivalling), trials=_TRIALS)
 
 
-@clause("CALYX-PRN-6b", "CALYX-PRN-2", "CALYX-PRN-10", "CALYX-LOC-1", "CALYX-MIG-1", "CALYX-MIG-4", whole=True)
+@clause(
+    "CALYX-PRN-6b",
+    "CALYX-PRN-2",
+    "CALYX-PRN-10",
+    "CALYX-PRN-12",
+    "CALYX-MIG-1",
+    "CALYX-MIG-4",
+    "CALYX-LOC-1",
+    whole=True,
+)
 def test_the_commands_of_operators_are_held_against_the_model_over_days(bench: Bench) -> None:
     """Around the retention, again and again, after a step of the clock in either direction, on a thousand records.
 

@@ -268,13 +268,11 @@ class Play:
             "migrate": self._migrating,
         }[what]()
         due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
-        if what == "migrate" and not self._is_migratable():
+        held = bool(step.point) and self._can("hold_at")
+        # One that is to be held may come to an end before its failpoint.
+        if (what == "migrate" and not self._is_migratable()) or (held and due != {"new"}):
             return
         self._remaining.made(self._letters.of(0))
-        held = bool(step.point) and self._can("hold_at")
-        if held and due != {"new"}:
-            # It may come to an end before its failpoint.
-            return
         if held:
             self._session.hold_at(step.point, step.worker)
         self._session.start(method, args, step.worker)
@@ -288,12 +286,11 @@ class Play:
             self._session.kill(worker)
         for worker in ended:
             self._session.reopen(worker)
-        committed = step.point == "after_commit"
 
         def after(state: State) -> Iterator[State]:
-            if not (held and committed):
+            if not held or step.point != "after_commit":
                 yield model.aged(self._terms, state, self._now)
-            if not held or committed:
+            if not held or step.point == "after_commit":
                 yield from (end for _, end in operation(state))
 
         self._worlds.narrow(after)
@@ -309,9 +306,14 @@ class Play:
         if not self._can("command_line") or self._now <= MACHINE[1] or not self._is_migratable():
             return
         self._settle()
-        told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
-        self._remaining.inspect()
-        self._judge_command(command, told, step.worker)
+
+        def commanded() -> State:
+            told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
+            self._remaining.inspect()
+            self._judge_command(command, told, step.worker)
+            return self._worlds.possible[0]
+
+        self._remaining.pruning(self._worlds.possible[0], commanded)
         self._look((step.worker + 1) % WORKERS)
 
     def _judge_command(self, command: str, told: Mapping[str, Any], worker: int) -> None:
@@ -366,9 +368,8 @@ class Play:
             if len(rows) <= _MANY:
                 told = self._session.observe("state", worker=worker)["replay_state"]
                 if in_order(told) != in_order(rows):
-                    self._differs(
-                        "state_leak", f"{len(rows)} rows, as worker {worker} is to show them", f"{told!r}"[:500]
-                    )
+                    due = f"{len(rows)} rows, as worker {worker} is to show them"
+                    self._differs("state_leak", due, f"{told!r}"[:500])
         self._worlds.narrow(lambda state: [model.seen(state, rows)])
         self._remaining.looked(found["rows"])
         late = model.overdue(self._terms, self._worlds.possible[0]) if self._now < self._steady_until else None

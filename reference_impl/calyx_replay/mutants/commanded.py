@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -71,6 +75,21 @@ class UsualRetention(CommandLine):
         return [*words[:config], *words[config + 2 :]]
 
 
+class ReportsWhatItPruned(CommandLine):
+    def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
+        folder, before = self._root / "runtime/mailbox", set(self._rows())
+        done = super().run(arguments, now=now)
+        if arguments[0] == "prune" and (gone := before - set(self._rows())):
+            report = os.open(folder / "pruned.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with open(report, "a", encoding="utf-8") as file:
+                file.writelines(f"{row}\n" for row in gone)
+        return done
+
+    def _rows(self) -> Sequence[str]:
+        with contextlib.closing(sqlite3.connect(self._root / "runtime/mailbox/replay_state.db")) as connection:
+            return [json.dumps(row) for row in connection.execute("SELECT * FROM replay_state")]
+
+
 class ListOfAThousand(Migration):
     def read_list(self, path: Path) -> Sequence[str]:
         return super().read_list(path)[:_MOST]
@@ -100,6 +119,7 @@ def only(command: str, bug: str) -> type[CommandLine]:
 
 
 BUGS: Mapping[str, Change] = {
+    "command-line-reports-what-it-pruned": part(command_line=ReportsWhatItPruned),
     "command-line-usual-retention": part(command_line=UsualRetention),
     "command-line-migrates-in-pieces": part(command_line=only("migrate", "migration-in-pieces")),
     "command-line-migrates-unsynced": part(command_line=only("migrate", "migration-unsynced")),
