@@ -225,7 +225,10 @@ class Model:
         """Whether a refusal says nothing false of the stored state, and shows a decision only where it may."""
         if "decision" in data and "decision" not in self._reasons[reason].data:
             return False
-        if reason == "REQUEST_STALE" and call.method in DECIDED:
+        if reason == "REQUEST_STALE":
+            if call.method not in DECIDED:
+                # The validator does not know what was consumed (LAYER-1).
+                return not data.get("replay_blocked")
             return data.get("replay_blocked") is (key_of(call) in world.effects)
         if reason == "REPLAY_SURFACE_REQUIRED_NOT_PRESENT":
             return data.get("surface") in _SURFACES[world.surface] and data.get("can_proceed") == "NO"

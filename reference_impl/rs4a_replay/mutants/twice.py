@@ -37,6 +37,15 @@ class AgeBeforeArtifact(Service):
         return answer
 
 
+class ValidatorKnows(Service):
+    def validate(self, args: Any) -> Answer:
+        answer = super().validate(args)
+        if isinstance(answer, Refused) and answer.reason == Reason.REQUEST_STALE.value:
+            stale = self.register(copy.deepcopy(args))
+            return stale if isinstance(stale, Refused) and stale.reason == answer.reason else answer
+        return answer
+
+
 class EarlyForEver(Service):
     def validate(self, args: Any) -> Answer:
         early, name = self.__dict__.setdefault("_early", {}), json.dumps(args, sort_keys=True)
@@ -130,6 +139,7 @@ BUGS: Mapping[str, Change] = {
     "issued-later-is-unbound": part(registrar=IssuedLaterIsUnbound),
     "horizon-without-sign": part(custody=AgeWithoutSign),
     "validator-looks-at-age-first": part(service=AgeBeforeArtifact),
+    "validator-knows-what-is-consumed": part(service=ValidatorKnows),
     "early-once-early-for-ever": part(service=EarlyForEver),
     "bound-to-the-owner": part(registrar=OwnerForPrincipal),
     "scheme-only-before-an-authority": part(keys=SchemeBeforeAuthority),
