@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeAlias
 
 from holdfast.conformance.faults import fidelity
 from holdfast.conformance.faults.copying import copy
@@ -23,6 +23,10 @@ from holdfast.conformance.faults.workspace import Workspace
 LEAST_TRIED = 8
 # Of the files outside of the work directory, the last 500 are watched, and 3 are named.
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
+
+
+# How a subject is asked for a workload.
+Send: TypeAlias = Callable[[Subject, Workload], History]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Runs:
         scratch: Iterable[str] = (),
         parent: Path | None = None,
         keep: Path | None = None,
-        send: Callable[[Subject, Workload], History] = perform,
+        send: Send = perform,
         deadline: Deadline | None = None,
     ) -> None:
         self.subject, self.workload, self.seed, self.scratch = subject, workload, seed, tuple(scratch)
@@ -238,14 +242,17 @@ class Runs:
             )
         self._is_confined = True
 
-    def run(self, fault: Fault, *, whole: bool = True) -> Run:
-        """The workload, recorded. Raises RunError; a start that fails is one only if nothing was to go wrong."""
+    def run(self, fault: Fault, *, whole: bool = True, send: Send | None = None) -> Run:
+        """The workload, recorded. Raises RunError; a start that fails is one only if nothing was to go wrong.
+
+        `send` asks for it in another way than is usual.
+        """
         folder, out = self.workspace.begun()
         subject = self.traced()
         history = History(())
         try:
             subject.start(folder, fault.argv(out, folder))
-            history = self._send(subject, self.workload)
+            history = (send or self._send)(subject, self.workload)
         except SubjectError as error:
             if whole:
                 raise RunError(f"expected it to start while it is recorded, got: {error}") from error

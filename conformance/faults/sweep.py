@@ -31,7 +31,8 @@ from holdfast.conformance.faults.order import (
     write_from,
 )
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work, summed
-from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs
+from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs, Send
+from holdfast.conformance.faults.subject import persist
 from holdfast.conformance.faults.timeline import Marks
 from holdfast.conformance.faults.tracer import Fault
 
@@ -118,8 +119,13 @@ class Sweep(Runs):
         return partial(self._noted, works[layer])
 
     def _errors(self, error: int) -> Work:
-        words = f"{errno.errorcode[error]} from then on at"
-        return partial(self._struck, lambda number: Fault(error=error, at=number), words)
+        """Calls that fail from one on; and one call that fails, behind which what was refused is sent again."""
+        name = errno.errorcode[error]
+        lasting = partial(self._struck, lambda number: Fault(error=error, at=number), f"{name} from then on at")
+        passing = partial(
+            self._struck, lambda number: Fault(error=error, at=number, once=True), f"{name} once at", send=persist
+        )
+        return partial(summed, {"": lasting, "and once": passing})
 
     def _noted(self, work: Work, tally: Tally) -> Iterator[None]:
         """The work of a layer that rests on the recording, with what was refused while that was made."""
@@ -129,7 +135,9 @@ class Sweep(Runs):
             tally.notes = f"; {' and '.join(names)} was refused: what it does with it was not seen"
         yield from work(tally)
 
-    def _struck(self, fault: Callable[[int], Fault], words: str, tally: Tally) -> Iterator[None]:
+    def _struck(
+        self, fault: Callable[[int], Fault], words: str, tally: Tally, *, send: Send | None = None
+    ) -> Iterator[None]:
         """Runs with one fault each, at numbers spread over the baseline's."""
         run = self.baseline()
         numbers = range(1, len(run.recording.operations) + 1)
@@ -144,10 +152,11 @@ class Sweep(Runs):
         ordered = list(dict.fromkeys((*marked, *ordered)))
         most = max(self.further, len(marked)) if self.further else 0
         ordered, kinds = each_kind_first(run.recording, run.windows, ordered, most, frozenset(marked))
-        tally.floor = max(tally.floor, kinds)
+        # What passes owes less: most points show what a lasting fault shows there.
+        tally.floor = tally.floor if send else max(tally.floor, kinds)
         for number in ordered:
             yield
-            struck = self.run(fault(number), whole=False)
+            struck = self.run(fault(number), whole=False, send=send)
             # The judge uses the folder up.
             before = self.copied(struck.folder)
             if struck.recording.ending.fired:

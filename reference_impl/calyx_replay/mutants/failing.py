@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
@@ -12,8 +13,26 @@ from holdfast.reference_impl.calyx_replay.mutants.durability import AnyLevel
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.planting import Change, part
+from holdfast.reference_impl.sqlite import StoreError
 
 _MOST_FORGERIES = 16
+
+
+# After a full disk
+
+
+class SeenThoughItFailed(Mailbox):
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+        seen = self.__dict__.setdefault("_seen", set())
+        if key in seen:
+            raise self.duplicate(key)
+        try:
+            super().record(envelope, key, timestamp, receipt, now=now)
+        except StoreError as error:
+            # It was in memory before the disk was full.
+            if "full" in str(error):
+                seen.add(key)
+            raise
 
 
 # After a forgery
@@ -78,6 +97,7 @@ class OpenedBarely(Store):
 
 
 BUGS: Mapping[str, Change] = {
+    "seen-though-it-failed": part(mailbox=SeenThoughItFailed),
     "forgeries-kept": part(mailbox=ForgeriesKept),
     "sender-barred-after-forgeries": part(mailbox=SenderBarred),
     "opened-again-in-haste": part(store=OpenedInHaste),
