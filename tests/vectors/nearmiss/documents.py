@@ -215,7 +215,7 @@ class MarkWritten(Honest):
 
 @near_miss("verify-says-yes")
 class VerifySaysYes(Honest):
-    """Verifies every document that can be canonicalised."""
+    """Verifies whatever can be canonicalised."""
 
     def verify(self, document: bytes) -> bool:
         try:
