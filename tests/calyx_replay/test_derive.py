@@ -175,3 +175,15 @@ def test_what_cannot_be_made_is_a_value_error(name: str, value: Any) -> None:
 
 
 VECTOR = "565e06852d8977df132a65f719611034623d84a1b586978c4d321a7fd7341bb7"
+
+
+@pytest.mark.parametrize("part", ["name", "value"])
+@pytest.mark.parametrize("token", [b'"plain"', b'"\\u0061"', b'"\\ud800"', b'"\xff"'])
+def test_a_spliced_envelope_holds_the_bytes_of_the_token_and_is_signed(part: str, token: bytes) -> None:
+    raw = calyx.decoded(derive("calyx.spliced", {**DRAFT, part: calyx.encoded(token)}))
+    assert token in raw
+    signature = raw.split(b'"signature":"')[1].split(b'"')[0]
+    as_it_stands = raw.replace(b',"signature":"' + signature + b'"', b"")
+    canonical = as_it_stands.replace(b'"\\u0061"', b'"a"')
+    key = Ed25519PublicKey.from_public_bytes(calyx.public_key(hashlib.sha256(b"alice").digest()))
+    key.verify(calyx.decoded(signature.decode()), canonical)

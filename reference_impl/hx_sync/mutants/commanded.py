@@ -25,23 +25,23 @@ def only(command: str, bug: str) -> type[CommandLine]:
     return Only
 
 
-def whatever(command: str) -> type[CommandLine]:
+def ignoring_a_full_disk(command: str) -> type[CommandLine]:
     """A command line of which one command exits with 0 on a disk that is full."""
 
-    class Whatever(CommandLine):
+    class IgnoringAFullDisk(CommandLine):
         def run(self, node: str, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
             done = CommandLine(self._root, self._config, None).run(node, arguments, now=now)
             is_full = arguments[0] == command and any(words in done["output"] for words in _FULL)
             return {**done, "status": 0} if is_full else done
 
-    return Whatever
+    return IgnoringAFullDisk
 
 
 BUGS: Mapping[str, Change] = {
     "command-line-forgets-before-it-records": part(command_line=only("forget", "forget-deletes-before-it-records")),
     "command-line-forgets-unsynced": part(command_line=only("forget", "put-unsynced")),
-    "command-line-forgets-on-a-full-disk": part(command_line=whatever("forget")),
+    "command-line-forgets-on-a-full-disk": part(command_line=ignoring_a_full_disk("forget")),
     "command-line-records-before-it-applies": part(command_line=only("import", "tombstone-recorded-first")),
     "command-line-imports-unsynced": part(command_line=only("import", "index-unsynced")),
-    "command-line-imports-on-a-full-disk": part(command_line=whatever("import")),
+    "command-line-imports-on-a-full-disk": part(command_line=ignoring_a_full_disk("import")),
 }
