@@ -110,10 +110,11 @@ def _mutants(options: argparse.Namespace) -> None:
 def _sites(options: argparse.Namespace) -> None:
     import msgspec
 
+    from holdfast.reference_impl.automatic.replaced import replaced_by_bugs
     from holdfast.reference_impl.automatic.sites import files_of, named, sites_of
 
     lines = {named(path): path.read_bytes().count(b"\n") + 1 for path in files_of(options.contract)}
-    print(json.dumps({"contract": options.contract, "files": lines}))
+    print(json.dumps({"contract": options.contract, "files": lines, "bugs": replaced_by_bugs(options.contract)}))
     for site in sites_of(options.contract):
         print(msgspec.json.encode(site).decode())
 

@@ -9,7 +9,7 @@ import typer
 
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
-from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, traces
+from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, stores_of, traces
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.conformance.selfcheck.tasks import Beginning, End, Outcome, Traced
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
@@ -51,7 +51,7 @@ def _score(contract: Contract, *, count: int, seed: str, only: Sequence[str], jo
             for portion in cases:
                 left = [site for site in chosen if site.id not in found or not found[site.id].end.is_kill]
                 if left:
-                    traced = traces(contract, workers, cases=portion)
+                    traced = traces(workers, stores=stores_of(contract.name), cases=portion)
                     _warn(traced)
                     found = _tried(contract, left, traced, workers, found, last=portion is cases[-1])
     return Score(contract.name, seed, len(sites), chosen, found, equivalent, problems)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from typing import Annotated, NoReturn
 
@@ -18,10 +18,13 @@ from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.run.engine import RunSettings
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
+from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
+from holdfast.conformance.selfcheck.automatic.runs import traces
 from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
 from holdfast.conformance.selfcheck.bed import Bed
 from holdfast.conformance.selfcheck.kills import Kill, judge_kill, observed
-from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting
+from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites
+from holdfast.conformance.selfcheck.unmet import Unmet, unmet_cases
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -35,6 +38,8 @@ BASELINE_SLOW = 0.1
 VALUES = "selfcheck"
 # `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
 COUNT = 400
+# From so many bugs on, `--full` first traces which cases each can change.
+_WORTH_A_TRACE = 4
 SEED = "automatic"
 
 
@@ -56,6 +61,14 @@ class Planted:
     chosen: Sequence[Mutant]
     extent: Extent
     plan: Sequence[PlannedCase]
+    unmet: Unmet = field(default_factory=dict)
+
+    @property
+    def traced(self) -> Sequence[str]:
+        """The cases that are traced first, so that no bug is run in one that it cannot change."""
+        if self.extent is Extent.CLAUSES or len(self.chosen) < _WORTH_A_TRACE:
+            return ()
+        return [case.id for case in self.plan if case.form is not Form.FAULT and not case.whole]
 
     @property
     def whole(self) -> frozenset[str]:
@@ -63,12 +76,16 @@ class Planted:
         return frozenset(case.id for case in self.plan if case.whole)
 
     def task(self, mutant: Mutant) -> Planting:
-        """What a worker runs of this bug: the cases of its clauses, with `--full` all but what any bug may fail."""
+        """What a worker runs of this bug: the cases of its clauses, with `--full` all that it may change.
+
+        Not those that any bug may fail.
+        """
+        unmet = self.unmet.get(mutant.name, frozenset())
         cases = [
             case
             for case in self.plan
             if not mutant.must_fail.keys().isdisjoint(case.clauses)
-            or (self.extent is not Extent.CLAUSES and not case.whole)
+            or (self.extent is not Extent.CLAUSES and not case.whole and case.id not in unmet)
         ]
         faults = [
             case.id
@@ -123,11 +140,16 @@ def selfcheck(
     kills: list[Kill] = []
     try:
         for one in planted:
-            found = _kills(one, jobs)
-            kills += [kill for kill, _ in found]
-            if update:
-                _write_observed(one, {seen.name: seen for _, seen in found})
-    except WorkerError as error:
+            found: dict[str, tuple[Kill, Mutant]] = {}
+            try:
+                for kill, seen in _kills(one, jobs):
+                    found[kill.mutant.name] = kill, seen
+            finally:
+                # It takes an hour or more. What is known of the bugs that were run is kept if the rest is broken off.
+                if update:
+                    _write_observed(one, {name: seen for name, (_, seen) in found.items()})
+            kills += [found[each.name][0] for each in one.chosen]
+    except (ListingError, WorkerError) as error:
         stop(Exit.KIT, str(error))
     problems = [f"{one.contract.name}: {text}" for one in planted for text in problems_of(one.contract) if not mutant]
     if not kills:
@@ -159,17 +181,19 @@ def _automatic(
     automatic(contracts, count=count, seed=seed, only=only, jobs=jobs, format_=format_)
 
 
-def _kills(planted: Planted, jobs: int) -> Sequence[tuple[Kill, Mutant]]:
-    """What came of each bug in the order of the file, and the bug with the further clauses that it breaks."""
+def _kills(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:
+    """What came of each bug, as it comes, and the bug with the further clauses that it breaks."""
     if not planted.chosen:
-        return ()
-    found: dict[str, tuple[Kill, Mutant]] = {}
+        return
     by_name = {each.name: each for each in planted.chosen}
-    beginning = Beginning(planted.contract.name, VALUES)
-    with Workers(beginning, jobs=min(jobs, len(by_name))) as workers:
+    sites, _ = listed(planted.contract.name) if planted.traced else (Sites(planted.contract.name, {}), ())
+    with Workers(Beginning(planted.contract.name, VALUES, sites.files), jobs=min(jobs, len(by_name))) as workers:
+        if planted.traced:
+            stores = {each.name: planted.declared.store_of(each) for each in planted.chosen}
+            traced = traces(workers, stores=tuple(dict.fromkeys(stores.values())), cases=planted.traced)
+            planted = replace(planted, unmet=unmet_cases(sites, traced, stores))
         for harvest in workers.results([planted.task(each) for each in planted.chosen], Harvest):
-            found[harvest.mutant] = _kill(planted, by_name[harvest.mutant], harvest)
-    return [found[name] for name in by_name]
+            yield _kill(planted, by_name[harvest.mutant], harvest)
 
 
 def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> tuple[Kill, Mutant]:
@@ -179,7 +203,7 @@ def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> tuple[Kill, Mut
         task, whole = planted.task(mutant), planted.whole
         plan = {case.id: case.clauses for case in planted.plan}
         kill = judge_kill(mutant, harvest.shown, due=(*task.cases, *task.faults), whole=whole)
-        seen = observed(mutant, harvest.shown, plan, whole=whole)
+        seen = observed(mutant, harvest.shown, plan, whole=whole, unmet=planted.unmet.get(mutant.name, ()))
     word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):

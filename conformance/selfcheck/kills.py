@@ -70,11 +70,16 @@ def judge_kill(
 
 
 def observed(
-    mutant: Mutant, shown: Sequence[Shown], plan: Mapping[str, Sequence[str]], *, whole: Collection[str] = ()
+    mutant: Mutant,
+    shown: Sequence[Shown],
+    plan: Mapping[str, Sequence[str]],
+    *,
+    whole: Collection[str] = (),
+    unmet: Collection[str] = (),
 ) -> Mutant:
     """The mutant with `may_fail` as this run shows it. `plan` maps every case of the contract to its clauses.
 
-    A clause leaves if all of its cases ran and conform. A case that fails without being declared brings its first
+    A clause leaves if all of its cases conform, or are `unmet`, which the bug cannot change. A case that fails without being declared brings its first
     clause, with an empty reason, unless it is one of `whole`, which any bug may fail.
     """
     by_case = {line.case: Verdict(line.verdict) for line in shown}
@@ -82,7 +87,7 @@ def observed(
     open_ = {
         clause
         for case, clauses in plan.items()
-        if case not in whole and _failed(by_case.get(case))
+        if case not in whole and _failed(by_case.get(case, Verdict.CONFORMS if case in unmet else None))
         for clause in clauses
     }
     kept = [Allowed(group.why, tuple(c for c in group.clauses if c in open_)) for group in mutant.may_fail]

@@ -11,10 +11,14 @@ from holdfast.specs.automatic import Site
 
 
 class Sites(msgspec.Struct, frozen=True):
-    """The first line of that list: the files of a reference, each with the number of its lines."""
+    """The first line of that list: the files of a reference, each with the number of its lines.
+
+    `bugs` are the planted bugs of which it is known which lines each replaces, by file.
+    """
 
     contract: str
     files: Mapping[str, int]
+    bugs: Mapping[str, Mapping[str, tuple[int, ...]]] = {}
 
 
 class Trial(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, source_of
+from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
 from holdfast.conformance.selfcheck.automatic.runs import attacks, portions
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.conformance.selfcheck.tasks import End, Outcome, Traced, Trial
@@ -319,3 +319,14 @@ def test_a_mutant_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
     done = selfcheck("--contract", "jcs", "--only", "jcs/reader.py:1:constant:9", folder=tmp_path)
     assert done.returncode == 64
     assert "jcs/reader.py:1:constant:9" in done.stderr
+
+
+def test_of_a_planted_bug_the_lines_of_the_methods_that_it_overrides_are_listed() -> None:
+    sites, _ = listed("calyx-replay")
+    (file,) = sites.bugs["cutoff-included"]
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    assert "def delete_before" in lines[sites.bugs["cutoff-included"][file][0] - 1]
+
+
+def test_of_a_bug_that_changes_a_setting_no_lines_are_listed() -> None:
+    assert "retention-one-hour" not in listed("calyx-replay")[0].bugs

@@ -10,7 +10,8 @@ from pathlib import Path
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.baselines import Policy, load_baseline
 from holdfast.conformance.selfcheck.kills import judge_kill, observed
-from holdfast.conformance.selfcheck.tasks import Shown
+from holdfast.conformance.selfcheck.tasks import Shown, Sites, Traced, Trial
+from holdfast.conformance.selfcheck.unmet import unmet_cases
 from holdfast.specs import contract_names, load_contract, schema
 from holdfast.specs.mutants import Allowed, Caught, Mutant, load_mutants
 
@@ -158,3 +159,33 @@ def test_the_baseline_adapters_have_been_measured_on_the_cases_as_they_are() -> 
     for policy in Policy:
         assert set(baseline.verdicts[policy]) == planned
         assert not any(baseline.conforms(policy, case) for case in planned), "a baseline adapter must not conform"
+
+
+def traced(case: str, *lines: int, store: str = "sqlite", conforms: bool = True) -> Traced:
+    """A case that executed these lines of one file."""
+    return Traced(Trial(store, case), conforms, 0.1, {"store.py": lines})
+
+
+SITES = Sites("acme", {"store.py": 9}, {"some-bug": {"store.py": (3, 4)}, "another": {"command_line.py": (1,)}})
+
+
+def test_a_bug_is_not_run_in_a_case_that_executes_nothing_of_what_it_replaces() -> None:
+    trace = [traced("met", 4, 5), traced("not met", 5, 6), traced("busy", 5, conforms=False)]
+    assert unmet_cases(SITES, trace, {"some-bug": "sqlite"}) == {"some-bug": {"not met"}}
+
+
+def test_a_case_that_was_traced_with_another_store_is_not_left_out() -> None:
+    assert unmet_cases(SITES, [traced("a", 5, store="postgres")], {"some-bug": "sqlite"}) == {"some-bug": set()}
+
+
+def test_a_bug_in_what_is_not_traced_or_in_what_the_launcher_runs_meets_every_case() -> None:
+    trace = [traced("", 3), traced("not met", 5)]
+    assert unmet_cases(SITES, trace, {"some-bug": "sqlite", "another": "sqlite", "unknown": "sqlite"}) == {}
+
+
+def test_a_clause_leaves_though_its_case_was_not_run_if_the_bug_cannot_change_it() -> None:
+    declared = mutant({"C-1": "fail_open"}, Allowed("why", ("C-2",)))
+    run = (Shown("a", ("C-1",), "fail_open"),)
+    plan = {"a": ("C-1",), "b": ("C-2",)}
+    assert observed(declared, run, plan).may_fail == declared.may_fail
+    assert observed(declared, run, plan, unmet={"b"}).may_fail == ()

@@ -39,11 +39,11 @@ def portions(contract: Contract, *, mutants: int) -> list[Sequence[str]]:
     return [*(scripts[start : start + size] for start in range(0, len(scripts), max(size, 1))), suites]
 
 
-def traces(contract: Contract, workers: Workers, *, cases: Sequence[str]) -> list[Traced]:
+def traces(workers: Workers, *, stores: Sequence[str], cases: Sequence[str]) -> list[Traced]:
     """What each of these cases executes, with each store."""
     tasks = [
         Trace(tuple(Trial(store, case) for case in cases[start : start + _TRACED_AT_ONCE]))
-        for store in stores_of(contract.name)
+        for store in stores
         for start in range(0, len(cases), _TRACED_AT_ONCE)
     ]
     return list(workers.results(tasks, Traced))
