@@ -153,8 +153,9 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
     if (workload.operation is None) is not bool(workload.each):
         yield "expected either one `operation` or `each` of several"
     others = [step["instead"] for step in workload.steps if "instead" in step]
+    barred = [step["barred"] for step in workload.steps if "barred" in step]
     prepared = (one for number in range(1, workload.asked) for one in workload.prepared(number))
-    for step in (*workload.steps, *others, *(one["whole"] for one in others), *prepared):
+    for step in (*workload.steps, *others, *(one["whole"] for one in others), *barred, *prepared):
         if "provoke" in step:
             hook = contract.methods.get(step["provoke"])
             if hook is None or hook.group is not Group.PROVOCATION:

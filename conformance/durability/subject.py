@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import Exhausted, Worker
+from holdfast.conformance.adapter.worker import Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
+from holdfast.conformance.durability.lone import LoneWorker
 from holdfast.conformance.durability.workload import (
     fact_name,
     facts_of_rows,
@@ -32,6 +33,7 @@ from holdfast.conformance.faults.subject import (
     Outcome,
     SubjectError,
     SubjectExposedError,
+    SubjectReopenedError,
     SubjectHangError,
     SubjectPartlyError,
 )
@@ -73,49 +75,6 @@ class Terms:
     faulted: list[str] = field(default_factory=list, compare=False)
 
 
-class LoneWorker:
-    """The one worker of a session; a dead one is not started again. Implements `Workers`."""
-
-    def __init__(self, worker: Worker, deadlines: Deadlines) -> None:
-        """The times of the worker are CLOCK_MONOTONIC."""
-        self.epoch_ns = 0
-        self.deadlines = deadlines
-        self._worker: Worker | None = worker
-
-    def get(self, number: int) -> Worker:
-        """The worker, after its hello. Raises Exhausted, GreetingError."""
-        worker = self.current(number)
-        if worker is None or worker.dead is not None:
-            why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
-            raise Exhausted(f"it does not run{why}")
-        worker.await_greeting()
-        return worker
-
-    def current(self, number: int) -> Worker | None:
-        """The worker as it stands."""
-        del number
-        return self._worker
-
-    def kill(self, number: int) -> None:
-        """End it by SIGKILL."""
-        self._end(number, Worker.kill)
-
-    def stop(self, number: int) -> None:
-        """End it in order."""
-        self._end(number, Worker.shut_down)
-
-    def _end(self, number: int, end: Callable[[Worker], None]) -> None:
-        worker, self._worker = self.current(number), None
-        if worker is not None:
-            end(worker)
-
-    def settle(self) -> None:
-        """A no-op: there is no budget of dead workers, because the layers end them on purpose."""
-
-    def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
-        """See `settle`."""
-
-
 class AdapterSubject:
     """A `Subject` that speaks adapter protocol v1. Not thread-safe; each start is a process of its own.
 
@@ -144,6 +103,8 @@ class AdapterSubject:
         """Start the adapter and open what is in the folder. Raises SubjectError."""
         self._look_for_hidden(folder)
         self.open(folder, "existing", under)
+        if not under:
+            self._ask_for_barred()
 
     def _look_for_hidden(self, folder: Path) -> None:
         """Raises SubjectExposedError."""
@@ -157,6 +118,23 @@ class AdapterSubject:
         if found["found"]:
             first = found["found"][0]
             raise SubjectExposedError(f"{first['path']} holds {texts[first['which']]!r}")
+
+    def _ask_for_barred(self) -> None:
+        """Raises SubjectError; SubjectReopenedError where it accepts what it never may."""
+        for number, scope in self._terms.scopes.items():
+            barred = self._terms.spec.step(number).get("barred")
+            # The probe has not been prepared.
+            if barred is None or number == self._terms.spec.asked:
+                continue
+            method, now = barred["call"], self._session.now
+            steps = [shift(now, barred["clock"]), now] if "clock" in barred else []
+            for to in steps[:1]:
+                self._run(self._session.clock(to, 1, f"clock for {method} {number}"))
+            answer = self._run(self._session.call(0, method, scope.resolve(barred["args"]), f"barred {method} {number}"))
+            if answer.outcome == "accepted" and answer.effect == "new":
+                raise SubjectReopenedError(f"{method} {number} at {self._session.now}: {_described(answer)}")
+            for to in steps[1:]:
+                self._run(self._session.clock(to, 1, f"clock behind {method} {number}"))
 
     def open(self, folder: Path, state: str, under: Sequence[str] = ()) -> None:
         """Start the adapter and open a session, `fresh` or `existing`. Raises SubjectError."""

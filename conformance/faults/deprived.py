@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.conformance.faults.naming import named, stranger
-from holdfast.conformance.faults.oracle import Kind, Verdict, compare, untrue
+from holdfast.conformance.faults.oracle import STAYS_BARRED, Kind, Verdict, compare, untrue
 from holdfast.conformance.faults.subject import (
     Answer,
     Facts,
@@ -25,6 +25,7 @@ from holdfast.conformance.faults.subject import (
     SubjectExposedError,
     SubjectHangError,
     SubjectPartlyError,
+    SubjectReopenedError,
     Workload,
 )
 
@@ -209,6 +210,8 @@ def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
     except SubjectExposedError as error:
         # The search before the start has failed, and not the subject: that is no refusal.
         raise _BrokenError(Verdict(Kind.INVENTED, "nothing in clear that is hidden", str(error))) from error
+    except SubjectReopenedError as error:
+        raise _BrokenError(Verdict(Kind.INVENTED, STAYS_BARRED, str(error))) from error
     except SubjectError:
         return False
     return True

@@ -27,6 +27,7 @@ from holdfast.conformance.faults.subject import (
     Subject,
     SubjectError,
     SubjectExposedError,
+    SubjectReopenedError,
     Workload,
 )
 
@@ -127,6 +128,7 @@ class Verdict:
 
 
 _CLEAN = Verdict(Kind.CLEAN)
+STAYS_BARRED = "what is never accepted again to be refused after each restart"
 
 
 def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
@@ -197,6 +199,8 @@ def _judge(
         subject.start(folder)
     except SubjectExposedError as error:
         return Verdict(Kind.INVENTED, "nothing in clear that is hidden", str(error))
+    except SubjectReopenedError as error:
+        return Verdict(Kind.INVENTED, STAYS_BARRED, str(error))
     except SubjectError as error:
         return Verdict(down, "a start on what the crash left", str(error))
     try:
@@ -296,6 +300,8 @@ def _second_start(
         found = subject.dump()
         whole = [(other, subject.submit(other.whole)) for other in others]
         subject.stop()
+    except SubjectReopenedError as error:
+        return Verdict(Kind.INVENTED, STAYS_BARRED, str(error))
     except SubjectError as error:
         return Verdict(Kind.UNSTABLE, expected, str(error))
     if found != before:

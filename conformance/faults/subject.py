@@ -31,6 +31,10 @@ class SubjectExposedError(SubjectError):
     """What a crash left shows something in clear that has to be hidden; the text says what, and where."""
 
 
+class SubjectReopenedError(SubjectError):
+    """It accepts once more what it must never accept again, whatever a crash left; the text says what."""
+
+
 class SubjectPartlyError(SubjectError):
     """It refuses to report some of its facts and reports others, `told`; `about` says of which names these are."""
 

@@ -29,7 +29,7 @@ MAX_OBJECTS = 1_000
 # Bytes of a cell that are shown unchanged.
 MAX_CELL = 8192
 # Bytes of one inspection in all; with its quotes escaped it still fits into a line of evidence.
-MAX_LOOK = 1_500_000
+MAX_LOOK = 1_900_000
 _MAX_VALUE = 64 * 1024 * 1024
 _MEMORY = 1024 * 1024 * 1024
 _FILE = 256 * 1024 * 1024

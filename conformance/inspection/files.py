@@ -24,6 +24,10 @@ MAX_FILE = 64 * 1024 * 1024
 # The bytes of a larger file are not shown.
 MAX_SHOWN = 64 * 1024
 MAX_ENTRIES = 10_000
+# The folder beside the workdirs of a run that its adapters get as TMPDIR. It counts as a part of each workdir, under
+# the name of the variable. Programs unpack themselves there, so a larger file in it is not read.
+TEMPORARY, _TEMPORARY_NAME = "temporary", "TMPDIR"
+_MAX_TEMPORARY = 1 << 20
 # Bytes of all paths that a listing shows.
 _MAX_PATHS = 1_000_000
 _MAX_RULES = 64 * 1024
@@ -158,7 +162,7 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
     files, size = 0, 0
     found: set[tuple[str, int]] = set()
     try:
-        for at, kind, data in _contents(workdir, path):
+        for at, kind, data, _ in _contents(workdir, path):
             found |= {(at, which) for each in (data, at.encode()) for which in occurring(wanted, each)}
             files, size = (files + 1, size + len(data)) if kind == "file" else (files, size)
     except _UnsearchableError as error:
@@ -175,14 +179,15 @@ def remains(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict
     """
     found = []
     try:
-        for at, kind, data in _contents(workdir, path):
-            mode = _mode(workdir, at) if kind == "file" else None
+        for at, kind, data, top in _contents(workdir, path):
+            inside = at if top == workdir else at.removeprefix(f"{_TEMPORARY_NAME}/")
+            mode = _mode(top, inside) if kind == "file" else None
             if mode is not None:
                 which = sorted({*occurring(wanted, data), *occurring(wanted, at.encode())})
-                found.append({"path": at, "mode": f"{mode:04o}", "open": _is_open(workdir, at, mode), "which": which})
+                found.append({"path": at, "mode": f"{mode:04o}", "open": _is_open(top, inside, mode), "which": which})
     except _UnsearchableError as error:
         return {"error": str(error), "files": []}
-    return {"error": None, "files": found}
+    return {"error": None, "files": sorted(found, key=lambda entry: str(entry["path"]))}
 
 
 def _is_open(workdir: Path, path: str, mode: int) -> bool:
@@ -205,17 +210,28 @@ class _UnsearchableError(Exception):
     """Why the content of a folder cannot be read."""
 
 
-def _contents(workdir: Path, path: str) -> Iterator[tuple[str, str, bytes]]:
-    """Everything below a folder as path, kind and bytes (of a link its target), one at a time.
+def _contents(workdir: Path, path: str) -> Iterator[tuple[str, str, bytes, Path]]:
+    """Everything below a folder as path, kind, bytes (of a link its target) and folder that it lies below.
 
-    Raises _UnsearchableError.
+    With the whole workdir comes what lies in the temporary folder. Raises _UnsearchableError.
     """
+    for at, kind, data in _below(workdir, path):
+        yield at, kind, data, workdir
+    top = workdir.parent / TEMPORARY
+    if path == "." and top.is_dir():
+        for at, kind, data in _below(top, path, longest=_MAX_TEMPORARY):
+            yield f"{_TEMPORARY_NAME}/{at}", kind, data, top
+
+
+def _below(workdir: Path, path: str, longest: int | None = None) -> Iterator[tuple[str, str, bytes]]:
     listed = tree_of(workdir, path)
     if listed["error"] is not None or not listed["exists"]:
         raise _UnsearchableError(listed["error"] or "there is no such folder")
     size = 0
     for entry in listed["files"]:
         at, kind = entry["path"], entry["kind"]
+        if longest is not None and (entry["size"] or 0) > longest:
+            continue
         try:
             data = _searched(workdir, at, kind, MAX_FILE - size)
         except FileNotFoundError:

@@ -74,9 +74,9 @@ def link(workdir: Path, path: str, target: str) -> dict[str, Any]:
     return {"to": target}
 
 
-def copy(workdir: Path, path: str, to: str) -> dict[str, Any]:
-    """Copy a file or folder of the workdir to another place in it. Raises OSError."""
-    count, size = changing.copy(workdir, path, to)
+def copy(workdir: Path, path: str, to: str, *, move: bool = False) -> dict[str, Any]:
+    """Copy a file or folder of the workdir to another place in it, or move it there. Raises OSError."""
+    count, size = changing.move(workdir, path, to) if move else changing.copy(workdir, path, to)
     return {"to": to, "files": count, "size": size}
 
 

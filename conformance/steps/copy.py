@@ -1,4 +1,4 @@
-"""`copy`: copy a file or folder of the workdir over another place in it."""
+"""`copy`: copy a file or folder of the workdir over another place in it, or move it there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _difference(value: Mapping[str, Any], operand: Mapping[str, Any]) -> str | N
 
 COPY = Report(
     name="copy",
-    do=lambda workdir, operand: store.copy(workdir, operand["path"], operand["to"]),
+    do=lambda workdir, operand: store.copy(workdir, operand["path"], operand["to"], move=operand.get("move", False)),
     schema=value_form(
         to=TEXT,
         files={"description": "How many plain files were copied.", "type": "integer", "minimum": 0},
@@ -38,12 +38,12 @@ def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise CaseError(f"copy: {error}") from error
     reading.touches(to)
-    return {"path": path, "to": to}
+    return {"path": path, "to": to, **({"move": True} if "move" in step else {})}
 
 
 STEP = Step(
     name="copy",
-    form=form({"copy": PATH, "to": PATH, **REPORTED}, ("copy", "to")),
+    form=form({"copy": PATH, "to": PATH, "move": {"const": True}, **REPORTED}, ("copy", "to")),
     read=reading_of(COPY, _operand),
     report=COPY,
     facts={"reports": True},

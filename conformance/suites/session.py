@@ -227,6 +227,11 @@ class SuiteSession:
         apart(path, to)
         self._reported(COPY, path, {"path": path, "to": to})
 
+    def move(self, path: str, to: str) -> None:
+        """Give a file or folder of the workdir another name in it: for whoever has it open it is the same."""
+        apart(path, to)
+        self._reported(COPY, path, {"path": path, "to": to, "move": True})
+
     def insert(self, table: str, *rows: Mapping[str, Any]) -> dict[str, Any]:
         """Put rows into the store itself: {inserted, error}. What fails without a constraint ends the test."""
         return self._tried(INSERT, table, rows, {})

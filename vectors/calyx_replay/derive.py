@@ -11,13 +11,12 @@ import copy
 import hashlib
 import json
 import re
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.vectors.calyx_replay.forms import instant, listed_id, pruned, retention
+from holdfast.vectors.calyx_replay.forms import id_list, instant, listed_id, msg_id, pruned, retention
 
 PROTOCOL_VERSION = "calyx-mail/0.1"
 # RFC 8032 section 5.1: the prime of the field, and the order of the base point.
@@ -84,11 +83,6 @@ def sender_key(label: str) -> str:
 def sender_fp(label: str) -> str:
     """The fingerprint of that sender: SHA-256 of its public key, 64 lower-case hex digits."""
     return hashlib.sha256(public_key(_seed(label))).hexdigest()
-
-
-def msg_id(text: str) -> str:
-    """A message id, UUID version 4 in lower case, fixed by `text`."""
-    return str(uuid.UUID(bytes=hashlib.sha256(text.encode("utf-8")).digest()[:16], version=4))
 
 
 def replay_key(envelope: str) -> str:
@@ -380,6 +374,7 @@ DERIVATIONS = {
         binary,
         document,
         envelope,
+        id_list,
         instant,
         left,
         listed,

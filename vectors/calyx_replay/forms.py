@@ -5,6 +5,9 @@ Two values of one form are one value. A form of None says that the contract leav
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import uuid
 from collections.abc import Mapping
 from fractions import Fraction
@@ -21,6 +24,17 @@ _MOST_OF_AN_ID = 256
 def instant(text: str) -> str | None:
     """A timestamp, character for character; None where the contract leaves open whether it is one."""
     return None if utc_instant(text) is None else text
+
+
+def msg_id(text: str) -> str:
+    """A message id, UUID version 4 in lower case, fixed by `text`."""
+    return str(uuid.UUID(bytes=hashlib.sha256(text.encode("utf-8")).digest()[:16], version=4))
+
+
+def id_list(asked: Mapping[str, Any]) -> str:
+    """A list of version 0, base64url: {first, more, of}. The ids of `first`, and so many `more`, fixed by `of`."""
+    ids = [*asked["first"], *(msg_id(f"{asked['of']} {number}") for number in range(asked["more"]))]
+    return base64.urlsafe_b64encode(json.dumps(ids).encode()).rstrip(b"=").decode()
 
 
 def listed_id(text: str) -> str | None:

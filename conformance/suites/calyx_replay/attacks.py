@@ -23,7 +23,16 @@ def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Benc
     hold(bench, count=losses.HISTORIES, draw=Losses().draw, begin=playing(bench, Robbed), trials=_TRIALS)
 
 
-@clause("CALYX-PRN-11", "CALYX-ALG-3", "CALYX-PRN-2", "CALYX-PRN-6b", "CALYX-MIG-5", "CALYX-MIG-6", whole=True)
+@clause(
+    "CALYX-PRN-11",
+    "CALYX-ALG-3",
+    "CALYX-ALG-14",
+    "CALYX-PRN-2",
+    "CALYX-PRN-6b",
+    "CALYX-MIG-5",
+    "CALYX-MIG-6",
+    whole=True,
+)
 def test_whatever_overlaps_some_order_explains_it(bench: Bench) -> None:
     """Every operation and every command beside its rivals, and twice at once."""
     hold(bench, count=rivals.HISTORIES, draw=Rivals().draw, begin=playing(bench, Rivalling), trials=_TRIALS)

@@ -1,5 +1,8 @@
 """The store is lost, damaged or replaced, before a mailbox starts on it or under the running one, and comes back.
 
+It is also moved away from under a running mailbox and comes back under its name: the mailbox goes on with it, and waits
+for the disk as before.
+
 Meanwhile every operation and every command is asked. Before a start the contract demands a refusal (CALYX-HARD-6). A
 mailbox that runs may go on with what it has open, so that what it answers has to be true of the store as it was. In
 neither case a store is made anew or changed by a refusal, and what came before is there when the store is back.
@@ -11,7 +14,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from holdfast.conformance.session import Answer
-from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step, dice_of
 from holdfast.conformance.suites.calyx_replay.judging import verdict_of
 from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
 from holdfast.conformance.suites.calyx_replay.model import said
@@ -40,7 +43,10 @@ _OTHERS = (b"", b"SQLite format 3\0")
 _LENGTH = 8192
 # How many ways a history has, because a session has a deadline, and how many histories have all ways.
 _TOGETHER = 2
-HISTORIES = 2 * len(_WAYS) // _TOGETHER
+_DEALT = (*(f"{way} {when}" for way in _WAYS for when in ("before", "under")), "away", "away")
+HISTORIES = len(_DEALT) // _TOGETHER
+# What a mailbox is asked for when its store is back.
+_AGAIN = ("send", "again", "prune", "migrate")
 
 
 class Losses:
@@ -52,8 +58,7 @@ class Losses:
     def draw(self, dice: Random) -> list[Step]:
         """The steps of one history."""
         if not self._left:
-            ways = [f"{way} {when}" for way in _WAYS for when in ("before", "under")]
-            self._left = dice.sample(ways, len(ways))
+            self._left = dice.sample(_DEALT, len(_DEALT))
         steps = [Step("leap"), Step("send"), Step("insert", which=2), Step("leave", lists=(1, 1, 1)), Step("send")]
         ways = [self._left.pop() for _ in range(_TOGETHER)]
         steps += [Step(way, dice.randrange(WORKERS), dice.randrange(2**16)) for way in ways]
@@ -68,12 +73,14 @@ class Robbed(Play):
         way, _, when = step.what.partition(" ")
         if way in _WAYS:
             self._rob(step, way, runs=when == "under")
+        elif way == "away":
+            self._move_away(step)
         else:
             super().step(step)
 
     def _rob(self, step: Step, way: str, *, runs: bool) -> None:
         self._settle()
-        session, dice, before = self._session, Random(step.which), self._worlds.possible  # noqa: S311 - no secret
+        session, dice, before = self._session, dice_of(step), self._worlds.possible
         workers = range(WORKERS) if runs else (step.worker,)
         if runs:
             # Each has its store open, if it ever has. What it knows lies in the database itself, not in a log.
@@ -102,6 +109,28 @@ class Robbed(Play):
         for worker in range(WORKERS):
             session.reopen(worker)
         self._worlds.possible = before
+        self._look(*range(WORKERS))
+
+    def _move_away(self, step: Step) -> None:
+        """What is answered meanwhile counts: the files are the same."""
+        self._settle()
+        session, dice = self._session, dice_of(step)
+        for worker in range(WORKERS):
+            session.restart(worker)
+            session.observe("state", worker=worker)
+        session.move(_FOLDER, ASIDE)
+        for what in dice.sample(_ASKED, len(_ASKED)):
+            self._ask(what, step.worker, strict=False, gone=True)
+        if session.file(_STORE)["exists"]:
+            self._differs("fail_open", "no store where the folder of the store was moved away", "one that was made anew")
+        session.move(ASIDE, _FOLDER)
+        for what in dice.sample(_AGAIN, len(_AGAIN)):
+            self._ask(what, step.worker, strict=False, gone=False)
+        for worker in range(WORKERS):
+            if session.sample("connections" if self._can("connections") else "state", worker=worker) is None:
+                # It fails until it is started again.
+                session.restart(worker)
+            self._look_at_connections(worker)
         self._look(*range(WORKERS))
 
     # The store

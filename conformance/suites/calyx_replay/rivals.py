@@ -1,29 +1,33 @@
 """What overlaps: every operation and every command beside each of its rivals, and twice at once.
 
 Two short calls start behind a barrier. A command is a process that has to start first; so receipts come one after the
-other while it is under way. Some order has to explain all answers, and what is stored then.
+other while it is under way. Some order has to explain all answers, and what is stored then. Who is kept waiting by a
+call that does not end is refused, and of what is refused nothing is kept.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step, dice_of
 from holdfast.conformance.suites.calyx_replay.judging import Operation, ends
 from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
-from holdfast.conformance.suites.calyx_replay.play import Play
+from holdfast.conformance.suites.calyx_replay.play import Call, Play
 
 # How many receipts come while a command is under way, and how far apart they are, in seconds.
 _RECEIPTS, _APART = 12, 0.04
 _BESIDE = ("prune", "migrate")
+# What is held while it has the database for itself, and how many others are asked for meanwhile.
+_HELD, _WAITING = ("send", "prune", "migrate"), 2
 # A race lasts for milliseconds, so that each is repeated.
 _TIMES = 2
+_NEAR_COMMIT = "before_commit"
 
 
 # How many histories have all of them, because a session has a deadline.
@@ -43,6 +47,7 @@ class Rivals:
             kinds = [f"race {kind}" for kind in RACES] * _TIMES
             kinds += [f"race of {name} commands" for name in COMMANDS]
             kinds += [f"beside {name}" for name in _BESIDE]
+            kinds += [f"held {name}" for name in _HELD]
             self._left, self._each = dice.sample(kinds, len(kinds)), math.ceil(len(kinds) / HISTORIES)
         kinds, self._left = self._left[: self._each], self._left[self._each :]
         steps = [Step("leap")]
@@ -50,6 +55,8 @@ class Rivals:
             # Records that a prune to the shortest retention removes, and one that every command removes.
             steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
             steps += [Step("leave", lists=(0, 1, 1)), Step(kind, dice.randrange(WORKERS), which=1), Step("look")]
+            # What was refused meanwhile comes again.
+            steps += [Step("again", dice.randrange(WORKERS), which) for which in range(_WAITING) if "held" in kind]
         return steps
 
 
@@ -61,6 +68,8 @@ class Rivalling(Play):
         verb, _, rest = step.what.partition(" ")
         if verb == "beside":
             self._beside(step, rest)
+        elif verb == "held":
+            self._held(step, rest)
         elif step.what.endswith(" commands"):
             self._race_of(step, rest.split()[1])
         else:
@@ -109,6 +118,35 @@ class Rivalling(Play):
                 f"an order of {command} and {len(answers)} receipts that explains all answers",
                 f"{told['status']}: {told['output'][:200]}; {received}",
             )
+
+    def _held(self, step: Step, what: str) -> None:
+        """Others are asked for by one worker, while an operation of the other one is held before its commit."""
+        self._settle()
+        calls: Mapping[str, Callable[[], Call]] = {
+            "send": lambda: self._accepting(self._letters.make(0)),
+            "prune": lambda: self._pruning(600),
+            "migrate": self._migrating,
+        }
+        method, args, operation = calls[what]()
+        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
+        if not self._can("hold_at") or due != {"new"} or not self._is_migratable():
+            return
+        self._remaining.made(self._letters.of(0))
+        self._session.hold_at(_NEAR_COMMIT, step.worker)
+        handle = self._session.start(method, args, step.worker)
+        self._session.reached(_NEAR_COMMIT)
+        answers, operations = [], [operation]
+        # A letter is always among them: another operation leaves nothing.
+        for other in ("send", *dice_of(step).sample(("send", "prune", "migrate"), _WAITING - 1)):
+            method, args, operation = calls[other]()
+            answers.append(self._session.call(method, args, (step.worker + 1) % WORKERS))
+            operations.append(operation)
+            letter = self._letters.called(args.get("envelope", ""))
+            if letter is not None:
+                self._remaining.answered(letter, answers[-1], aborted=False)
+        self._session.release(_NEAR_COMMIT)
+        self._judge([self._session.finish(handle), *answers], operations)
+        self._remaining.inspect()
 
     def _race_of(self, step: Step, command: str) -> None:
         """The same command twice at once."""

@@ -27,12 +27,14 @@ _BATCH, _LIMIT = 100, 1000
 
 
 class PrunedInBatches(Store):
+    batch = _BATCH
+
     def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
         removed = 0
         while True:
-            gone = _delete_some(connection, cutoff, _BATCH)
+            gone = _delete_some(connection, cutoff, self.batch)
             removed += gone
-            if gone < _BATCH:
+            if gone < self.batch:
                 return removed
             # "The write lock is not held for long."
             connection.execute("COMMIT")
