@@ -27,7 +27,7 @@ from holdfast.conformance.faults.processes import Marked
 from holdfast.conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
 from holdfast.conformance.faults.runs import accepted, in_order
 from holdfast.conformance.faults.stored import Stored, Variant
-from holdfast.conformance.faults.subject import SubjectError, Workload, perform
+from holdfast.conformance.faults.subject import Outcome, SubjectError, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep
 
 
@@ -255,20 +255,22 @@ class Dependencies:
 
     def _robbed(self, folder: Path, variant: Variant) -> tuple[bool, Deprived]:
         """Whether files were taken away from the running process, and its behaviour behind that."""
-        subject, owed = self._sweep.subject(), self.finished().acknowledged
+        subject, owed, late = self._sweep.subject(), self.finished().acknowledged, self.finished().late
         struck: list[Variant] = []
 
         @contextmanager
-        def taking() -> Iterator[None]:
+        def taking() -> Iterator[frozenset[int]]:
+            done: frozenset[int] = frozenset()
             with suppress(SubjectError):
-                # Now it has its store open, if it ever has.
+                # Now it has its store open, if it ever has, and has written to it.
                 subject.dump()
+                done = frozenset(op.number for op in late[:1] if subject.submit(op).outcome is Outcome.OK)
             if variant.is_there(folder):
                 variant.apply(folder)
                 struck.append(variant)
-            yield
+            yield done
 
-        seen = judge_deprived(subject, folder, self._workload, owed, owed, self.finished().late, taking=taking)
+        seen = judge_deprived(subject, folder, self._workload, owed, owed, late, taking=taking)
         return bool(struck), seen
 
     def _read_only(self, tally: Tally) -> Iterator[None]:

@@ -149,14 +149,19 @@ def judge_deprived(
 
     If it shows its facts, all of `owed` must be there, and of the other operations of `acknowledged` each whole or not
     at all; nothing else. `late` are new writes. `under` goes before the command, `taking` begins once it has started.
+    What it gives as a frozenset are those of `late` that were done until then.
     """
     session = _Session(subject, workload, owed, acknowledged, owed)
     verdict = Verdict(Kind.CLEAN)
     try:
         with ExitStack() as stack:
             if _started(subject, folder, under):
-                stack.enter_context(taking())
-                _ask_all(session, late)
+                done = stack.enter_context(taking())
+                if isinstance(done, frozenset):
+                    session.owed, session.may = session.owed | done, session.may | done
+                    session.first |= done
+                    session.done |= done
+                _ask_all(session, [op for op in late if op.number not in session.done])
     except _BrokenError as broken:
         verdict = broken.verdict
     finally:

@@ -129,7 +129,25 @@ class AuditBestEffortAtLocks(SqliteAudit):
                 raise
 
 
+class AuditMadeAnew(SqliteAudit):
+    """An audit whose file is gone while the registrar runs goes on in a new file. `shape` is how the last one was."""
+
+    shape: tuple[str, ...] = ()
+
+    def _insert(self, record: Row, *, end: str) -> None:
+        path = self._database.path
+        if not path.exists() and self.shape:
+            self._database.drop()
+            with contextlib.closing(sqlite3.connect(path)) as made:
+                for statement in self.shape:
+                    made.execute(statement)
+        super()._insert(record, end=end)
+        with contextlib.closing(sqlite3.connect(path)) as known:
+            self.shape = tuple(sql for (sql,) in known.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"))
+
+
 BUGS: Mapping[str, Change] = {
+    "audit-made-anew": part(sqlite_audit=AuditMadeAnew),
     "issue-written-behind": part(sqlite_store=IssueWrittenBehind, service=ShowsWhatIsKept),
     "verification-best-effort": part(sqlite_store=VerificationBestEffort),
     "open-drops-journal": part(sqlite_store=OpenDropsJournal),
