@@ -237,3 +237,22 @@ def test_the_sessions_of_a_workload_begin_when_it_says(office: Path, tmp_path: P
     spec = later.workloads["commands"]
     assert (opened_at(plain), opened_at(spec)) == ("2026-01-01T00:00:00Z", "2027-02-05T00:00:00Z")
     assert scopes_of(spec, contract="office", seed="a")[1].resolve("${now}") == opened_at(spec)
+
+
+RECORD = "      - {call: record, args: {key: $key, value: $value}}\n"
+BARRED = """      - call: record
+        args: {key: $key, value: $value}
+        barred: {call: record, args: {key: 'old-${key}', value: $value}, clock: '-1h'}
+        prepare:
+          - {call: record, args: {key: 'KIND-${key}', value: $value}}
+"""
+
+
+@pytest.mark.usefixtures("tracer")
+@pytest.mark.parametrize(("prepared", "verdict"), [("old", "conforms"), ("other", "not_reached")])
+def test_what_is_never_accepted_again_is_asked_for_after_each_restart(
+    prepared: str, verdict: str, office: Path, tmp_path: Path
+) -> None:
+    barred = changed(office, tmp_path / "specs", "faults.yaml", RECORD, BARRED.replace("KIND", prepared))
+    found = run(barred, tmp_path, "right", "power-loss")
+    assert verdicts_of(found) == {"power-loss": verdict}, found.stdout

@@ -27,6 +27,7 @@ from holdfast.conformance.faults.subject import (
     Outcome,
     SubjectError,
     SubjectExposedError,
+    SubjectReopenedError,
     Workload,
 )
 from tests.faults.stores.catalogue import STORES, Store
@@ -376,6 +377,21 @@ class Exposing(Lines):
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         del under
         raise SubjectExposedError(f"{folder} holds the letter")
+
+
+class Reopening(Lines):
+    """It takes for new what was never to be accepted again."""
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        del under
+        raise SubjectReopenedError(f"{folder}: accepted new")
+
+
+def test_what_is_accepted_once_more_is_no_refusal_to_start(tmp_path: Path) -> None:
+    subject = Reopening(["true"])
+    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is Kind.INVENTED
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
+    assert seen.verdict.kind is Kind.INVENTED
 
 
 def test_what_is_left_in_clear_is_no_refusal_to_start(tmp_path: Path) -> None:

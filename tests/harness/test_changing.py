@@ -124,6 +124,22 @@ def test_a_copy_of_a_folder_takes_the_place_of_what_lies_there(tmp_path: Path) -
     assert (made / "file").read_bytes() == b"bytes"
 
 
+def test_what_is_moved_is_the_same_for_whoever_has_it_open(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "old").write_bytes(b"old")
+    with (tmp_path / "one" / "file").open("wb", buffering=0) as file:
+        file.write(b"by")
+        assert store.copy(tmp_path, "one", "two", move=True) == {"to": "two", "files": 1, "size": 2}
+        file.write(b"tes")
+    assert os.listdir(tmp_path / "two") == ["file"]
+    assert (tmp_path / "two" / "file").read_bytes() == b"bytes"
+    assert not (tmp_path / "one").exists()
+    with pytest.raises(FileNotFoundError):
+        store.copy(tmp_path, "one", "two", move=True)
+    assert (tmp_path / "two" / "file").exists()
+
+
 def test_a_copy_that_cannot_be_made_leaves_what_lies_there(places: tuple[Path, Path]) -> None:
     workdir, outside = places
     (workdir / "kept").write_bytes(b"kept")

@@ -22,7 +22,7 @@ from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import nothing
-from holdfast.conformance.inspection.files import MAX_FILE
+from holdfast.conformance.inspection.files import MAX_FILE, TEMPORARY
 from holdfast.conformance.inspection.helper import HELPER, Helper
 from holdfast.conformance.suites.remains import Allowed
 from holdfast.specs.model import Twin
@@ -604,3 +604,23 @@ def test_only_the_very_files_that_the_harness_placed_count_as_its_own() -> None:
     assert allowed.is_given("runtime/letters/one.json")
     assert not allowed.is_given("runtime/list.json.bak")
     assert not allowed.is_given("runtime/letters.db")
+
+
+def test_the_temporary_folder_of_the_adapter_is_searched_with_the_whole_workdir(tmp_path: Path) -> None:
+    workdir, temporary = tmp_path / "session-1", tmp_path / TEMPORARY
+    (workdir / "kept").mkdir(parents=True)
+    temporary.mkdir()
+    for name, mode in (("copy", 0o644), ("mine", 0o600)):
+        (temporary / name).write_bytes(b"a secret")
+        (temporary / name).chmod(mode)
+    # A program that unpacks itself.
+    (temporary / "unpacked").write_bytes(b"a secret" + bytes(2 << 20))
+    found = store.remains(workdir, ".", ["a secret"])
+    assert found["files"] == [
+        {"path": "TMPDIR/copy", "mode": "0644", "open": True, "which": [0]},
+        {"path": "TMPDIR/mine", "mode": "0600", "open": False, "which": [0]},
+    ]
+    searched = store.search(workdir, ".", ["a secret"])
+    assert [each["path"] for each in searched["found"]] == ["TMPDIR/copy", "TMPDIR/mine"]
+    # Of a folder in the workdir it is no part.
+    assert store.remains(workdir, "kept", ["a secret"])["files"] == []
