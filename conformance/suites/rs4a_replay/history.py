@@ -15,7 +15,7 @@ from holdfast.conformance.suites.rs4a_replay.beside import Beside
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.nonces import DATED_S, MOVED, bound, window_of
 from holdfast.conformance.suites.rs4a_replay.offers import offered
-from holdfast.conformance.suites.rs4a_replay.requests import principal, request, tampered
+from holdfast.conformance.suites.rs4a_replay.requests import numbered, principal, request, tampered
 from holdfast.conformance.suites.rs4a_replay.situations import Around, Traces, situations
 from holdfast.conformance.suites.rs4a_replay.steps import AGES, FIRST_OF_MANY, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.world import Call, Effect, World
@@ -148,7 +148,7 @@ class Play:
         self._tries += 1
         changed = {
             "dated now": {"issued_at": self._session.now},
-            "as another attempt": {"issued_at": self._session.now, "attempt_id": f"try-{self._tries}"},
+            "as another attempt": {"issued_at": self._session.now, "attempt_id": numbered(self._tries)},
         }.get(step.how, {})
         again = {**sent, "request": {**sent["request"], **changed}}
         self._beside.ask(self._call(method, again), step.worker)
@@ -156,7 +156,7 @@ class Play:
     def _submission(self, step: Step, method: str) -> Call:
         nonce = self._nonce(step)
         self._tries += 1
-        own = {"run_id": f"run-{self._tries}", "attempt_id": f"try-{self._tries}"}
+        own = {"run_id": numbered(self._tries + 1), "attempt_id": numbered(self._tries)}
         age, _, flaw = step.how.partition(", ")
         old = AGES.get(age, DATED_S.get(step.nonce, 0))
         args = tampered(self._session, self._request(step.key, nonce=nonce, age_s=old, **own), flaw or age)

@@ -25,6 +25,14 @@ _AWKWARD = (
     "{}|^`",
     "\ue000",
 )
+# What a store, a parser or a language may take for a number, a truth value, a date or nothing, or cut. Any name may be
+# so.
+_SPELLINGS = ("run-{}", "{}", "00{}", "{}e3", "{}.0", "0x{}", "-{}", "+{}", "1_{}", "null {}", "true{}", "{}-01-01", "'{}'", "{:x>510}")
+
+
+def numbered(number: int) -> str:
+    """A name that stands as it is, different for each number."""
+    return _SPELLINGS[number % len(_SPELLINGS)].format(number)
 
 
 def principal(session: SuiteSession) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from random import Random
 
-from holdfast.conformance.cases.values import format_instant, parse_instant
+from holdfast.conformance.cases.values import format_instant, parse_instant, shift
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.rs4a_replay.requests import issue, request, shown
+from holdfast.conformance.suites.rs4a_replay.requests import issue, principal, request, shown
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import around
 
@@ -20,7 +20,7 @@ def test_a_request_is_as_old_as_its_time_says_for_every_time_to_live(bench: Benc
     """The validator and the registrar agree with the configured numbers, the least ones too."""
     dice = Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
     values = {name: int(str(bench.contract.parameters[name].value)) for name in ("ttl_seconds", "clock_skew_seconds")}
-    terms = [values, dict.fromkeys(values, 1), {**values, "clock_skew_seconds": 0}]
+    terms = [values, dict.fromkeys(values, 1), *({**values, name: 0} for name in values)]
     terms.append({name: dice.randrange(2, 100_000) for name in values})
     for named in terms:
         with bench.session(config={name: str(number) for name, number in named.items()}) as session:
@@ -47,17 +47,31 @@ def test_a_request_that_was_validated_grows_old_like_any_other(bench: Bench) -> 
 
 @clause("RS4A-TTL-3", "RS4A-TTL-4")
 def test_a_key_has_its_whole_horizon_however_long_it_is(bench: Bench) -> None:
-    """A day, a month, a century, and where the counters of languages come round."""
-    for horizon in (86_400, 2_147_484, 2_592_000, 4_294_968, 2**31, 2**32 + 1):
+    """None at all, a day, a month, a century, and where the counters of languages come round."""
+    for horizon in (0, 86_400, 2_147_484, 2_592_000, 4_294_968, 2**31, 2**32 + 1):
         with bench.session(config={"horizon_seconds": str(horizon)}) as session:
             args = request(session, "horizon", nonce=issue(bench, session))
             _due(bench, "register", shown(session.call("register", args)), "accepted new", 0)
-            for moved, effect in ((1, "prior"), (horizon - 2, "prior"), (2, "new"), (1, "prior")):
+            within = ((1, "prior"), (horizon - 2, "prior")) if horizon else ()
+            for moved, effect in (*within, (2, "new"), (1, "prior")):
                 session.clock(f"+{moved}s")
                 got = shown(session.call("maintain"))
                 if got != f"accepted {effect}":
                     what = f"maintain with a horizon of {horizon} s, {moved} s later"
                     bench.fail("state_leak", what, expected=f"accepted {effect}", received=got)
+
+
+@clause("RS4A-RP-04")
+def test_a_nonce_has_the_longest_window_that_is_configured_and_no_longer(bench: Bench) -> None:
+    """A second, a minute, an hour, a week: at the end to the microsecond."""
+    for longest in (0, 1, 60, 3599, 604_800):
+        with bench.session(config={"nonce_window_seconds": str(longest)}) as session:
+            for span, due in ((f"+{longest}s", "accepted new"), (f"+{longest}.000001s", "refused REQUEST_MALFORMED")):
+                window = {"not_before": session.now, "not_after": shift(session.now, span)}
+                got = shown(session.call("issue_nonce", {"binding": {"principal": principal(session)}, "window": window}))
+                if got != due:
+                    verdict = "fail_open" if got.startswith("accepted") else "over_refusal"
+                    bench.fail(verdict, f"a nonce for {span} where {longest} s are allowed", expected=due, received=got)
 
 
 def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within: bool) -> None:
