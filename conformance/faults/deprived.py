@@ -66,6 +66,7 @@ class _Session:
     shown: Facts | None = None
     done: frozenset[int] = frozenset()
     open: frozenset[int] = frozenset()
+    refused: frozenset[int] = frozenset()
 
     @property
     def told(self) -> frozenset[int]:
@@ -113,7 +114,9 @@ class _Session:
         answer = self.subject.submit(op)
         if answer.outcome is Outcome.OK:
             self.done |= {op.number}
-        elif answer.outcome is not Outcome.REFUSED:
+        elif answer.outcome is Outcome.REFUSED:
+            self.refused |= {op.number}
+        else:
             self.open |= {op.number}
         if answer.hung:
             raise _hang(f"{what} to be answered, or refused", answer.text)
@@ -144,12 +147,14 @@ def judge_deprived(
     *,
     under: Sequence[str] = (),
     taking: Callable[[], AbstractContextManager[object]] = nullcontext,
+    again: bool = False,
 ) -> Deprived:
     """Start a subject in a folder that lacks something, and compare its answers with the true state.
 
     If it shows its facts, all of `owed` must be there, and of the other operations of `acknowledged` each whole or not
     at all; nothing else. `late` are new writes. `under` goes before the command, `taking` begins once it has started.
-    What it gives as a frozenset are those of `late` that were done until then.
+    What it gives as a frozenset are those of `late` that were done until then. `again`: what is taken is there again
+    behind it, and the same process does what it has refused.
     """
     session = _Session(subject, workload, owed, acknowledged, owed)
     verdict = Verdict(Kind.CLEAN)
@@ -162,6 +167,8 @@ def judge_deprived(
                     session.first |= done
                     session.done |= done
                 _ask_all(session, [op for op in late if op.number not in session.done])
+        if again:
+            _ask_refused(session, late)
     except _BrokenError as broken:
         verdict = broken.verdict
     finally:
@@ -243,6 +250,15 @@ def _ask_new(session: _Session, late: Sequence[Op]) -> None:
         session.owed |= session.done
         session.may |= session.done | session.open
         session.look()
+
+
+def _ask_refused(session: _Session, late: Sequence[Op]) -> None:
+    for op in late:
+        if op.number in session.refused and not session.open:
+            answer = session.ask(op, f"{named(op)}, sent again,")
+            if answer.outcome is Outcome.REFUSED:
+                came = f"a refusal ({answer.text}): remembered, but not done"
+                raise _BrokenError(Verdict(Kind.TORN, f"{named(op)} to be done now that nothing is lacking", came))
 
 
 def _told(workload: Workload, shown: Facts) -> frozenset[int]:

@@ -1,7 +1,8 @@
 """Locks of another process: on all files of the store, on one database alone, and between two transactions.
 
 An implementation may wait for a lock as long as its limits allow, and may refuse. What it answers OK is durable: in the
-ways that lock one database it ends before the lock is gone, so nothing can be written behind the answer.
+ways that lock one database it ends before the lock is gone, so nothing can be written behind the answer. In the others
+the same process is asked again for what it has refused, and does it.
 """
 
 from __future__ import annotations
@@ -107,7 +108,15 @@ def _deprived(sweep: Sweep, folder: Path, begun: Finished, way: _Way) -> tuple[b
     before, after = (taking, nullcontext) if way.is_first else (nullcontext, taking)
     with before():
         seen = judge_deprived(
-            sweep.subject(), folder, sweep.workload, known, known, begun.late, under=under, taking=after
+            sweep.subject(),
+            folder,
+            sweep.workload,
+            known,
+            known,
+            begun.late,
+            under=under,
+            taking=after,
+            again=not (way.is_first or way.is_killed),
         )
     return sum(counts) > 0, seen
 

@@ -8,7 +8,9 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import losses, operators, rivals
 from holdfast.conformance.suites.calyx_replay.beginning import playing
+from holdfast.conformance.suites.calyx_replay.letters import Letters
 from holdfast.conformance.suites.calyx_replay.losses import Losses, Robbed
+from holdfast.conformance.suites.calyx_replay.model import said
 from holdfast.conformance.suites.calyx_replay.operators import Operators
 from holdfast.conformance.suites.calyx_replay.rivals import Rivalling, Rivals
 from holdfast.conformance.suites.histories import hold
@@ -61,3 +63,19 @@ def test_the_commands_of_operators_are_held_against_the_model_over_days(bench: B
         begin=playing(bench, retention_hours=hours),
         trials=_TRIALS,
     )
+
+
+@clause("CALYX-ALG-3", "CALYX-LOC-1")
+def test_a_process_that_gets_another_mailbox_knows_nothing_of_the_last_one(bench: Bench) -> None:
+    """Letters that the first mailbox has received, or has refused as too early, are new to the second one."""
+    for is_second in (False, True):
+        with bench.session() as session:
+            letters = Letters(session)
+            received, early = letters.make(0), letters.make(3600)
+            for letter, due in ((received, "new"), (early, "new" if is_second else "TIMESTAMP_OUT_OF_WINDOW")):
+                if is_second and letter is early:
+                    session.clock("+1h")
+                got = said(session.call("accept", {"envelope": letter.data}))
+                if got != due:
+                    verdict = "over_refusal" if due == "new" else "fail_open"
+                    bench.fail(verdict, "a letter that another mailbox knows", expected=due, received=got)
