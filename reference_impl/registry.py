@@ -65,7 +65,15 @@ def implementation(contract: str, *, mutant: str | None = None) -> Implementatio
 
 
 def warm(contract: str, *, keep: bool) -> None:
-    """Import what the adapter and the launcher of `contract` import. The reference itself stays only with `keep`."""
+    """Import what the adapter and the launcher of `contract` import, and read what they read of the contracts.
+
+    The reference itself stays only with `keep`.
+    """
+    from holdfast.specs.loader import kept_terms, version_of
+
+    kept_terms(contract)
+    for name in contract_names():
+        version_of(name)
     package = package_of(contract)
     kept = {name for name in sys.modules if name.startswith(_HERE)}
     import_module("holdfast.reference_impl.adapter")

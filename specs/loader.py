@@ -71,6 +71,7 @@ def kept_terms(name: str) -> Contract:
     return _read(_folder_of(name), with_cases=False, from_kept=True)
 
 
+@cache
 def version_of(name: str) -> str:
     """The version of the contract `name`. Raises SpecError."""
     return str(kept(_folder_of(name) / "contract.yaml", _contract_file)["version"])

@@ -1,0 +1,101 @@
+"""Bugs of rs4a-replay in what looks like something else, in settings of nothing, and in what one process remembers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
+from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
+from holdfast.reference_impl.rs4a_replay.authority import Authority
+from holdfast.reference_impl.rs4a_replay.reading import Reader
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.store import Committed, Insert
+from holdfast.reference_impl.rs4a_replay.terms import Reason
+
+_MOST_UNITS = 1024
+_USUAL = timedelta(seconds=300)
+
+# What looks like something else
+
+
+class RunOfDigits(Registrar):
+    """A run that is a number is stored as that number, as a column without a type does it."""
+
+    def effect_rows(self, attempt: Attempt) -> Sequence[Insert]:
+        *others, last = super().effect_rows(attempt)
+        run = str(last.row["run_id"])
+        number = str(int(run)) if run.isascii() and run.isdigit() else run
+        return (*others, replace(last, row={**last.row, "run_id": number}))
+
+
+class LengthInUnits(Reader):
+    def fits_schema(self, args: Any) -> bool:
+        fits = super().fits_schema(args)
+        return fits and len(args["request"]["canonical_target"].encode("utf-16-le")) <= 2 * _MOST_UNITS
+
+
+# Settings
+
+
+def _usual_for_none(settings: Settings) -> Settings:
+    return replace(settings, ttl=settings.ttl or _USUAL)
+
+
+def _window_of_an_hour(settings: Settings) -> Settings:
+    return replace(settings, nonce_window=timedelta(hours=1))
+
+
+# What a process remembers, or computes
+
+
+class NonceOfItsBinding(Authority):
+    _count = 0
+
+    def new_nonce(self, binding: dict[str, str]) -> str:
+        self._count += 1
+        return hashlib.sha256(f"{sorted(binding.items())} {self._count}".encode()).hexdigest()
+
+
+class RemembersOtherStores(Registrar):
+    _told: dict[str, Mapping[str, Any]] = {}  # noqa: RUF012 - it belongs to the process, which is the bug
+
+    def register(self, attempt: Attempt) -> Answer:
+        answer = super().register(attempt)
+        submission = attempt.verdict.submission
+        nonce = "" if submission is None else submission.authorization_nonce
+        if isinstance(answer, Accepted):
+            self._told[nonce] = answer.value
+        elif nonce in self._told:
+            return Accepted(Effect.PRIOR, self._told[nonce])
+        return answer
+
+
+class RemembersTheLock(Registrar):
+    """What is in flight is noted, and stays so where the commit was not done."""
+
+    def transact(self, attempt: Attempt, inserts: Sequence[Insert]) -> Answer | Committed:
+        nonce = str(inserts[0].row["authorization_nonce"])
+        in_flight: set[str] = self.__dict__.setdefault("_in_flight", set())
+        if nonce in in_flight:
+            return self.refuse(attempt, Refusal(Reason.REPLAY_NONCE_CONSUMED))
+        answer = super().transact(attempt, inserts)
+        if isinstance(answer, Refused) and answer.reason == Reason.COMMIT_FAILED.value:
+            in_flight.add(nonce)
+        return answer
+
+
+BUGS: Mapping[str, Change] = {
+    "run-of-digits-is-a-number": part(registrar=RunOfDigits),
+    "length-in-utf-16": part(reader=LengthInUnits),
+    "zero-is-the-usual": value(_usual_for_none),
+    "window-of-an-hour": value(_window_of_an_hour),
+    "nonce-of-its-binding": part(authority=NonceOfItsBinding),
+    "remembers-other-stores": part(registrar=RemembersOtherStores),
+    "remembers-the-lock": part(registrar=RemembersTheLock),
+}
