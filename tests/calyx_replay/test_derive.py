@@ -187,3 +187,9 @@ def test_a_spliced_envelope_holds_the_bytes_of_the_token_and_is_signed(part: str
     canonical = as_it_stands.replace(b'"\\u0061"', b'"a"')
     key = Ed25519PublicKey.from_public_bytes(calyx.public_key(hashlib.sha256(b"alice").digest()))
     key.verify(calyx.decoded(signature.decode()), canonical)
+
+
+def test_a_list_of_version_0_holds_the_ids_that_are_given_and_as_many_more_as_are_asked_for() -> None:
+    listed = json.loads(calyx.decoded(derive("calyx.id_list", {"first": ["one", "two"], "more": 3, "of": "seed"})))
+    assert listed[:2] == ["one", "two"]
+    assert len(set(listed)) == 5

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -276,3 +277,46 @@ def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_pa
 def test_only_one_without_an_answer_hangs() -> None:
     with pytest.raises(ValueError, match="expected no answer of one that hangs"):
         Answer(Outcome.ERROR, 1, hung=True)
+
+
+class Locked(Guard):
+    """It refuses new operations while `away`; one that is not `right` remembers that it has refused."""
+
+    def __init__(self, *, right: bool) -> None:
+        super().__init__()
+        self.right, self.away, self.refused = right, False, set[int]()
+
+    @contextmanager
+    def taken(self) -> Iterator[frozenset[int]]:
+        """What it needs is away."""
+        self.away = True
+        yield frozenset()
+        self.away = False
+
+    def submit(self, op: Op) -> Answer:
+        if op.number not in self.there and (self.away or op.number in self.refused):
+            self.refused |= set() if self.right else {op.number}
+            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="BUSY")
+        return super().submit(op)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_the_same_process_does_what_it_has_refused_once_nothing_is_lacking(right: bool, tmp_path: Path) -> None:
+    subject = Locked(right=right)
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE], taking=subject.taken, again=True)
+    assert seen.verdict.kind is (Kind.CLEAN if right else Kind.TORN)
+    assert (LATE.number in seen.done) is right
+
+
+def test_what_was_done_before_a_part_was_taken_away_is_owed(tmp_path: Path) -> None:
+    class Forgets(Guard):
+        @contextmanager
+        def taken(self) -> Iterator[frozenset[int]]:
+            """Its store is away, and it begins anew without what it did last."""
+            self.submit(LATE)
+            self.there -= {LATE.number}
+            yield frozenset({LATE.number})
+
+    subject = Forgets()
+    seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE], taking=subject.taken)
+    assert seen.verdict.kind is Kind.LOST
