@@ -17,6 +17,7 @@ from holdfast.conformance.verdict import Verdict
 from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate
 from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
+from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
 from holdfast.reference_impl.calyx_replay.timing import written
@@ -30,6 +31,7 @@ ANY = "test_any_history_agrees_with_the_model"
 BACK = "test_in_no_history_a_clock_that_goes_back_opens_anything"
 STEERED = "test_every_operation_is_held_against_the_model_in_every_situation"
 PRUNED = "test_what_was_pruned_is_refused_in_every_situation"
+LOST = "test_no_operation_and_no_command_takes_another_store_for_its_own"
 VOLUME = "test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all"
 
 
@@ -133,6 +135,14 @@ class Forgetful(Mailbox):
         pass
 
 
+class ListFirst(Migration):
+    """It looks for the list of version 0 before it looks for its store."""
+
+    def guard_store(self) -> None:
+        self.read_list(self._store.location.seen_cache)
+        super().guard_store()
+
+
 SOUND = {
     "machine clock": replace(REFERENCE, command_line=MachineClock),
     "prunes first": replace(REFERENCE, mailbox=PrunesFirst),
@@ -141,6 +151,7 @@ SOUND = {
     "only what was removed": replace(REFERENCE, store=OnlyWhatWasRemoved),
     "keeps blocks": replace(REFERENCE, store=KeepsBlocks),
     "forgetful": replace(REFERENCE, mailbox=Forgetful),
+    "list first": replace(REFERENCE, migration=ListFirst),
 }
 
 
@@ -156,6 +167,11 @@ def test_a_sound_mailbox_of_another_style_is_not_accused(factory: Factory, templ
 @pytest.mark.parametrize("test", [BACK, PRUNED])
 def test_nor_is_one_that_remembers_where_the_clock_goes_back(name: str, test: str, template: Launched) -> None:
     judgement, _ = played(test, template, "style", factory=SOUND[name])
+    assert judgement.verdict is Verdict.CONFORMS, judgement
+
+
+def test_nor_is_one_that_looks_for_its_list_before_its_store_where_both_are_away(template: Launched) -> None:
+    judgement, _ = played(LOST, template, "style", factory=SOUND["list first"])
     assert judgement.verdict is Verdict.CONFORMS, judgement
 
 
