@@ -72,15 +72,7 @@ def test_a_migrated_envelope_from_ahead_is_refused_whenever_its_time_comes(bench
                 session.restart()
             elif what == 2:
                 session.call("accept", {"envelope": letters.make(0).data})
-            _refused(bench, session, letter)
-
-
-def _refused(bench: Bench, session: SuiteSession, letter: Letter) -> None:
-    answer = session.call("accept", {"envelope": letter.data})
-    if answer.reason not in _KNOWN:
-        verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-        received = f"{answer.outcome} {answer.reason or ''}"
-        bench.fail(verdict, f"a migrated envelope of {letter.at}", expected=" or ".join(_KNOWN), received=received)
+            _told(bench, session, letter, *_KNOWN, what="a migrated envelope whose time comes")
 
 
 @clause("CALYX-MIG-2", "CALYX-MIG-6", "CALYX-MIG-1")
@@ -116,12 +108,12 @@ def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
         made = [letters.make(0, text=text), letters.make(0, text=text), letters.make(0, more=members)]
         for letter in made:
             size = len(from_base64url(letter.data))
-            _told(bench, session, letter, "new", f"an envelope of {size} bytes")
+            _told(bench, session, letter, "new", what=f"an envelope of {size} bytes")
             got = session.observe("replay_key", {"envelope": letter.data})["replay_key"]
             if got != letter.key:
                 bench.fail("fail_open", f"the key of an envelope of {size} bytes", expected=letter.key, received=got)
         for letter in made:
-            _told(bench, session, letter, "REPLAY_DUPLICATE", "a copy of a long envelope")
+            _told(bench, session, letter, "REPLAY_DUPLICATE", what="a copy of a long envelope")
 
 
 @clause("CALYX-MIG-1", "CALYX-MIG-4")
@@ -143,9 +135,9 @@ def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
             )
         if untold[-1] != lost[-1].msg_id:
             bench.fail("wrong_reason", f"number {count} of a list", expected=lost[-1].msg_id, received=str(untold[-1]))
-        _told(bench, session, first, "REPLAY_DUPLICATE", f"the first of {count} that are listed")
+        _told(bench, session, first, "REPLAY_DUPLICATE", what=f"the first of {count} that are listed")
         for letter in lost:
-            _told(bench, session, letter, "MSG_ID_BLOCKED", f"one of {count} that are listed")
+            _told(bench, session, letter, "MSG_ID_BLOCKED", what=f"one of {count} that are listed")
 
 
 @clause("CALYX-ALG-3", "CALYX-ALG-2", "CALYX-PRN-10", "CALYX-PRN-2")
@@ -181,9 +173,14 @@ def _fill(session: SuiteSession, letters: Letters, first: int, last: int, begin:
 
 
 def _told(
-    bench: Bench, session: SuiteSession, letter: Letter, due: str, what: str = "an envelope among thousands"
+    bench: Bench, session: SuiteSession, letter: Letter, *due: str, what: str = "an envelope among thousands"
 ) -> None:
+    """One of these is answered; and who is refused as a copy, or by an id, is told which."""
     answer = session.call("accept", {"envelope": letter.data})
-    if said(answer) != due:
-        verdict = "over_refusal" if due == "new" else "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-        bench.fail(verdict, what, expected=due, received=said(answer))
+    named = {"REPLAY_DUPLICATE": ("replay_key", letter.key), "MSG_ID_BLOCKED": ("msg_id", letter.msg_id)}
+    if said(answer) not in due:
+        verdict = "over_refusal" if "new" in due else "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+        bench.fail(verdict, what, expected=" or ".join(due), received=said(answer))
+    name, value = named.get(said(answer), ("", None))
+    if name and (answer.data or {}).get(name) != value:
+        bench.fail("wrong_reason", what, expected=f"{said(answer)} with {name} {value}", received=f"{answer.data}")
