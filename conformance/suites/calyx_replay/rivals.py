@@ -25,6 +25,8 @@ _RECEIPTS, _APART = 12, 0.04
 _BESIDE = ("prune", "migrate")
 # What is held while it has the database for itself, and how many others are asked for meanwhile.
 _HELD, _WAITING = ("send", "prune", "migrate"), 2
+# A prune that is held before it writes, while another prune and a migration make an old record anew.
+_EARLY = "prune early"
 # A race lasts for milliseconds, so that each is repeated.
 _TIMES = 2
 _NEAR_COMMIT = "before_commit"
@@ -47,14 +49,17 @@ class Rivals:
             kinds = [f"race {kind}" for kind in RACES] * _TIMES
             kinds += [f"race of {name} commands" for name in COMMANDS]
             kinds += [f"beside {name}" for name in _BESIDE]
-            kinds += [f"held {name}" for name in _HELD]
+            kinds += [f"held {name}" for name in (*_HELD, _EARLY)]
             self._left, self._each = dice.sample(kinds, len(kinds)), math.ceil(len(kinds) / HISTORIES)
         kinds, self._left = self._left[: self._each], self._left[self._each :]
         steps = [Step("leap")]
         for kind in kinds:
             # Records that a prune to the shortest retention removes, and one that every command removes.
             steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
-            steps += [Step("leave", lists=(0, 1, 1)), Step(kind, dice.randrange(WORKERS), which=1), Step("look")]
+            steps.append(Step("leave", lists=(0, 1, 1)))
+            if kind.endswith(_EARLY):
+                steps += [Step("migrate"), Step("clock", seconds=7200)]
+            steps += [Step(kind, dice.randrange(WORKERS), which=1), Step("look")]
             # What was refused meanwhile comes again.
             steps += [Step("again", dice.randrange(WORKERS), which) for which in range(_WAITING) if "held" in kind]
         return steps
@@ -120,8 +125,10 @@ class Rivalling(Play):
             )
 
     def _held(self, step: Step, what: str) -> None:
-        """Others are asked for by one worker, while an operation of the other one is held before its commit."""
+        """Others are asked for by one worker, while an operation of the other one is held."""
         self._settle()
+        what, early, _ = what.partition(" early")
+        point = "before_insert" if early else _NEAR_COMMIT
         calls: Mapping[str, Callable[[], Call]] = {
             "send": lambda: self._accepting(self._letters.make(0)),
             "prune": lambda: self._pruning(600),
@@ -132,19 +139,20 @@ class Rivalling(Play):
         if not self._can("hold_at") or due != {"new"} or not self._is_migratable():
             return
         self._remaining.made(self._letters.of(0))
-        self._session.hold_at(_NEAR_COMMIT, step.worker)
+        self._session.hold_at(point, step.worker)
         handle = self._session.start(method, args, step.worker)
-        self._session.reached(_NEAR_COMMIT)
+        self._session.reached(point)
         answers, operations = [], [operation]
-        # A letter is always among them: another operation leaves nothing.
-        for other in ("send", *dice_of(step).sample(("send", "prune", "migrate"), _WAITING - 1)):
+        # A letter is among them: another operation leaves nothing.
+        others = ("send", *dice_of(step).sample(_HELD, _WAITING - 1))
+        for other in ("prune", "migrate") if early else others:
             method, args, operation = calls[other]()
             answers.append(self._session.call(method, args, (step.worker + 1) % WORKERS))
             operations.append(operation)
             letter = self._letters.called(args.get("envelope", ""))
             if letter is not None:
                 self._remaining.answered(letter, answers[-1], aborted=False)
-        self._session.release(_NEAR_COMMIT)
+        self._session.release(point)
         self._judge([self._session.finish(handle), *answers], operations)
         self._remaining.inspect()
 
