@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import Exhausted, Worker
 
+
 class LoneWorker:
     """The one worker of a session; a dead one is not started again. Implements `Workers`."""
 

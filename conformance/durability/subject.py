@@ -34,9 +34,9 @@ from holdfast.conformance.faults.subject import (
     Outcome,
     SubjectError,
     SubjectExposedError,
-    SubjectReopenedError,
     SubjectHangError,
     SubjectPartlyError,
+    SubjectReopenedError,
 )
 from holdfast.conformance.inspection import store
 from holdfast.conformance.session import Answer as Answered
@@ -134,7 +134,9 @@ class AdapterSubject:
             steps = [shift(now, barred["clock"]), now] if "clock" in barred else []
             for to in steps[:1]:
                 self._run(self._session.clock(to, 1, f"clock for {method} {number}"))
-            answer = self._run(self._session.call(0, method, scope.resolve(barred["args"]), f"barred {method} {number}"))
+            answer = self._run(
+                self._session.call(0, method, scope.resolve(barred["args"]), f"barred {method} {number}")
+            )
             if answer.outcome == "accepted" and answer.effect == "new":
                 raise SubjectReopenedError(f"{method} {number} at {self._session.now}: {_described(answer)}")
             for to in steps[1:]:

@@ -79,8 +79,8 @@ def observed(
 ) -> Mutant:
     """The mutant with `may_fail` as this run shows it. `plan` maps every case of the contract to its clauses.
 
-    A clause leaves if all of its cases conform, or are `unmet`, which the bug cannot change. A case that fails without being declared brings its first
-    clause, with an empty reason, unless it is one of `whole`, which any bug may fail.
+    A clause leaves if all of its cases conform, or are `unmet`, which the bug cannot change. A case that fails without
+    being declared brings its first clause, with an empty reason, unless it is one of `whole`, which any bug may fail.
     """
     by_case = {line.case: Verdict(line.verdict) for line in shown}
     # A case that did not run, as most faults do not, may be the one that breaks the clause.

@@ -122,7 +122,9 @@ class Robbed(Play):
         for what in dice.sample(_ASKED, len(_ASKED)):
             self._ask(what, step.worker, strict=False, gone=True)
         if session.file(_STORE)["exists"]:
-            self._differs("fail_open", "no store where the folder of the store was moved away", "one that was made anew")
+            self._differs(
+                "fail_open", "no store where the folder of the store was moved away", "one that was made anew"
+            )
         session.move(ASIDE, _FOLDER)
         for what in dice.sample(_AGAIN, len(_AGAIN)):
             self._ask(what, step.worker, strict=False, gone=False)

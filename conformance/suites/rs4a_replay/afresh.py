@@ -39,4 +39,6 @@ def test_a_process_that_gets_another_store_knows_nothing_of_the_last_one(bench: 
             told = request(session, "afresh", nonce=issue(bench, session))
             got = shown(session.call("register", told))
             if got != "accepted new":
-                bench.fail("over_refusal", f"a registration in store {number + 1}", expected="accepted new", received=got)
+                bench.fail(
+                    "over_refusal", f"a registration in store {number + 1}", expected="accepted new", received=got
+                )

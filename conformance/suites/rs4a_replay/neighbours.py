@@ -7,8 +7,7 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.neighbours import sweep
 from holdfast.conformance.suites.rs4a_replay.requests import issue, request, shown
 
-
-# Letters of one to four bytes in UTF-8, the last of two units in UTF-16; and the longest target and name (methods.yaml).
+# Letters of one to four bytes in UTF-8, the last of two units in UTF-16; the longest target and name (methods.yaml).
 _WIDTHS, _TARGET, _NAME = ("x", "\u00e9", "\u4e2d", "\U0001f512"), 1024, 512
 
 
@@ -21,7 +20,8 @@ def test_every_text_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench
     with bench.session() as session:
         for number, (name, text) in enumerate(texts):
             for more, due in (("x", "refused REQUEST_MALFORMED"), ("", "accepted new")):
-                args = request(session, f"long-{number}", nonce=issue(bench, session), **{name: text + more})
+                args = request(session, f"long-{number}", nonce=issue(bench, session))
+                args["request"][name] = text + more
                 got = shown(session.call("register", args))
                 if got != due:
                     verdict = "over_refusal" if due == "accepted new" else "fail_open"

@@ -27,7 +27,22 @@ _AWKWARD = (
 )
 # What a store, a parser or a language may take for a number, a truth value, a date or nothing, or cut. Any name may be
 # so.
-_SPELLINGS = ("run-{}", "{}", "00{}", "{}e3", "{}.0", "0x{}", "-{}", "+{}", "1_{}", "null {}", "true{}", "{}-01-01", "'{}'", "{:x>510}")
+_SPELLINGS = (
+    "run-{}",
+    "{}",
+    "00{}",
+    "{}e3",
+    "{}.0",
+    "0x{}",
+    "-{}",
+    "+{}",
+    "1_{}",
+    "null {}",
+    "true{}",
+    "{}-01-01",
+    "'{}'",
+    "{:x>510}",
+)
 
 
 def numbered(number: int) -> str:

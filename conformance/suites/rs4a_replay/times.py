@@ -68,7 +68,9 @@ def test_a_nonce_has_the_longest_window_that_is_configured_and_no_longer(bench: 
         with bench.session(config={"nonce_window_seconds": str(longest)}) as session:
             for span, due in ((f"+{longest}s", "accepted new"), (f"+{longest}.000001s", "refused REQUEST_MALFORMED")):
                 window = {"not_before": session.now, "not_after": shift(session.now, span)}
-                got = shown(session.call("issue_nonce", {"binding": {"principal": principal(session)}, "window": window}))
+                got = shown(
+                    session.call("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
+                )
                 if got != due:
                     verdict = "fail_open" if got.startswith("accepted") else "over_refusal"
                     bench.fail(verdict, f"a nonce for {span} where {longest} s are allowed", expected=due, received=got)
