@@ -8,15 +8,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
+from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.planting import Change, part, value
-from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
+from holdfast.reference_impl.rs4a_replay.admission import Attempt
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.reading import Reader
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.settings import Settings
-from holdfast.reference_impl.rs4a_replay.store import Committed, Insert
-from holdfast.reference_impl.rs4a_replay.terms import Reason
+from holdfast.reference_impl.rs4a_replay.store import Insert
 
 _MOST_UNITS = 1024
 _USUAL = timedelta(seconds=300)
@@ -76,20 +75,6 @@ class RemembersOtherStores(Registrar):
         return answer
 
 
-class RemembersTheLock(Registrar):
-    """What is in flight is noted, and stays so where the commit was not done."""
-
-    def transact(self, attempt: Attempt, inserts: Sequence[Insert]) -> Answer | Committed:
-        nonce = str(inserts[0].row["authorization_nonce"])
-        in_flight: set[str] = self.__dict__.setdefault("_in_flight", set())
-        if nonce in in_flight:
-            return self.refuse(attempt, Refusal(Reason.REPLAY_NONCE_CONSUMED))
-        answer = super().transact(attempt, inserts)
-        if isinstance(answer, Refused) and answer.reason == Reason.COMMIT_FAILED.value:
-            in_flight.add(nonce)
-        return answer
-
-
 BUGS: Mapping[str, Change] = {
     "run-of-digits-is-a-number": part(registrar=RunOfDigits),
     "length-in-utf-16": part(reader=LengthInUnits),
@@ -97,5 +82,4 @@ BUGS: Mapping[str, Change] = {
     "window-of-an-hour": value(_window_of_an_hour),
     "nonce-of-its-binding": part(authority=NonceOfItsBinding),
     "remembers-other-stores": part(registrar=RemembersOtherStores),
-    "remembers-the-lock": part(registrar=RemembersTheLock),
 }
