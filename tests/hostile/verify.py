@@ -126,12 +126,13 @@ def verify(
 
 
 def processes_of(temp: Path) -> list[psutil.Process]:
-    """Every process of the run: started with this temp folder, or at work in it, as a server without environment is."""
+    """Every process of the run: started with this temp folder or one in it, or at work there, as a server is."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE and (
-                process.environ().get("TMPDIR") == str(temp) or Path(process.cwd()).is_relative_to(temp)
+                Path(process.environ().get("TMPDIR", os.sep)).is_relative_to(temp)
+                or Path(process.cwd()).is_relative_to(temp)
             ):
                 found.append(process)
     return found
