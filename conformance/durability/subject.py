@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,8 +73,6 @@ class Terms:
     known: frozenset[str] = frozenset()
     # The operations that were answered with `fault`, as reported.
     faulted: list[str] = field(default_factory=list, compare=False)
-    # How many subjects were made: each asks for another fact first.
-    made: Iterator[int] = field(default_factory=count, compare=False)
 
 
 class AdapterSubject:
@@ -91,7 +88,6 @@ class AdapterSubject:
         self._session = self._new_session()
         self._observed: dict[str, Any] = {}
         self._under = False
-        self._turn = next(terms.made)
 
     def _new_session(self) -> Session:
         terms = self._terms
@@ -236,16 +232,8 @@ class AdapterSubject:
             raise partly from refusal.__cause__
         raise refusal
 
-    def _asking(self) -> Sequence[tuple[str, Callable[[], dict[str, str]]]]:
-        """Each fact by its name, and how it is asked for.
-
-        What a method tells first may be of another state than what it tells once another one has repaired the store.
-        """
-        asking = list(self._each_fact())
-        first = self._turn % max(1, len(asking))
-        return [*asking[first:], *asking[:first]]
-
-    def _each_fact(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
+    def _asking(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
+        """Each fact by its name, and how it is asked for."""
         for name, fact in self._terms.spec.facts.items():
             yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
         for number, scope in self._terms.scopes.items():

@@ -1,4 +1,4 @@
-"""A session that begins afresh: nothing of an earlier one is known, and nothing of it can be computed."""
+"""A session that begins afresh, of which nothing is known and nothing can be computed; and texts of every length."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from holdfast.conformance.suites.rs4a_replay.requests import issue, request, sho
 from holdfast.vectors.derive import derive
 
 _NONCES = 3
+# Letters of one to four bytes in UTF-8, the last of two units in UTF-16; the longest target and name (methods.yaml).
+_WIDTHS, _TARGET, _NAME = ("x", "\u00e9", "\u4e2d", "\U0001f512"), 1024, 512
 
 
 @clause("RS4A-ID-8")
@@ -42,3 +44,21 @@ def test_a_process_that_gets_another_store_knows_nothing_of_the_last_one(bench: 
                 bench.fail(
                     "over_refusal", f"a registration in store {number + 1}", expected="accepted new", received=got
                 )
+
+
+@clause("RS4A-ID-2", "RS4A-ID-1")
+def test_every_text_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench) -> None:
+    """A length is a number of characters, whatever they take in an encoding."""
+    begin = "dot://acme/"
+    texts = [("canonical_target", begin + letter * (_TARGET - len(begin))) for letter in _WIDTHS]
+    texts += [(name, "x" * _NAME) for name in ("owner_or_approval_binding", "run_id", "attempt_id")]
+    with bench.session() as session:
+        for number, (name, text) in enumerate(texts):
+            for more, due in (("x", "refused REQUEST_MALFORMED"), ("", "accepted new")):
+                args = request(session, f"long-{number}", nonce=issue(bench, session))
+                args["request"][name] = text + more
+                got = shown(session.call("register", args))
+                if got != due:
+                    verdict = "over_refusal" if due == "accepted new" else "fail_open"
+                    what = f"{name} of {len(text + more)} characters, the last {text[-1]!r}"
+                    bench.fail(verdict, what, expected=due, received=got)

@@ -5,28 +5,6 @@ from __future__ import annotations
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.neighbours import sweep
-from holdfast.conformance.suites.rs4a_replay.requests import issue, request, shown
-
-# Letters of one to four bytes in UTF-8, the last of two units in UTF-16; the longest target and name (methods.yaml).
-_WIDTHS, _TARGET, _NAME = ("x", "\u00e9", "\u4e2d", "\U0001f512"), 1024, 512
-
-
-@clause("RS4A-ID-2", "RS4A-ID-1")
-def test_every_text_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench) -> None:
-    """A length is a number of characters, whatever they take in an encoding."""
-    begin = "dot://acme/"
-    texts = [("canonical_target", begin + letter * (_TARGET - len(begin))) for letter in _WIDTHS]
-    texts += [(name, "x" * _NAME) for name in ("owner_or_approval_binding", "run_id", "attempt_id")]
-    with bench.session() as session:
-        for number, (name, text) in enumerate(texts):
-            for more, due in (("x", "refused REQUEST_MALFORMED"), ("", "accepted new")):
-                args = request(session, f"long-{number}", nonce=issue(bench, session))
-                args["request"][name] = text + more
-                got = shown(session.call("register", args))
-                if got != due:
-                    verdict = "over_refusal" if due == "accepted new" else "fail_open"
-                    what = f"{name} of {len(text + more)} characters, the last {text[-1]!r}"
-                    bench.fail(verdict, what, expected=due, received=got)
 
 
 @clause("RS4A-ID-12")

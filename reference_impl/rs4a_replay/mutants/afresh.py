@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
-from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.reading import Reader
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
-from holdfast.reference_impl.rs4a_replay.settings import Settings
-from holdfast.reference_impl.rs4a_replay.store import Insert
+from holdfast.reference_impl.rs4a_replay.store import Insert, Row
+from holdfast.reference_impl.rs4a_replay.terms import Submission
+from holdfast.reference_impl.rs4a_replay.validator import Validator
 
 _MOST_UNITS = 1024
 _USUAL = timedelta(seconds=300)
@@ -42,12 +43,16 @@ class LengthInUnits(Reader):
 # Settings
 
 
-def _usual_for_none(settings: Settings) -> Settings:
-    return replace(settings, ttl=settings.ttl or _USUAL)
+class UsualForNone(Validator):
+    def is_stale(self, submission: Submission, *, now: datetime) -> bool:
+        self._settings = replace(self._settings, ttl=self._settings.ttl or _USUAL)
+        return super().is_stale(submission, now=now)
 
 
-def _window_of_an_hour(settings: Settings) -> Settings:
-    return replace(settings, nonce_window=timedelta(hours=1))
+class WindowOfAnHour(Authority):
+    def issue_row(self, args: Any, *, now: datetime) -> Row:
+        self._settings = replace(self._settings, nonce_window=timedelta(hours=1))
+        return super().issue_row(args, now=now)
 
 
 # What a process remembers, or computes
@@ -78,8 +83,8 @@ class RemembersOtherStores(Registrar):
 BUGS: Mapping[str, Change] = {
     "run-of-digits-is-a-number": part(registrar=RunOfDigits),
     "length-in-utf-16": part(reader=LengthInUnits),
-    "zero-is-the-usual": value(_usual_for_none),
-    "window-of-an-hour": value(_window_of_an_hour),
+    "zero-is-the-usual": part(validator=UsualForNone),
+    "window-of-an-hour": part(authority=WindowOfAnHour),
     "nonce-of-its-binding": part(authority=NonceOfItsBinding),
     "remembers-other-stores": part(registrar=RemembersOtherStores),
 }
