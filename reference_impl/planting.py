@@ -69,8 +69,13 @@ def all_bugs() -> Sequence[Bug]:
     return tuple(bug for path in _modules() for bug in _bugs_of(path))
 
 
-def _modules() -> Sequence[Path]:
-    return sorted(path for path in _HERE.glob("*/mutants/*.py") if path.stem != "__init__")
+def bugs_of(contract: str) -> Sequence[Bug]:
+    """Every bug of one reference. What the others need is not imported."""
+    return tuple(bug for path in _modules(contract.replace("-", "_")) for bug in _bugs_of(path))
+
+
+def _modules(package: str = "*") -> Sequence[Path]:
+    return sorted(path for path in _HERE.glob(f"{package}/mutants/*.py") if path.stem != "__init__")
 
 
 def _bugs_of(path: Path) -> Iterator[Bug]:

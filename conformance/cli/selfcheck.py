@@ -38,7 +38,7 @@ BASELINE_SLOW = 0.1
 VALUES = "selfcheck"
 # `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
 COUNT = 400
-# From so many bugs on, `--full` first traces which cases each can change.
+# With as many bugs as these, or more, `--full` first traces which cases each of them can change.
 _WORTH_A_TRACE = 4
 SEED = "automatic"
 
@@ -186,8 +186,9 @@ def _kills(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:
     if not planted.chosen:
         return
     by_name = {each.name: each for each in planted.chosen}
-    sites, _ = listed(planted.contract.name) if planted.traced else (Sites(planted.contract.name, {}), ())
-    with Workers(Beginning(planted.contract.name, VALUES, sites.files), jobs=min(jobs, len(by_name))) as workers:
+    contract = planted.contract.name
+    sites = listed(contract)[0] if planted.traced else Sites(contract, {})
+    with Workers(Beginning(contract, VALUES, sites.files), jobs=min(jobs, len(by_name))) as workers:
         if planted.traced:
             stores = {each.name: planted.declared.store_of(each) for each in planted.chosen}
             traced = traces(workers, stores=tuple(dict.fromkeys(stores.values())), cases=planted.traced)

@@ -126,17 +126,17 @@ class AdapterSubject:
             # The probe has not been prepared.
             if barred is None or number == self._terms.spec.asked:
                 continue
-            method, now = barred["call"], self._session.now
-            steps = [shift(now, barred["clock"]), now] if "clock" in barred else []
-            for to in steps[:1]:
-                self._run(self._session.clock(to, 1, f"clock for {method} {number}"))
-            answer = self._run(
-                self._session.call(0, method, scope.resolve(barred["args"]), f"barred {method} {number}")
-            )
+            asked, now = f"{barred['call']} {number}", self._session.now
+            self._set_clock(shift(now, barred.get("clock", "+0s")), f"clock for {asked}")
+            args = scope.resolve(barred["args"])
+            answer = self._run(self._session.call(0, barred["call"], args, f"barred {asked}"))
             if answer.outcome == "accepted" and answer.effect == "new":
-                raise SubjectReopenedError(f"{method} {number} at {self._session.now}: {_described(answer)}")
-            for to in steps[1:]:
-                self._run(self._session.clock(to, 1, f"clock behind {method} {number}"))
+                raise SubjectReopenedError(f"{asked} at {self._session.now}: {_described(answer)}")
+            self._set_clock(now, f"clock behind {asked}")
+
+    def _set_clock(self, to: str, note: str) -> None:
+        if to != self._session.now:
+            self._run(self._session.clock(to, 1, note))
 
     def open(self, folder: Path, state: str, under: Sequence[str] = ()) -> None:
         """Start the adapter and open a session, `fresh` or `existing`. Raises SubjectError."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.conformance.faults.naming import named, stranger
-from holdfast.conformance.faults.oracle import STAYS_BARRED, Kind, Verdict, compare, untrue
+from holdfast.conformance.faults.oracle import Kind, Verdict, compare, untrue
 from holdfast.conformance.faults.subject import (
     Answer,
     Facts,
@@ -146,15 +146,15 @@ def judge_deprived(
     late: Sequence[Op],
     *,
     under: Sequence[str] = (),
-    taking: Callable[[], AbstractContextManager[object]] = nullcontext,
+    taking: Callable[[], AbstractContextManager[frozenset[int] | None]] = nullcontext,
     again: bool = False,
 ) -> Deprived:
     """Start a subject in a folder that lacks something, and compare its answers with the true state.
 
     If it shows its facts, all of `owed` must be there, and of the other operations of `acknowledged` each whole or not
     at all; nothing else. `late` are new writes. `under` goes before the command, `taking` begins once it has started.
-    What it gives as a frozenset are those of `late` that were done until then. `again`: what is taken is there again
-    behind it, and the same process does what it has refused.
+    What it gives are those of `late` that were done until then. `again`: what was taken is there again behind it, and
+    the same process does what it has refused.
     """
     session = _Session(subject, workload, owed, acknowledged, owed)
     verdict = Verdict(Kind.CLEAN)
@@ -162,10 +162,10 @@ def judge_deprived(
         with ExitStack() as stack:
             if _started(subject, folder, under):
                 done = stack.enter_context(taking())
-                if isinstance(done, frozenset):
-                    session.owed, session.may = session.owed | done, session.may | done
-                    session.first |= done
-                    session.done |= done
+                session.done = done or frozenset()
+                session.owed |= session.done
+                session.may |= session.done
+                session.first |= session.done
                 _ask_all(session, [op for op in late if op.number not in session.done])
         if again:
             _ask_refused(session, late)
@@ -219,11 +219,9 @@ def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
         subject.start(folder, under)
     except SubjectHangError as error:
         raise _hang("a start, or a loud failure", str(error)) from error
-    except SubjectExposedError as error:
-        # The search before the start has failed, and not the subject: that is no refusal.
-        raise _BrokenError(Verdict(Kind.INVENTED, "nothing in clear that is hidden", str(error))) from error
-    except SubjectReopenedError as error:
-        raise _BrokenError(Verdict(Kind.INVENTED, STAYS_BARRED, str(error))) from error
+    except (SubjectExposedError, SubjectReopenedError) as error:
+        # It did not fail to start, so that is no refusal.
+        raise _BrokenError(Verdict(Kind.INVENTED, error.expected, str(error))) from error
     except SubjectError:
         return False
     return True

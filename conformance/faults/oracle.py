@@ -128,7 +128,6 @@ class Verdict:
 
 
 _CLEAN = Verdict(Kind.CLEAN)
-STAYS_BARRED = "what is never accepted again to be refused after each restart"
 
 
 def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
@@ -197,10 +196,8 @@ def _judge(
     down = Kind.UNRECOVERABLE if must or workload.before else Kind.INIT
     try:
         subject.start(folder)
-    except SubjectExposedError as error:
-        return Verdict(Kind.INVENTED, "nothing in clear that is hidden", str(error))
-    except SubjectReopenedError as error:
-        return Verdict(Kind.INVENTED, STAYS_BARRED, str(error))
+    except (SubjectExposedError, SubjectReopenedError) as error:
+        return Verdict(Kind.INVENTED, error.expected, str(error))
     except SubjectError as error:
         return Verdict(down, "a start on what the crash left", str(error))
     try:
@@ -301,7 +298,7 @@ def _second_start(
         whole = [(other, subject.submit(other.whole)) for other in others]
         subject.stop()
     except SubjectReopenedError as error:
-        return Verdict(Kind.INVENTED, STAYS_BARRED, str(error))
+        return Verdict(Kind.INVENTED, error.expected, str(error))
     except SubjectError as error:
         return Verdict(Kind.UNSTABLE, expected, str(error))
     if found != before:

@@ -30,9 +30,13 @@ class SubjectHangError(SubjectError):
 class SubjectExposedError(SubjectError):
     """What a crash left shows something in clear that has to be hidden; the text says what, and where."""
 
+    expected = "nothing in clear that is hidden"
+
 
 class SubjectReopenedError(SubjectError):
-    """It accepts once more what it must never accept again, whatever a crash left; the text says what."""
+    """It accepts a request that it must refuse after every crash; the text says which."""
+
+    expected = "what is never accepted again to be refused after each restart"
 
 
 class SubjectPartlyError(SubjectError):

@@ -180,7 +180,7 @@ def copy(workdir: Path, path: str, to: str) -> tuple[int, int]:
 
 
 def move(workdir: Path, path: str, to: str) -> tuple[int, int]:
-    """Give a file or folder the name `to`, in place of what lies there: for whoever has it open it is the same.
+    """Rename a file or folder to `to`, in place of what lies there. A process that has it open keeps it open.
 
     Returns the number of files, and their bytes.
     """

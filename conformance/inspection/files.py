@@ -162,13 +162,14 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
     files, size = 0, 0
     found: set[tuple[str, int]] = set()
     try:
-        for at, kind, data, _ in _contents(workdir, path):
-            found |= {(at, which) for each in (data, at.encode()) for which in occurring(wanted, each)}
+        for top, at, kind, data in _contents(workdir, path):
+            told = _told(workdir, top, at)
+            found |= {(told, which) for each in (data, at.encode()) for which in occurring(wanted, each)}
             files, size = (files + 1, size + len(data)) if kind == "file" else (files, size)
     except _UnsearchableError as error:
         return {"error": str(error), "files": 0, "bytes": 0, "found": []}
-    told = [{"path": at, "which": which} for at, which in sorted(found)[:MAX_ENTRIES]]
-    return {"error": None, "files": files, "bytes": size, "found": told}
+    listed = [{"path": told, "which": which} for told, which in sorted(found)[:MAX_ENTRIES]]
+    return {"error": None, "files": files, "bytes": size, "found": listed}
 
 
 def remains(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[str, Any]:
@@ -179,12 +180,12 @@ def remains(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict
     """
     found = []
     try:
-        for at, kind, data, top in _contents(workdir, path):
-            inside = at if top == workdir else at.removeprefix(f"{_TEMPORARY_NAME}/")
-            mode = _mode(top, inside) if kind == "file" else None
+        for top, at, kind, data in _contents(workdir, path):
+            mode = _mode(top, at) if kind == "file" else None
             if mode is not None:
+                told, is_open = _told(workdir, top, at), _is_open(top, at, mode)
                 which = sorted({*occurring(wanted, data), *occurring(wanted, at.encode())})
-                found.append({"path": at, "mode": f"{mode:04o}", "open": _is_open(top, inside, mode), "which": which})
+                found.append({"path": told, "mode": f"{mode:04o}", "open": is_open, "which": which})
     except _UnsearchableError as error:
         return {"error": str(error), "files": []}
     return {"error": None, "files": sorted(found, key=lambda entry: str(entry["path"]))}
@@ -210,21 +211,25 @@ class _UnsearchableError(Exception):
     """Why the content of a folder cannot be read."""
 
 
-def _contents(workdir: Path, path: str) -> Iterator[tuple[str, str, bytes, Path]]:
-    """Everything below a folder as path, kind, bytes (of a link its target) and folder that it lies below.
+def _told(workdir: Path, top: Path, at: str) -> str:
+    """A path of `_contents` as it is reported."""
+    return at if top == workdir else f"{_TEMPORARY_NAME}/{at}"
 
-    With the whole workdir comes what lies in the temporary folder. Raises _UnsearchableError.
+
+def _contents(workdir: Path, path: str) -> Iterator[tuple[Path, str, str, bytes]]:
+    """Everything below a folder, one at a time: the workdir, and below it the path, its kind and bytes.
+
+    The bytes of a link are its target. With the whole workdir comes what lies in the temporary folder, in place of the
+    workdir. Raises _UnsearchableError.
     """
-    for at, kind, data in _below(workdir, path):
-        yield at, kind, data, workdir
-    top = workdir.parent / TEMPORARY
-    if path == "." and top.is_dir():
-        for at, kind, data in _below(top, path, longest=_MAX_TEMPORARY):
-            yield f"{_TEMPORARY_NAME}/{at}", kind, data, top
+    yield from _below(workdir, path)
+    temporary = workdir.parent / TEMPORARY
+    if path == "." and temporary.is_dir():
+        yield from _below(temporary, path, longest=_MAX_TEMPORARY)
 
 
-def _below(workdir: Path, path: str, longest: int | None = None) -> Iterator[tuple[str, str, bytes]]:
-    listed = tree_of(workdir, path)
+def _below(top: Path, path: str, longest: int | None = None) -> Iterator[tuple[Path, str, str, bytes]]:
+    listed = tree_of(top, path)
     if listed["error"] is not None or not listed["exists"]:
         raise _UnsearchableError(listed["error"] or "there is no such folder")
     size = 0
@@ -233,7 +238,7 @@ def _below(workdir: Path, path: str, longest: int | None = None) -> Iterator[tup
         if longest is not None and (entry["size"] or 0) > longest:
             continue
         try:
-            data = _searched(workdir, at, kind, MAX_FILE - size)
+            data = _searched(top, at, kind, MAX_FILE - size)
         except FileNotFoundError:
             if "\\x" in at:
                 raise _UnsearchableError(f"{at} cannot be read: its name is not UTF-8, or it went meanwhile") from None
@@ -244,7 +249,7 @@ def _below(workdir: Path, path: str, longest: int | None = None) -> Iterator[tup
         size += len(data) if kind == "file" else 0
         if size > MAX_FILE:
             raise _UnsearchableError(f"there are more than {MAX_FILE} bytes")
-        yield at, kind, data
+        yield top, at, kind, data
 
 
 def _searched(workdir: Path, path: str, kind: str, most: int) -> bytes:

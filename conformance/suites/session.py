@@ -228,7 +228,7 @@ class SuiteSession:
         self._reported(COPY, path, {"path": path, "to": to})
 
     def move(self, path: str, to: str) -> None:
-        """Give a file or folder of the workdir another name in it: for whoever has it open it is the same."""
+        """Rename a file or folder of the workdir. A process that has it open keeps it open."""
         apart(path, to)
         self._reported(COPY, path, {"path": path, "to": to, "move": True})
 

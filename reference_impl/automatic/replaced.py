@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from holdfast.reference_impl.planting import Bug, all_bugs
+from holdfast.reference_impl.planting import Bug, bugs_of
 from holdfast.reference_impl.registry import package_of
 
 _ROOT = Path(__file__).parents[1]
@@ -31,12 +32,9 @@ def replaced_by_bugs(contract: str) -> Mapping[str, Lines]:
     """For each bug of a contract its lines by file. A bug is left out if no lines can be given for it."""
     reference = import_module(f"{package_of(contract)}.factory").REFERENCE
     found: dict[str, Lines] = {}
-    for bug in all_bugs():
-        if bug.contract == contract:
-            try:
-                found[bug.name] = _lines_of(bug, reference)
-            except _UnknownError:
-                continue
+    for bug in bugs_of(contract):
+        with suppress(_UnknownError):
+            found[bug.name] = _lines_of(bug, reference)
     return found
 
 
@@ -60,9 +58,9 @@ def _overridden(part: Any) -> Iterator[tuple[str, range]]:
     if not own:
         raise _UnknownError
     for name in {name for each in own for name in vars(each)} - _OF_THE_CLASS:
-        before = next((vars(each)[name] for each in above if name in vars(each)), None)
-        if before is not None:
-            yield _place(before)
+        before = [vars(each)[name] for each in above if name in vars(each)]
+        if before:
+            yield _place(before[0])
         elif name.startswith("__"):
             # Python calls it without a name, so it may run where nothing ran before.
             raise _UnknownError

@@ -8,9 +8,8 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import losses, operators, rivals
 from holdfast.conformance.suites.calyx_replay.beginning import playing
-from holdfast.conformance.suites.calyx_replay.letters import Letters
+from holdfast.conformance.suites.calyx_replay.letters import Letters, told
 from holdfast.conformance.suites.calyx_replay.losses import Losses, Robbed
-from holdfast.conformance.suites.calyx_replay.model import said
 from holdfast.conformance.suites.calyx_replay.operators import Operators
 from holdfast.conformance.suites.calyx_replay.rivals import Rivalling, Rivals
 from holdfast.conformance.suites.histories import hold
@@ -75,7 +74,4 @@ def test_a_process_that_gets_another_mailbox_knows_nothing_of_the_last_one(bench
             for letter, due in ((received, "new"), (early, "new" if is_second else "TIMESTAMP_OUT_OF_WINDOW")):
                 if is_second and letter is early:
                     session.clock("+1h")
-                got = said(session.call("accept", {"envelope": letter.data}))
-                if got != due:
-                    verdict = "over_refusal" if due == "new" else "fail_open"
-                    bench.fail(verdict, "a letter that another mailbox knows", expected=due, received=got)
+                told(bench, session, letter, due, what="a letter that another mailbox knows")

@@ -18,7 +18,7 @@ WORKERS = 2
 _DAY, _HOUR = 86400.0, 3600.0
 # The places of a transaction, and those that the operations without an envelope are sure to reach.
 POINTS = ("before_insert", "after_insert", "before_commit", "after_commit")
-_NEAR_COMMIT = "before_commit"
+NEAR_COMMIT = "before_commit"
 # The shortest retention, 600 s, and how near to an age a retention comes: fractions of a second, so that whole seconds
 # are wrong. A number of hours says a time to a few microseconds.
 _SHORTEST_H = 600 / 3600
@@ -309,11 +309,11 @@ BACK = ("clock back", "lower cutoff", "from ahead", "at the cutoff", "lower cuto
 def volume(dice: Random) -> list[Step]:
     """A list of more than a thousand ids, and some thousand records: each interrupted, and then done."""
     steps = [Step("send", _worker(dice)), Step("leave", lists=(0, dice.randrange(201, 260), dice.randrange(801, 900)))]
-    steps += [Step("migrate", _worker(dice), point=_NEAR_COMMIT), _kill(dice, "migrate", within=0.4)]
+    steps += [Step("migrate", _worker(dice), point=NEAR_COMMIT), _kill(dice, "migrate", within=0.4)]
     steps += [Step("migrate", _worker(dice), point=dice.choice(("after_insert", "after_commit")))]
     steps += [Step("migrate", _worker(dice)), Step("insert", which=dice.randrange(4097, 4300), seconds=600)]
     steps += [Step("clock", seconds=_fraction(dice, 700, _DAY / 2)), Step("send", _worker(dice))]
-    steps += [Step("prune", _worker(dice), seconds=650, point=_NEAR_COMMIT), _kill(dice, "prune", within=0.02)]
+    steps += [Step("prune", _worker(dice), seconds=650, point=NEAR_COMMIT), _kill(dice, "prune", within=0.02)]
     steps += [Step("prune", _worker(dice), seconds=650, point=dice.choice(("after_insert", "after_commit")))]
     return [*steps, Step("prune", _worker(dice), seconds=650), *_others(dice), Step("look")]
 
@@ -321,7 +321,7 @@ def volume(dice: Random) -> list[Step]:
 def _kill(dice: Random, what: str, *, within: float) -> Step:
     """A kill near the commit, or a number of seconds after the call."""
     if dice.randrange(2):
-        return Step(f"kill {what}", _worker(dice), point=_NEAR_COMMIT)
+        return Step(f"kill {what}", _worker(dice), point=NEAR_COMMIT)
     return Step(f"kill {what}", _worker(dice), seconds=_fraction(dice, 0, within))
 
 

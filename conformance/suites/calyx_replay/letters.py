@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from random import Random
 
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
-from holdfast.conformance.suites.calyx_replay.model import Letter
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay.model import Letter, said
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -142,3 +143,17 @@ class Letters:
 
 def _name(number: int) -> str:
     return _NAMES[number % len(_NAMES)]
+
+
+def told(
+    bench: Bench, session: SuiteSession, letter: Letter, *due: str, what: str = "an envelope among thousands"
+) -> None:
+    """Send it. One of `due` must be the answer, and a refusal as a copy or by an id must name it. Raises Finding."""
+    answer = session.call("accept", {"envelope": letter.data})
+    named = {"REPLAY_DUPLICATE": ("replay_key", letter.key), "MSG_ID_BLOCKED": ("msg_id", letter.msg_id)}
+    if said(answer) not in due:
+        verdict = "over_refusal" if "new" in due else "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+        bench.fail(verdict, what, expected=" or ".join(due), received=said(answer))
+    name, value = named.get(said(answer), ("", None))
+    if name and (answer.data or {}).get(name) != value:
+        bench.fail("wrong_reason", what, expected=f"{said(answer)} with {name} {value}", received=f"{answer.data}")

@@ -129,7 +129,8 @@ class Robbed(Play):
         for what in dice.sample(_AGAIN, len(_AGAIN)):
             self._ask(what, step.worker, strict=False, gone=False)
         for worker in range(WORKERS):
-            if session.sample("connections" if self._can("connections") else "state", worker=worker) is None:
+            shown = "connections" if self._can("connections") else "state"
+            if session.sample(shown, worker=worker) is None:
                 # It fails until it is started again.
                 session.restart(worker)
             self._look_at_connections(worker)

@@ -43,15 +43,16 @@ class Play:
         parameters = bench.contract.parameters
         self._bench, self._session, self._terms = bench, session, terms
         self._worlds, self._letters = Worlds(State()), Letters(session)
-        self._left = LeftBehind(
-            session,
-            self._letters,
-            listed=str(parameters["seen_cache_path"].value),
-            envelopes=str(parameters["envelopes_path"].value),
-        )
+        listed, envelopes = (str(parameters[name].value) for name in ("seen_cache_path", "envelopes_path"))
+        self._left = LeftBehind(session, self._letters, listed=listed, envelopes=envelopes)
         self._traces, self._remaining = Traces(), Remaining(bench, session, aside=ASIDE)
         self._moved, self._steady_until = timedelta(), NEVER
         self._judged: int | None = None
+        self._operations: Mapping[str, Callable[[], Call]] = {
+            "send": lambda: self._accepting(self._letters.make(0)),
+            "prune": lambda: self._pruning(600),
+            "migrate": self._migrating,
+        }
         self._steps: Mapping[str, Callable[[Step], None]] = {
             "send": lambda step: self._call(step, *self._accepting(self._letters.make(step.seconds))),
             "again": lambda step: self._call(step, *self._accepting(self._letters.of(step.which))),
@@ -262,11 +263,7 @@ class Play:
     def _interrupt(self, step: Step, what: str) -> None:
         """Kill a worker within an operation: at a failpoint, or a number of seconds after the call."""
         self._settle()
-        method, args, operation = {
-            "send": lambda: self._accepting(self._letters.make(0)),
-            "prune": lambda: self._pruning(600),
-            "migrate": self._migrating,
-        }[what]()
+        method, args, operation = self._operations[what]()
         due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
         held = bool(step.point) and self._can("hold_at")
         # One that is to be held may come to an end before its failpoint.

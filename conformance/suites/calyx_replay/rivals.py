@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step, dice_of
+from holdfast.conformance.suites.calyx_replay.history import NEAR_COMMIT, RACES, WORKERS, Step, dice_of
 from holdfast.conformance.suites.calyx_replay.judging import Operation, ends
 from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
-from holdfast.conformance.suites.calyx_replay.play import Call, Play
+from holdfast.conformance.suites.calyx_replay.play import Play
 
 # How many receipts come while a command is under way, and how far apart they are, in seconds.
 _RECEIPTS, _APART = 12, 0.04
 _BESIDE = ("prune", "migrate")
-# What is held while it has the database for itself, and how many others are asked for meanwhile.
+# What is held before its commit, when no other can write, and how many others are asked for meanwhile.
 _HELD, _WAITING = ("send", "prune", "migrate"), 2
 # A prune that is held before it writes, while another prune and a migration make an old record anew.
 _EARLY = "prune early"
 # A race lasts for milliseconds, so that each is repeated.
 _TIMES = 2
-_NEAR_COMMIT = "before_commit"
 
 
 # How many histories have all of them, because a session has a deadline.
@@ -128,13 +127,8 @@ class Rivalling(Play):
         """Others are asked for by one worker, while an operation of the other one is held."""
         self._settle()
         what, early, _ = what.partition(" early")
-        point = "before_insert" if early else _NEAR_COMMIT
-        calls: Mapping[str, Callable[[], Call]] = {
-            "send": lambda: self._accepting(self._letters.make(0)),
-            "prune": lambda: self._pruning(600),
-            "migrate": self._migrating,
-        }
-        method, args, operation = calls[what]()
+        point = "before_insert" if early else NEAR_COMMIT
+        method, args, operation = self._operations[what]()
         due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
         if not self._can("hold_at") or due != {"new"} or not self._is_migratable():
             return
@@ -146,7 +140,7 @@ class Rivalling(Play):
         # A letter is among them: another operation leaves nothing.
         others = ("send", *dice_of(step).sample(_HELD, _WAITING - 1))
         for other in ("prune", "migrate") if early else others:
-            method, args, operation = calls[other]()
+            method, args, operation = self._operations[other]()
             answers.append(self._session.call(method, args, (step.worker + 1) % WORKERS))
             operations.append(operation)
             letter = self._letters.called(args.get("envelope", ""))

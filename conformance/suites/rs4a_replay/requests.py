@@ -102,6 +102,14 @@ def issue(bench: Bench, session: SuiteSession, *, worker: int = 0, binding: Mapp
     return str(answer.value["nonce"])
 
 
+def must_be(bench: Bench, what: str, got: str, due: str) -> None:
+    """Hold an answer, as `shown` writes it, against the one that is due. Raises Finding."""
+    if got != due:
+        opened = got.startswith("accepted")
+        verdict = "fail_open" if opened else "over_refusal" if due.startswith("accepted") else "wrong_reason"
+        bench.fail(verdict, what, expected=due, received=got)
+
+
 def shown(answer: Answer) -> str:
     """An answer in a word or two."""
     return " ".join(str(part) for part in (answer.outcome, answer.effect, answer.reason) if part is not None)
