@@ -33,6 +33,7 @@ from holdfast.servers.janitor import Janitor
 from holdfast.servers.nursery import Nursery
 from holdfast.specs import load_contract, schema
 from holdfast.specs.automatic import Site, load_automatic
+from holdfast.specs.faults import FaultLayer
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 
@@ -193,6 +194,18 @@ def test_a_mutant_meets_the_tests_that_execute_its_line_the_cheapest_first() -> 
     assert not attack.launched
     (unmet,) = attacks(load_contract("jcs"), [site_at(4)], tests, faults=True)
     assert not unmet.tests
+
+
+@pytest.mark.parametrize(("operator", "crashed"), [("sync", True), ("guard", False)])
+def test_a_mutant_that_no_case_finds_meets_faults(operator: str, crashed: bool) -> None:
+    contract = load_contract("calyx-replay")
+    site = msgspec.structs.replace(site_at(4), operator=operator)
+    (before,) = attacks(contract, [site], [], faults=False)
+    assert not before.faults
+    (attack,) = attacks(contract, [site], [], faults=True)
+    layers = {each.layer for each in contract.faults if each.id in {trial.case for trial in attack.faults}}
+    assert (FaultLayer.POWER_LOSS in layers) == crashed
+    assert (FaultLayer.STORE_READ_ONLY in layers) != crashed
 
 
 def test_a_few_mutants_meet_the_scripts_in_portions_and_the_suites_last() -> None:

@@ -9,14 +9,18 @@ from holdfast.conformance.selfcheck.tasks import Attack, End, Outcome, Trace, Tr
 from holdfast.conformance.selfcheck.workers import Workers
 from holdfast.specs import Contract
 from holdfast.specs.automatic import Site, load_automatic
+from holdfast.specs.faults import FaultLayer
 from holdfast.specs.mutants import load_mutants
 
-# The layers of faults that concern a change, the most telling first. Other changes are held against cases and suites.
-_LAYERS: Mapping[str, tuple[str, ...]] = {
+# The layers of faults that concern what is durable, the most telling first. They crash the adapter again and again.
+_DURABLE: Mapping[str, tuple[str, ...]] = {
     "sync": ("power-loss", "failed-sync", "kill"),
     "pragma": ("power-loss", "kill", "failed-sync", "crash-in-recovery", "store-locked"),
     "isolation": ("kill", "power-loss", "store-locked"),
 }
+# Every other change meets the layers that strike a few times.
+_OFTEN = (FaultLayer.POWER_LOSS, FaultLayer.KILL, FaultLayer.KILL_WITHIN_WRITE, FaultLayer.CRASH_IN_RECOVERY)
+_SELDOM = tuple(layer.value for layer in FaultLayer if layer not in _OFTEN)
 # How many tests are traced by a worker before it takes the next ones.
 _TRACED_AT_ONCE = 8
 # The first number is that of mutants that are few; each of these meets the second number of scripts at a time.
@@ -74,7 +78,7 @@ def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced],
 
 
 def _faults_for(contract: Contract, site: Site) -> tuple[Trial, ...]:
-    layers = _LAYERS.get(site.operator, ())
+    layers = _DURABLE.get(site.operator, _SELDOM)
     cases = [(layers.index(each.layer.value), each.id) for each in contract.faults if each.layer.value in layers]
     return tuple(Trial(store, case) for _, case in sorted(cases) for store in stores_of(contract.name))
 
