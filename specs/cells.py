@@ -78,7 +78,7 @@ def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
     """The rows that each scripted case and each fault calls. Of a suite test only a run shows it."""
     found: dict[str, Set[str]] = {case.id: set(_called(case, matrix)) for case in contract.cases}
     for fault in contract.faults:
-        load = contract.workloads[fault.workload]
+        load = contract.work_of(fault)
         asked = {fact["ask"] for fact in load.facts.values() if "ask" in fact}
         asked |= {each["ask"] for step in load.steps for each in step.get("told", {}).values()}
         steps = (*load.steps, *(step for number in range(1, load.asked) for step in load.prepared(number)))
@@ -145,7 +145,7 @@ def matrix_problems(
 
 def shared_faults(contract: Contract) -> Set[str]:
     """The faults that strike several operations."""
-    return {fault.id for fault in contract.faults if len(contract.workloads[fault.workload].steps) > 1}
+    return {fault.id for fault in contract.faults if len(contract.work_of(fault).steps) > 1}
 
 
 def proven(

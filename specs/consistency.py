@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.faults import FaultWorkload
+from holdfast.specs.faults import FaultLayer, FaultWorkload
 from holdfast.specs.model import Case, Contract, Group, Inertness, Kind, Twin
 from holdfast.specs.schema import published_schema
 from holdfast.specs.sweeps import sweep_problems
@@ -53,6 +53,8 @@ def check_consistent(contract: Contract) -> None:
         problems += [f"fault {fault.id}: unknown clause {c}" for c in fault.clauses if c not in contract.clauses]
         if fault.workload not in contract.workloads:
             problems.append(f"fault {fault.id}: unknown workload {fault.workload}")
+        elif fault.operations and (fault.layer is not FaultLayer.POWER_LOSS or contract.workloads[fault.workload].each):
+            problems.append(f"fault {fault.id}: operations are for power-loss and a workload of one operation")
     problems += sweep_problems(contract)
     for workload in contract.workloads.values():
         problems += [f"workload {workload.name}: {text}" for text in _workload_problems(contract, workload)]

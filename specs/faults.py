@@ -147,6 +147,13 @@ class FaultCase(Entry, frozen=True):
     workload: WorkloadName
     promise: Promise
     also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
+    operations: (
+        Annotated[
+            int,
+            Meta(ge=11, le=400, description="For power-loss: one long session, with so many of the workload's."),
+        ]
+        | None
+    ) = None
     least: Annotated[
         int,
         Meta(
@@ -161,6 +168,11 @@ class FaultCase(Entry, frozen=True):
     def clauses(self) -> tuple[str, ...]:
         """Every clause that it proves, the main one first."""
         return (self.clause, *self.also)
+
+    @property
+    def work(self) -> str:
+        """The name of its work: that of the workload, and how many operations where the fault says so itself."""
+        return self.workload if self.operations is None else f"{self.workload}-{self.operations}"
 
 
 class FaultFile(Entry, frozen=True):

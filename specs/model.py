@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import Enum, unique
 from typing import Annotated, Any, ClassVar, Literal
 
+import msgspec
 from msgspec import Meta, field
 
 from holdfast.specs.entry import (
@@ -384,3 +385,8 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
     def fault(self, case_id: str) -> FaultCase | None:
         """The fault of that id, if there is one."""
         return next((fault for fault in self.faults if fault.id == case_id), None)
+
+    def work_of(self, fault: FaultCase) -> FaultWorkload:
+        """The workload of a fault, with as many operations as the fault asks for."""
+        load = self.workloads[fault.workload]
+        return load if fault.operations is None else msgspec.structs.replace(load, operations=fault.operations)

@@ -298,7 +298,7 @@ def starts_at_floors(contract: Contract) -> int:
     """About how many starts of an adapter the faults of a contract take until every layer has reached its floor."""
     tries = 0
     for fault in contract.faults:
-        spec = contract.workloads[fault.workload]
+        spec = contract.work_of(fault)
         owed = max(fault.least, _kinds_of(spec)) if is_recorded(fault.layer) else fault.least
         in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
         # The second session owes half as much as the first, and with operations of its own as much.

@@ -40,7 +40,7 @@ def losses(runs: Runs, tally: Tally) -> Iterator[None]:
     """Restarts on every state that a power loss may leave.
 
     The floor is the states at each acknowledgement, and one of each kind of the others, up to `runs.further`: without
-    the first nothing is proven.
+    the first nothing is proven. In a long session it is the states at some acknowledgements alone (see `Plan`).
     """
     run = runs.baseline()
     recorded = _Recorded(Metadata(run.recording), run.out, run.promises)
@@ -48,7 +48,7 @@ def losses(runs: Runs, tally: Tally) -> Iterator[None]:
     tally.noun = "states"
     # Where file systems differ, there is more than one state at an acknowledgement.
     most, is_behind = states.count(Stage.ORDERED), False
-    for candidate in states.before(None, kinds=runs.further):
+    for candidate in states.before(None, kinds=0 if runs.is_long else runs.further):
         if candidate.stage in (Stage.ACKNOWLEDGED, Stage.REPLACED):
             # The states after the last of them belong to the floor as well.
             tally.floor = max(most + runs.further, tally.tried + 2)
@@ -163,7 +163,14 @@ def _after_failure(runs: Runs, recorded: _Recorded, recording: Recording, failed
 def _plan(runs: Runs, recording: Recording, promises: Promises, answered: int | None = None) -> Plan:
     """`answered` is an event beside the acknowledgements."""
     acknowledged = {*promises.acknowledged.values(), *(() if answered is None else (answered,))}
-    return Plan(recording, seed=runs.seed, acknowledgements=acknowledged, idle=promises.idle, check=runs.deadline.check)
+    return Plan(
+        recording,
+        seed=runs.seed,
+        acknowledgements=acknowledged,
+        idle=promises.idle,
+        alike=runs.is_long,
+        check=runs.deadline.check,
+    )
 
 
 def _restarted(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, prefix: str = "") -> None:

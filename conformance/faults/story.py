@@ -8,7 +8,7 @@ from holdfast.conformance.faults import recording, timeline
 from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.model import Candidate
 from holdfast.conformance.faults.model import Kind as StateKind
-from holdfast.conformance.faults.naming import short
+from holdfast.conformance.faults.naming import listed, short
 from holdfast.conformance.faults.oracle import Kind, Promises, Verdict
 from holdfast.conformance.faults.report import Finding, Layer
 from holdfast.conformance.faults.subject import Workload
@@ -41,7 +41,7 @@ def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, 
     # Of several, or of one without a name, all may leave it so.
     where = f" on {next(iter(systems))}" if len(systems) == 1 and "" not in systems else ""
     end = f"the store held {verdict.came.partition(':')[0]}" if verdict.kind is Kind.LOST else _ENDS[verdict.kind]
-    return f"{begin} {'; '.join(state.losses) or 'everything was on disk'}; after power loss{where} ({how}) {end}."
+    return f"{begin} {listed(state.losses) or 'everything was on disk'}; after power loss{where} ({how}) {end}."
 
 
 def marks(promises: Promises, candidate: Candidate) -> timeline.Marks:

@@ -98,7 +98,7 @@ class Sweep(Runs):
         """The layer in a first session, and in a second one on the store that another left."""
 
         def later(part: Tally) -> Iterator[None]:
-            second = self.later()
+            second = None if self.is_long else self.later()
             # What differs from the first one is only what that arranged.
             part.floor = 0 if second is None else part.floor if self.workload.later else math.ceil(part.floor / 2)
             if second is not None:

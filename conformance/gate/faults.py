@@ -62,7 +62,7 @@ def judge_fault(
         return failure if failure.n is None else failure.placed(Side.MAIN, None)
     try:
         layer = read((report.event or {}).get("detail"))
-        seed_due = int(seed_of(scopes_of(contract.workloads[fault.workload], contract=contract.name, seed=seed)), 16)
+        seed_due = int(seed_of(scopes_of(contract.work_of(fault), contract=contract.name, seed=seed)), 16)
         if layer.seed != seed_due:
             raise ReportError(f"its seed is {layer.seed}, and the run's seed makes it {seed_due}")
         judgement = judged(fault, layer).placed(Side.MAIN, report.n)

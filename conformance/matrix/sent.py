@@ -77,7 +77,7 @@ def keys_of(
     contract: Contract, matrix: Matrix, fault: FaultCase
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """The row and the cells that a fault fills: in the first session of a store, and in a second one."""
-    load = contract.workloads[fault.workload]
+    load = contract.work_of(fault)
     attacks = _LAYERS.get(fault.layer, ())
     in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
     # While the store is away each fact is asked for, too, and an operation that tells one has to refuse.

@@ -285,7 +285,7 @@ class Engine:
 
     def _proving(self, contract: Contract, fault: FaultCase) -> Proving:
         """Raises StartError."""
-        key = contract.name, fault.workload
+        key = contract.name, fault.work
         if key not in self._provings:
             setting = Setting(
                 contract=contract,
@@ -300,7 +300,7 @@ class Engine:
                 thorough=self.settings.thorough,
                 keep=None if self.settings.keep is None else Path(self.settings.keep, *key),
             )
-            self._provings[key] = proving = Proving(setting, contract.workloads[fault.workload])
+            self._provings[key] = proving = Proving(setting, contract.work_of(fault))
             self._stack.callback(proving.close)
         return self._provings[key]
 

@@ -130,7 +130,7 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             fault.clauses,
             fault.title,
             Form.FAULT,
-            frozenset(contract.workloads[fault.workload].provocations),
+            frozenset(contract.work_of(fault).provocations),
             generated=True,
         )
         for fault in contract.faults

@@ -183,7 +183,7 @@ def _script(case: Case) -> dict[str, Any]:
 
 def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
     """The fault, its workload, and how the result is judged."""
-    workload = contract.workloads[fault.workload]
+    workload = contract.work_of(fault)
     return _plain(
         {
             "layer": fault.layer.value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -29,6 +30,8 @@ _OWED = (Stage.ACKNOWLEDGED, Stage.REPLACED)
 _DRAWN = (Stage.PARTED, Stage.SINGLE, Stage.RANDOM)
 # One state of each kind is chosen at this number of moments, which are drawn at random.
 _SAMPLED = 24
+# In the names of files that are made for each operation.
+_NUMBER = re.compile(rb"[0-9a-fA-F]*[0-9][0-9a-fA-F]*")
 # How many trees are remembered, at 200 bytes each.
 _MOST_SEEN = 1 << 18
 
@@ -70,8 +73,9 @@ class Plan:
     """All candidates of a recording, in order, made as far as they are asked for. The same seed gives the same order.
 
     `acknowledgements` are the numbers of the events that were acknowledgements; without it every event is one. `idle`
-    are the numbers of operations before which nothing was under way, for as long as a client may wait. `check` is
-    called often while candidates are made, and may raise to end it.
+    are the numbers of operations before which nothing was under way, for as long as a client may wait. `alike`: of the
+    acknowledgements at which the same files have unsynced bytes or names, the last one alone counts.
+    `check` is called often while candidates are made, and may raise to end it.
 
     What it holds is bounded for any number of operations. Candidates are made for a window of moments at a time. Where
     the whole recording has room in one window, as small ones do, each tree of a stage comes once, with all its points.
@@ -86,11 +90,12 @@ class Plan:
         seed: int = 0,
         acknowledgements: Iterable[int] | None = None,
         idle: Iterable[int] = (),
+        alike: bool = False,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self.seed = seed
         self._recording, self._profile, self._check = recording, profile, check
-        self._idle = frozenset(idle)
+        self._idle, self._alike = frozenset(idle), alike
         self._named = None if acknowledgements is None else frozenset(acknowledgements)
         # For each finished stage, how many of its different trees no earlier stage has.
         self._exact: dict[Stage, int] = {}
@@ -186,7 +191,7 @@ class Plan:
 
     def _windows(self, stage: Stage) -> Iterator[Sequence[int]]:
         """Numbers of moments, in order in each window."""
-        wanted = self._survey.moments_of(stage)
+        wanted = self._distinct(stage) if self._alike and stage in _OWED else self._survey.moments_of(stage)
         size = self._survey.window(stage)
         if size >= len(wanted):
             yield wanted
@@ -198,16 +203,27 @@ class Plan:
         for begin in range(0, len(order), size):
             yield sorted(order[begin : begin + size])
 
+    def _distinct(self, stage: Stage) -> Sequence[int]:
+        """Of the acknowledgements at which the same files have something pending the last one."""
+        wanted = self._survey.moments_of(stage) if stage is Stage.ACKNOWLEDGED else ()
+        found: dict[frozenset[bytes], int] = {}
+        for place, moment in zip(wanted, self._moments(wanted), strict=True):
+            found[frozenset(_NUMBER.sub(b"#", path) for point in moment for path in _pending_at(point))] = place
+        return sorted(found.values())
+
     def _points(self, wanted: Sequence[int]) -> Iterator[Point]:
+        return chain.from_iterable(self._moments(wanted))
+
+    def _moments(self, wanted: Sequence[int]) -> Iterator[Sequence[Point]]:
         if (held := self._survey.held) is not None:
-            yield from chain.from_iterable(held[place] for place in wanted)
+            yield from (held[place] for place in wanted)
             return
         due = iter(wanted)
         place = next(due, None)
         for number, moment in enumerate(moments(self._recording, self._profile, self._idle)):
             self._check()
             if number == place:
-                yield from moment
+                yield moment
                 place = next(due, None)
             if place is None:
                 return
@@ -250,6 +266,12 @@ class _Seen:
             del self._ranges[next(iter(self._ranges))]
         self._ranges[tree] = _joined([*known, *numbers])
         yield bool(known)
+
+
+def _pending_at(point: Point) -> Iterator[bytes]:
+    """The paths that have bytes or changes of names pending."""
+    yield from (point.paths.get(file, b"") for file, units in point.units.items() if units)
+    yield from (change.path for move in point.moves for change in move.changes)
 
 
 def _joined(ranges: Iterable[range]) -> Sequence[range]:

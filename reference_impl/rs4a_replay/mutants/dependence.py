@@ -19,6 +19,8 @@ from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, Sqlite
 from holdfast.reference_impl.rs4a_replay.store import Consumption, Insert, Sight
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, DecisionState, NonceState, SurfaceState
 
+_OFTEN = 64
+
 
 class SyncLeftOut(SqliteStore):
     synchronous = "OFF"
@@ -30,6 +32,18 @@ class CompensationUnsynced(SqliteStore):
         with contextlib.suppress(sqlite3.Error):
             is_registration = inserts[-1].relation == "registration"
             self._database.connection().execute(f"PRAGMA synchronous = {'FULL' if is_registration else 'OFF'}")
+        return super().consume(inserts)
+
+
+class LaterUnsynced(SqliteStore):
+    _consumed = 0
+
+    def consume(self, inserts: Sequence[Insert]) -> Consumption:
+        # "Where so much comes in, it has to be fast."
+        self._consumed += 1
+        if self._consumed > _OFTEN:
+            with contextlib.suppress(sqlite3.Error):
+                self._database.connection().execute("PRAGMA synchronous = OFF")
         return super().consume(inserts)
 
 
@@ -88,6 +102,7 @@ class PatienceEndless(Patience):
 
 BUGS: Mapping[str, Change] = {
     "sync-left-out": part(sqlite_store=SyncLeftOut),
+    "later-registrations-unsynced": part(sqlite_store=LaterUnsynced),
     "compensation-unsynced": part(sqlite_store=CompensationUnsynced),
     "audit-unsynced": part(sqlite_audit=AuditUnsynced),
     "store-made-anew": part(sqlite_store=StoreMadeAnew),

@@ -39,6 +39,19 @@ def test_the_bug_of_acknowledging_before_syncing_is_one_restart_away() -> None:
     assert first.state.text == "unsynced dropped: log had 700 unsynced bytes (op 1, never synced)"
 
 
+def test_of_acknowledgements_that_leave_the_same_unsynced_a_long_session_owes_the_last() -> None:
+    script = Script(log=b"")
+    for number in range(5):
+        script.append("log", b"%d" % number * 700)
+        if number not in (1, 2):
+            script.fsync("log", data_only=True)
+        script.ack()
+    owed = [one for one in Plan(script.recording, alike=True) if one.stage in (Stage.ACKNOWLEDGED, Stage.REPLACED)]
+    assert [len(tree(one.state)["log"] or b"") for one in owed] == [700, 3500]
+    every = [one for one in Plan(script.recording) if one.stage is Stage.ACKNOWLEDGED]
+    assert len(every) > len(owed)
+
+
 def test_what_is_to_replace_bytes_that_were_synced_is_tried_without_its_own() -> None:
     cut = Script(store=b"old" * 700, log=b"synced" * 700)
     cut.write("store", b"new" * 700)
