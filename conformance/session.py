@@ -62,6 +62,7 @@ class Answer:
     value: Any
     data: Any
     n: int | None = None
+    detail: str = ""
 
 
 class Session:
@@ -187,7 +188,13 @@ class Session:
         said = record.answer
         assert said is not None
         return Answer(
-            said["outcome"], said.get("effect"), said.get("reason"), said.get("value"), said.get("data"), record.n
+            said["outcome"],
+            said.get("effect"),
+            said.get("reason"),
+            said.get("value"),
+            said.get("data"),
+            record.n,
+            said.get("detail") or "",
         )
 
     def must_be_ok(self, record: Record, what: str) -> None:

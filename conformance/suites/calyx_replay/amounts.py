@@ -23,8 +23,8 @@ _KNOWN = ("REPLAY_DUPLICATE", "MSG_ID_BLOCKED", "REPLAY_UNPROVABLE")
 _EXPONENTS = range(9, 25)
 # More than any limit that comes to mind, and short enough for the answer, which names nearly all of them.
 _LISTED = 10_240
-# How many records a mailbox has to show in one answer, and how many it has to hold. Both lie above a round number.
-_SHOWN, _HELD = 2_001, 10_001
+# How many records a mailbox has to show in one answer, and how many it has to hold: more than SQLite has variables for.
+_SHOWN, _HELD = 2_001, 32_801
 _MEMBERS = 1_100
 _SIZES = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
 
@@ -142,7 +142,7 @@ def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
 
 @clause("CALYX-ALG-3", "CALYX-ALG-2", "CALYX-PRN-10", "CALYX-PRN-2")
 def test_no_number_of_records_is_too_many(bench: Bench) -> None:
-    """Of thousands all are shown, of ten thousand the oldest still blocks its copy, and a prune removes them all."""
+    """Thousands are all shown. Of tens of thousands the oldest still blocks its copy, and a prune removes them all."""
     dice = _dice(bench)
     shown, held = _SHOWN + dice.randrange(100), _HELD + dice.randrange(100)
     with bench.session() as session:

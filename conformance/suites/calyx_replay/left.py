@@ -19,6 +19,8 @@ from holdfast.vectors.derive import derive
 # the envelopes is another's work.
 _NO_LISTS, _SPOILT = 3, ("signature", "ciphertext", "sender", "spelling")
 UNSOUND = _NO_LISTS + len(_SPOILT)
+# A list of ten thousand ids is longer than 2 MiB with it.
+_INDENT = 200
 # How many seconds ahead of the clock a lost letter is: it is in the window up to twice as long as it is blocked.
 _AHEAD = (0, 299.5, 150)
 
@@ -74,12 +76,15 @@ class LeftBehind:
         self._write([*listed, letter.msg_id], None)
 
     def leave_many(self, first: Letter, lost: Sequence[Letter], length: int, *, digits: Callable[[str], str]) -> None:
-        """A list of this length: an envelope first, and ids alone, those of `lost` evenly among them and at its end."""
+        """A list of this length: an envelope first, and ids alone, those of `lost` evenly among them and at its end.
+
+        Each id stands on a line of its own, far indented.
+        """
         self._place(first)
         ids = [derive("calyx.msg_id", digits(f"id {number}")) for number in range(length - 1)]
         for number, letter in enumerate(lost):
             ids[number * (length - 2) // (len(lost) - 1)] = letter.msg_id
-        self._write([first.msg_id, *ids], None)
+        self._write([first.msg_id, *ids], None, indent=_INDENT)
 
     def _place(self, letter: Letter) -> None:
         self._put(letter.msg_id, letter)
@@ -88,10 +93,10 @@ class LeftBehind:
     def _put(self, msg_id: str, letter: Letter) -> None:
         self._session.place(f"{self._envelopes}/{msg_id}.json", from_base64url(letter.data))
 
-    def _write(self, listed: Sequence[str], unsound: int | None) -> None:
+    def _write(self, listed: Sequence[str], unsound: int | None, indent: int | None = None) -> None:
         while self._spoilt:
             self._place(self._spoilt.pop())
-        text = json.dumps(listed)
+        text = json.dumps(listed, indent=indent)
         if unsound is not None and unsound < _NO_LISTS:
             text = (text[:-1], f"{text[:-1]}, 17]", f'{{"ids": {text}}}')[unsound]
         self._session.place(self._list, text.encode())

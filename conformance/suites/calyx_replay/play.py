@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.history import RACES, WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.history import LEAPS, RACES, WORKERS, Step
 from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, in_order, printed, verdict_of
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import Letters
@@ -33,7 +33,7 @@ _WAITING = (2, 3)
 # Of more rows than these a worker is not asked: the evidence holds them once already.
 _MANY = 100
 # The command line prunes what is older than the clock of any machine; the session goes on long after that (`leap`).
-_ANCIENT, _LEAP = datetime(2020, 1, 1, tzinfo=UTC), "2100-01-01T00:00:00Z"
+_ANCIENT = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class Play:
@@ -66,7 +66,7 @@ class Play:
             "leave an id": lambda step: self._leave_one(step, found=False),
             "clock": self._clock,
             "clock to": self._clock,
-            "leap": lambda _: self._move(_LEAP) if self._now < MACHINE[1] else None,
+            "leap": lambda step: self._move(LEAPS[step.which]) if self._now < MACHINE[1] else None,
             "look": lambda step: self._look(step.worker),
             "insert": self._insert,
             "restart": self._restart,

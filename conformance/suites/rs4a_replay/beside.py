@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -17,6 +17,8 @@ from holdfast.conformance.suites.session import Handle, SuiteSession
 
 # The rows of more keys do not fit into one answer of the protocol.
 _SEEN = 300
+# A shorter text may stand in a sentence by chance.
+_LONG = 8
 
 
 class Beside:
@@ -119,10 +121,23 @@ class Beside:
         )
 
     def _note(self, call: Call, answer: Answer) -> None:
+        if answer.outcome == "refused" and answer.detail:
+            self._tells_nothing(call, answer)
         if answer.effect == "new" and call.method == "issue_nonce":
             self.nonces.append(answer.value["nonce"])
         if answer.effect == "new":
             self._remember(call)
+
+    def _tells_nothing(self, call: Call, answer: Answer) -> None:
+        """Words for people tell no nonce and no decision but the caller's own, and not what a foreign nonce is for."""
+        shown = list(_texts([call.args, answer.data]))
+        kept = [*self.nonces, *(each.id for each in self.world.effects.values() if each.id)]
+        if answer.reason == "NONCE_UNBOUND":
+            grant = self.world.issued.get(call.args["request"]["authorization_nonce"], {})
+            kept += [text for text in _texts(grant.get("binding")) if len(text) >= _LONG]
+        told = [text for text in kept if text in answer.detail and not any(text in each for each in shown)]
+        if told:
+            self.differs("wrong_reason", f"{answer.reason} that tells nothing of another's", f"it tells {told[0]}")
 
     def _remember(self, call: Call) -> None:
         if call.method in DECIDED:
@@ -191,3 +206,12 @@ class Beside:
     def differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         """Report what left the contract."""
         self._bench.fail(verdict, "the answer left the contract", expected=expected, received=received)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for each in value.values() for text in _texts(each))
+    elif isinstance(value, list):
+        yield from (text for each in value for text in _texts(each))

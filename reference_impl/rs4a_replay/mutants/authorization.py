@@ -49,6 +49,15 @@ class PrincipalUnchecked(Registrar):
         return super().guard_nonce_binding(attempt)
 
 
+class BindingTold(Registrar):
+    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
+        refusal, issue = super().guard_nonce_binding(attempt), attempt.sight.issue
+        if refusal is None or issue is None:
+            return refusal
+        # "It helps to find the mistake."
+        return replace(refusal, detail=f"it is bound to {issue['binding']}")
+
+
 class WindowUnchecked(Registrar):
     def guard_nonce_window(self, attempt: Attempt) -> Refusal | None:
         return None
@@ -117,6 +126,7 @@ BUGS: Mapping[str, Change] = {
     "key-is-nonce": part(registrar=KeyIsNonce),
     "binding-unchecked": part(registrar=BindingUnchecked),
     "principal-unchecked": part(registrar=PrincipalUnchecked),
+    "binding-told": part(registrar=BindingTold),
     "window-unchecked": part(registrar=WindowUnchecked),
     "window-without-start": part(registrar=WindowWithoutStart),
     "window-by-client-clock": part(registrar=WindowByClientClock),

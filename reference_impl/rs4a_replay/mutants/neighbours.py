@@ -30,6 +30,15 @@ class NonceWithoutCase(SqliteStore):
         return super()._row(connection, relation, column, stored)
 
 
+class KeyByItsFirstDigits(SqliteStore):
+    def _row(self, connection: sqlite3.Connection, relation: str, column: str, value: str | None) -> Row | None:
+        if value is not None and relation == "registration" and column == "logical_request_key":
+            begins = (f"{value[:8]}%",)
+            found = connection.execute(f"SELECT {column} FROM {relation} WHERE {column} LIKE ?", begins).fetchone()
+            value = value if found is None else str(found[0])
+        return super()._row(connection, relation, column, value)
+
+
 class NonceByLike(SqliteStore):
     def _row(self, connection: sqlite3.Connection, relation: str, column: str, value: str | None) -> Row | None:
         stored = _stored(connection, relation, column, value, "LIKE ?")
@@ -134,6 +143,7 @@ class CompensationUnknownMembers(Service):
 
 BUGS: Mapping[str, Change] = {
     "nonce-without-case": part(sqlite_store=NonceWithoutCase),
+    "key-by-its-first-digits": part(sqlite_store=KeyByItsFirstDigits),
     "nonce-by-like": part(sqlite_store=NonceByLike),
     "target-cut-at-255": part(keys=TargetCut),
     "hashes-half-compared": part(validator=HashesHalfCompared),
