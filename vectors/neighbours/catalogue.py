@@ -18,6 +18,7 @@ from holdfast.specs.yamlfile import read_yaml
 from holdfast.vectors.neighbours.ways import changed, coded, filled, replaced, reshaped, shifted, typed
 
 DATA = "catalogue.yaml"
+_LAST_NUMBER = "[0-9]+(?!.*[0-9])"
 
 
 class Miss(Entry, frozen=True):
@@ -122,6 +123,9 @@ def _made(miss: Miss, value: Any, stretch: str | None) -> list[tuple[Any, Any]]:
         return []
     if miss.at is not None:
         return changed(value, miss.at, stretch)
+    if miss.add is not None:
+        more = int(miss.add)
+        return [(value, near) for near in replaced(value, _LAST_NUMBER, lambda found: str(int(found[0]) + more))]
     base = value if miss.base is None else filled(miss.base, value)
     if miss.template is not None:
         return [(base, filled(miss.template, value))]

@@ -35,7 +35,7 @@ def other(character: str) -> str:
     return "x" if character != "x" else "y"
 
 
-def replaced(value: str, find: str, put: str) -> list[str]:
+def replaced(value: str, find: str, put: str | Callable[[re.Match[str]], str]) -> list[str]:
     """The value with the first place that `find` finds replaced."""
     near, count = re.subn(find, put, value, count=1)
     return [near] if count else []

@@ -12,7 +12,7 @@ from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
-from holdfast.conformance.suites.calyx_replay.letters import Letters, told
+from holdfast.conformance.suites.calyx_replay.letters import FORGERIES, Letters, told
 from holdfast.conformance.suites.calyx_replay.model import written
 from holdfast.conformance.suites.session import SuiteSession
 
@@ -96,9 +96,9 @@ def test_envelopes_of_every_length_are_migrated(bench: Bench) -> None:
                 bench.fail(verdict, f"a migrated envelope of {size} bytes", expected="REPLAY_DUPLICATE")
 
 
-@clause("CALYX-KEY-1", "CALYX-KEY-4b", "CALYX-ALG-3")
+@clause("CALYX-KEY-1", "CALYX-KEY-4b", "CALYX-ALG-3", "CALYX-ALG-10")
 def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
-    """Two of one long text, which stands before the header, and one with a thousand members in its header."""
+    """Two of one long text, which stands before the header, and one of a thousand members in its header; forged too."""
     dice, most = _dice(bench), int(bench.contract.parameters["max_envelope_bytes"].value or 0)
     with bench.session() as session:
         letters = Letters(session)
@@ -114,6 +114,8 @@ def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
                 bench.fail("fail_open", f"the key of an envelope of {size} bytes", expected=letter.key, received=got)
         for letter in made:
             told(bench, session, letter, "REPLAY_DUPLICATE", what="a copy of a long envelope")
+            for way, reason in FORGERIES.items():
+                told(bench, session, letters.forged(letter, way), reason, what=f"a long envelope with its {way} forged")
 
 
 @clause("CALYX-MIG-1", "CALYX-MIG-4")

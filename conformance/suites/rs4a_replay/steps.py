@@ -127,7 +127,8 @@ _THEN = ("past", "past", "kept", "back", "kept, back")
 def volume(dice: Random, *, horizon_s: int, keys: int) -> list[Step]:
     """Many keys, after which what came first still counts, here, elsewhere and behind a restart; then retention.
 
-    Before them come a nonce that is kept, and a key that fails. Behind them that one is compensated.
+    Before them come a nonce that is kept, a key that fails, and a process that is killed again and again. Behind them
+    that key is compensated.
     """
     first, failed = FIRST_OF_MANY, FIRST_OF_MANY - 1
     retries = [Step("retry", first, worker, how="dated now") for worker in range(WORKERS)]
@@ -135,6 +136,8 @@ def volume(dice: Random, *, horizon_s: int, keys: int) -> list[Step]:
     return [
         own.one("issue"),
         own.one("fail", failed),
+        *(step for key in range(_KILLS) for step in (Step("register", failed - 1 - key), Step("kill"))),
+        *(Step("retry", failed - 1 - key, how="dated now") for key in range(_KILLS)),
         Step("many", number=keys),
         *retries,
         Step("register", first, dice.randrange(WORKERS)),
@@ -184,6 +187,8 @@ class _Dice:
 
 
 # By both workers at once.
+# More than anybody takes for chance.
+_KILLS = 8
 _MAINTAINED_TWICE = Step("race", 0, 0, "loose", "maintain", rival=Step("race", 0, 1, "fresh", "maintain"))
 _RETRIES = ("", "dated now", "dated now", "as another attempt")
 

@@ -16,7 +16,7 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import DRAWN, hold, steer
 from holdfast.conformance.suites.rs4a_replay.history import playing
 from holdfast.conformance.suites.rs4a_replay.offers import wanted
-from holdfast.conformance.suites.rs4a_replay.requests import issue, request, shown
+from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, request, shown
 from holdfast.conformance.suites.rs4a_replay.steps import Openings, history, volume
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.steering import Steering
@@ -170,18 +170,22 @@ def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
 _LONGEST, _REFUSALS = 512, 450
 
 
-@clause("RS4A-AUD-1")
+@clause("RS4A-AUD-1", "RS4A-RP-04")
 def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) -> None:
-    """With the whole attempt that was refused; two reasons in turn, two processes."""
+    """With the whole attempt that was refused; two reasons in turn, two processes. Each nonce serves its owner then."""
     with bench.session(workers=2) as session:
+        nonces = [issue(bench, session, worker=worker) for worker in range(session.workers)]
         attempts = [f"try-{number}-".ljust(_LONGEST, "x") for number in range(_REFUSALS)]
         for number, attempt in enumerate(attempts):
-            args = request(session, "refused", nonce="n" * 16, attempt_id=attempt)
+            args = request(session, "refused", nonce=nonces[number % 2], attempt_id=attempt, principal="a stranger")
             extra: Mapping[str, str] = {"force": "true"}
             for reason, asked in (("NONCE_UNBOUND", args), ("REQUEST_MALFORMED", {**args, **extra})):
                 got = shown(session.call("register", asked, number % 2))
                 if got != f"refused {reason}":
                     bench.fail("wrong_reason", f"refusal {number}", expected=f"refused {reason}", received=got)
+        for worker, nonce in enumerate(nonces):
+            got = shown(session.call("register", request(session, f"owned-{worker}", nonce=nonce), worker))
+            must_be(bench, f"a nonce that strangers presented {_REFUSALS // 2} times", got, "accepted new")
         records = session.observe("audit")["records"]
         unbound = sorted(row["attempt_id"] for row in records if row["code"] == "NONCE_UNBOUND")
         malformed = sum(row["code"] == "REQUEST_MALFORMED" for row in records)

@@ -13,6 +13,7 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import around
 
 _SECOND = 1_000_000
+_TENTHS = (-8, -3, 3, 8)
 
 
 @clause("RS4A-TTL-1", "RS4A-TTL-5")
@@ -27,6 +28,12 @@ def test_a_request_is_as_old_as_its_time_says_for_every_time_to_live(bench: Benc
             ttl, skew = named["ttl_seconds"] * _SECOND, named["clock_skew_seconds"] * _SECOND
             for number, age in enumerate(around(-skew, ttl)):
                 _submit(bench, session, f"at-{number}", age, within=-skew <= age <= ttl)
+            # A fraction of one digit is tenths, whatever the fraction of the clock.
+            session.clock("+0.1s")
+            for number, age in enumerate(
+                bound + tenths * _SECOND // 10 for bound in (-skew, ttl) for tenths in _TENTHS
+            ):
+                _submit(bench, session, f"tenths-{number}", age, within=-skew <= age <= ttl)
 
 
 @clause("RS4A-TTL-1")
@@ -75,6 +82,7 @@ def test_a_nonce_has_the_longest_window_that_is_configured_and_no_longer(bench: 
 
 def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within: bool) -> None:
     at = format_instant(parse_instant(session.now) - timedelta(microseconds=age))
+    at = f"{at[:-1].rstrip('0')}Z" if "." in at else at
     args = request(session, label, nonce=issue(bench, session), issued_at=at)
     for method, effect in (("validate", "prior"), ("register", "new")):
         due = f"accepted {effect}" if within else "refused REQUEST_STALE"
