@@ -209,7 +209,9 @@ def _lost_index(dice: Random) -> list[Step]:
     What lies in the store already is then asked for once more: it is applied to the new index.
     """
     node, worker = dice.choice("abc"), dice.randrange(WORKERS)
-    steps = [_one(dice, "publish", node=node), _one(dice, "forget", node=node), Step("import", 0, node)]
+    steps = [_one(dice, "publish", node=node), _one(dice, "forget", node=node)]
+    # Each process knows then what it has imported.
+    steps += [Step("import", each, node) for each in range(WORKERS)] * 2
     steps += [Step("look", 1, node)]
     steps += [Step("lose index", worker, node, how=dice.choice(("import", "forget", "import one", "rebuild")))]
     steps += [Step("again", worker, node), Step("look", 1 - worker, node)]
