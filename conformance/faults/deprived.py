@@ -251,12 +251,21 @@ def _ask_new(session: _Session, late: Sequence[Op]) -> None:
 
 
 def _ask_refused(session: _Session, late: Sequence[Op]) -> None:
-    for op in late:
-        if op.number in session.refused and not session.open:
-            answer = session.ask(op, f"{named(op)}, sent again,")
-            if answer.outcome is Outcome.REFUSED:
-                came = f"a refusal ({answer.text}): remembered, but not done"
-                raise _BrokenError(Verdict(Kind.TORN, f"{named(op)} to be done now that nothing is lacking", came))
+    refused = [op for op in late if op.number in session.refused and not session.open]
+    if not refused:
+        return
+    # What was refused must not have happened by half. Done again, that would not show.
+    try:
+        found = session.subject.dump()
+    except SubjectError as error:
+        raise _BrokenError(Verdict(Kind.TORN, "its facts now that nothing is lacking", str(error))) from error
+    verdict = compare(session.workload, found, session.owed, session.may)
+    if verdict.kind is not Kind.CLEAN:
+        raise _BrokenError(verdict)
+    for op in refused:
+        if session.ask(op, f"{named(op)}, sent again,").outcome is Outcome.REFUSED:
+            came = "a refusal: remembered, but not done"
+            raise _BrokenError(Verdict(Kind.TORN, f"{named(op)} to be done now that nothing is lacking", came))
 
 
 def _told(workload: Workload, shown: Facts) -> frozenset[int]:
