@@ -68,6 +68,20 @@ def test_a_key_has_its_whole_horizon_however_long_it_is(bench: Bench) -> None:
                     bench.fail("state_leak", what, expected=f"accepted {effect}", received=got)
 
 
+@clause("RS4A-S3-3", "RS4A-S3-2", provocations=("fail_verify",))
+def test_what_failed_can_be_compensated_however_long_ago(bench: Bench) -> None:
+    """A day, a month, a quarter, a year, a century."""
+    with bench.session() as session:
+        for days in (1, 31, 91, 366, 36_525):
+            failed = request(session, f"failed-{days}", nonce=issue(bench, session))
+            session.provoke("fail_verify")
+            must_be(bench, "a registration that fails", shown(session.call("register", failed)), "accepted new")
+            session.clock(f"+{days}d")
+            undone = request(session, f"failed-{days}", nonce=issue(bench, session))
+            what = f"a compensation {days} days behind its failure"
+            must_be(bench, what, shown(session.call("compensate", undone)), "accepted new")
+
+
 @clause("RS4A-RP-04")
 def test_a_nonce_has_the_longest_window_that_is_configured_and_no_longer(bench: Bench) -> None:
     """From none to a week: what is allowed, and a microsecond more."""

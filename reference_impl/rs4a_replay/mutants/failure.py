@@ -7,10 +7,11 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
+from holdfast.reference_impl.instants import parse_instant
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, decision_of
 from holdfast.reference_impl.rs4a_replay.custody import Custody
@@ -21,6 +22,7 @@ from holdfast.reference_impl.rs4a_replay.store import Row
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Reason
 
 _MOST_RECORDS, _COLUMN = 200, 255
+_QUARTER = timedelta(days=90)
 
 
 def _erase(store: Any, relation: str, column: str, found: object) -> None:
@@ -38,6 +40,14 @@ class FailedIsErased(Registrar):
         _erase(self.store, "registration", "decision_id", decision_id)
         _erase(self.store, "nonce_consume", "authorization_nonce", attempt.verdict.submission.authorization_nonce)
         return super().rejection(attempt, decision_id)
+
+
+class CompensableForAQuarter(Registrar):
+    def guard_failed_registration(self, attempt: Attempt) -> Refusal | None:
+        registration = attempt.sight.registration
+        if registration is not None and attempt.now - parse_instant(str(registration["committed_at"])) > _QUARTER:
+            return Refusal(Reason.NOTHING_TO_COMPENSATE)
+        return super().guard_failed_registration(attempt)
 
 
 class NonceGivenBack(Registrar):
@@ -164,6 +174,7 @@ class AuditUnchecked(Registrar):
 
 BUGS: Mapping[str, Change] = {
     "failed-is-erased": part(registrar=FailedIsErased),
+    "compensable-for-a-quarter": part(registrar=CompensableForAQuarter),
     "nonce-given-back": part(registrar=NonceGivenBack),
     "failure-unflagged": part(registrar=FailureUnflagged),
     "failed-looks-committed": part(registrar=FailedLooksCommitted),
