@@ -14,6 +14,7 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import FORGERIES, Letters, told
 from holdfast.conformance.suites.calyx_replay.model import written
+from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.session import SuiteSession
 
 _SOON = timedelta(seconds=1)
@@ -96,7 +97,7 @@ def test_envelopes_of_every_length_are_migrated(bench: Bench) -> None:
                 bench.fail(verdict, f"a migrated envelope of {size} bytes", expected="REPLAY_DUPLICATE")
 
 
-@clause("CALYX-KEY-1", "CALYX-KEY-4b", "CALYX-ALG-3", "CALYX-ALG-10")
+@clause("CALYX-KEY-1", "CALYX-KEY-4b", "CALYX-ALG-3", "CALYX-ALG-10", "CALYX-LOC-4")
 def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
     """Two of one long text, which stands before the header, and one of a thousand members in its header; forged too."""
     dice, most = _dice(bench), int(bench.contract.parameters["max_envelope_bytes"].value or 0)
@@ -106,9 +107,11 @@ def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
         text = word * (most // 2 // len(word))
         members = {f"x-{number}": str(number) for number in range(_MEMBERS + dice.randrange(100))}
         made = [letters.make(0, text=text), letters.make(0, text=text), letters.make(0, more=members)]
+        remaining = Remaining(bench, session, aside="aside")
         for letter in made:
             size = len(from_base64url(letter.data))
             told(bench, session, letter, "new", what=f"an envelope of {size} bytes")
+            remaining.received(letter)
             got = session.observe("replay_key", {"envelope": letter.data})["replay_key"]
             if got != letter.key:
                 bench.fail("fail_open", f"the key of an envelope of {size} bytes", expected=letter.key, received=got)
@@ -116,6 +119,7 @@ def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
             told(bench, session, letter, "REPLAY_DUPLICATE", what="a copy of a long envelope")
             for way, reason in FORGERIES.items():
                 told(bench, session, letters.forged(letter, way), reason, what=f"a long envelope with its {way} forged")
+        remaining.inspect()
 
 
 @clause("CALYX-MIG-1", "CALYX-MIG-4")

@@ -40,9 +40,13 @@ class Remaining:
         self._open.add(letter.text)
         self._remains.forgive(letter.text)
 
+    def received(self, letter: Letter) -> None:
+        """A letter came to the mailbox."""
+        self._remains.confide("who wrote to whom", letter.row["sender_fp"], letter.row["recipient_fp"])
+
     def answered(self, letter: Letter, answer: Answer, *, aborted: bool) -> None:
         """A receipt was answered."""
-        self._remains.confide("who wrote to whom", letter.row["sender_fp"], letter.row["recipient_fp"])
+        self.received(letter)
         if answer.outcome != "refused" or answer.reason == "REPLAY_DUPLICATE" or aborted:
             self.made(letter)
         elif letter.text not in self._open:
