@@ -80,6 +80,8 @@ def test_what_failed_can_be_compensated_however_long_ago(bench: Bench) -> None:
             undone = request(session, f"failed-{days}", nonce=issue(bench, session))
             what = f"a compensation {days} days behind its failure"
             must_be(bench, what, shown(session.call("compensate", undone)), "accepted new")
+            more = request(session, f"failed-{days}", nonce=issue(bench, session))
+            must_be(bench, f"a second one, {what}", shown(session.call("compensate", more)), "refused REPLAY_DUPLICATE")
 
 
 @clause("RS4A-RP-04")
