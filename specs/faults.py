@@ -67,6 +67,8 @@ class Promise(Enum):
 
 # Fewer tries than this show nothing.
 LEAST_TRIED = 8
+# A workload has no more operations than these, but for one long session.
+_MOST = 10
 WorkloadName = Annotated[str, text("^[a-z][a-z0-9-]*$")]
 
 
@@ -84,7 +86,7 @@ class FaultWorkload(Entry, frozen=True):
     title: Title
     facts: Annotated[Mapping[Name, Annotated[Mapping[str, Any], by_hand("fact")]], Meta(min_length=1)]
     operations: Annotated[
-        int, Meta(ge=2, le=10, description="How many are asked for, one after the other; few find what many do.")
+        int, Meta(ge=2, le=_MOST, description="How many are asked for, one after the other; few find what many do.")
     ] = 2
     operation: Annotated[Mapping[str, Any] | None, by_hand("operation")] = None
     each: Annotated[
@@ -108,6 +110,11 @@ class FaultWorkload(Entry, frozen=True):
     def steps(self) -> tuple[Mapping[str, Any], ...]:
         """The different operations that are asked for."""
         return self.each or tuple(filter(None, (self.operation,)))
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is one long session (see `FaultCase.operations`)."""
+        return self.operations > _MOST
 
     @property
     def asked(self) -> int:
@@ -150,7 +157,7 @@ class FaultCase(Entry, frozen=True):
     operations: (
         Annotated[
             int,
-            Meta(ge=11, le=400, description="For power-loss: one long session, with so many of the workload's."),
+            Meta(ge=_MOST + 1, le=400, description="For power-loss: how many operations one long session asks for."),
         ]
         | None
     ) = None
@@ -171,7 +178,7 @@ class FaultCase(Entry, frozen=True):
 
     @property
     def work(self) -> str:
-        """The name of its work: that of the workload, and how many operations where the fault says so itself."""
+        """The name of its workload, with the number of operations if the fault has its own."""
         return self.workload if self.operations is None else f"{self.workload}-{self.operations}"
 
 

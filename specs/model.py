@@ -387,6 +387,6 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
         return next((fault for fault in self.faults if fault.id == case_id), None)
 
     def work_of(self, fault: FaultCase) -> FaultWorkload:
-        """The workload of a fault, with as many operations as the fault asks for."""
+        """The workload of a fault, with the fault's own number of operations if it has one."""
         load = self.workloads[fault.workload]
         return load if fault.operations is None else msgspec.structs.replace(load, operations=fault.operations)

@@ -17,7 +17,7 @@ from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, read, report_of
 from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
-from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged
+from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged, strikes_twice
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
 from holdfast.conformance.durability.workload import changed, opened_at, scopes_of, seed_of, with_gone, workload_of
 from holdfast.conformance.faults.copying import copy
@@ -30,7 +30,7 @@ from holdfast.conformance.faults.probe import Probe, probe
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial
 from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
-from holdfast.conformance.faults.sweep import IN_ONE, Sweep, self_test
+from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.environment import slowed
 from holdfast.servers.janitor import Janitor
@@ -300,9 +300,8 @@ def starts_at_floors(contract: Contract) -> int:
     for fault in contract.faults:
         spec = contract.work_of(fault)
         owed = max(fault.least, _kinds_of(spec)) if is_recorded(fault.layer) else fault.least
-        in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
         # The second session owes half as much as the first, and with operations of its own as much.
-        tries += owed * (4 if spec.each else 3) // 2 if in_two else owed
+        tries += owed * (4 if spec.each else 3) // 2 if strikes_twice(fault) else owed
     return tries * _STARTS
 
 

@@ -14,7 +14,7 @@ from holdfast.conformance.durability.reported import (
     ReportedFinding,
     ReportError,
 )
-from holdfast.conformance.faults.layers import DEPRIVED, RECORDED
+from holdfast.conformance.faults.layers import DEPRIVED, IN_ONE, RECORDED
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.verdict import Silence, Verdict
@@ -61,6 +61,11 @@ OUT_OF_REACH = frozenset({*DEPRIVED, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD} - {L
 def is_recorded(layer: FaultLayer) -> bool:
     """Whether it is judged from recordings, which need the tracer."""
     return LAYERS[layer] in RECORDED
+
+
+def strikes_twice(fault: FaultCase) -> bool:
+    """Whether it strikes in a second session of the store, too."""
+    return is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE and fault.operations is None
 
 
 def how_of(layer: FaultLayer) -> str:

@@ -98,6 +98,7 @@ def workload_of(
         once=any(once),
         prior=is_prior and any(once),
         later=tuple(ops[first:]),
+        long=spec.is_long,
     )
 
 

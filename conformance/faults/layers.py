@@ -32,3 +32,5 @@ DEPRIVED = frozenset(
         Layer.SLOW,
     }
 )
+# Layers with many restarts for each try: they strike in the first session alone.
+IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})

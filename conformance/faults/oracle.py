@@ -128,7 +128,6 @@ class Verdict:
 
 
 _CLEAN = Verdict(Kind.CLEAN)
-_AGAIN = 10
 
 
 def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
@@ -213,8 +212,8 @@ def _judge(
     parted = {op.number for op in workload.every if op.apart}
     there: AbstractSet[int] = (_seen(workload, found) & may) - parted | must
     known = [op for op in workload.every if workload.once and op.number in must and not op.anew]
-    # Each is sent again on its own, with a look at all facts behind it: of a long session the first and the last ones.
-    known = known if len(known) <= _AGAIN else [*known[:2], *known[-3:]]
+    # Behind each all facts are looked at, which of a long session would take minutes.
+    known = [*known[:2], *known[-3:]] if workload.long else known
     flying = _in_flight(workload, must, may)
     others = [op.instead for op in flying if instead and op.instead is not None and op.number not in there]
     for other in others:

@@ -48,7 +48,7 @@ def losses(runs: Runs, tally: Tally) -> Iterator[None]:
     tally.noun = "states"
     # Where file systems differ, there is more than one state at an acknowledgement.
     most, is_behind = states.count(Stage.ORDERED), False
-    for candidate in states.before(None, kinds=0 if runs.is_long else runs.further):
+    for candidate in states.before(None, kinds=0 if runs.workload.long else runs.further):
         if candidate.stage in (Stage.ACKNOWLEDGED, Stage.REPLACED):
             # The states after the last of them belong to the floor as well.
             tally.floor = max(most + runs.further, tally.tried + 2)
@@ -168,7 +168,7 @@ def _plan(runs: Runs, recording: Recording, promises: Promises, answered: int | 
         seed=runs.seed,
         acknowledgements=acknowledged,
         idle=promises.idle,
-        alike=runs.is_long,
+        alike=runs.workload.long,
         check=runs.deadline.check,
     )
 

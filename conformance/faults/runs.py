@@ -21,8 +21,6 @@ from holdfast.conformance.faults.workspace import Workspace
 
 # Fewer points than this show nothing: this number is tried however long it takes, or all points if there are fewer.
 LEAST_TRIED = 8
-# A run of more operations than that is a long session.
-_LONG = 10
 # Of the files outside of the work directory, the last 500 are watched, and 3 are named.
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
 
@@ -169,11 +167,6 @@ class Runs:
                 deadline=self.deadline,
             )
         return self._later
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it is one long session, for what a process does only after many operations."""
-        return len(self.workload.ops) > _LONG
 
     def beside(self) -> int:
         """How many processes it had beside itself, in the run in which nothing goes wrong, when it acknowledged.

@@ -128,7 +128,8 @@ class Workload:
     A value is set by one operation only, so that a fact identifies it. `probe` is a new write for after the crash.
     `once`: what was acknowledged may be sent again, and must then be known from before, or be refused. `prior`: no
     refusal will do, for what is whole can be known from before. `later` are the operations of a second session, and
-    what is asked while something is away; without them `ops` are shared out.
+    what is asked while something is away; without them `ops` are shared out. `long`: they are one long session, for
+    what a process does only after many operations, and not all of them are looked at.
     """
 
     ops: tuple[Op, ...]
@@ -137,6 +138,7 @@ class Workload:
     once: bool = False
     prior: bool = False
     later: tuple[Op, ...] = ()
+    long: bool = False
 
     @property
     def every(self) -> tuple[Op, ...]:

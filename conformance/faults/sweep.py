@@ -16,6 +16,7 @@ from pathlib import Path
 
 from holdfast.conformance.faults import naming, power
 from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.layers import IN_ONE
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import Kind, judge, untrue
 from holdfast.conformance.faults.order import (
@@ -40,8 +41,6 @@ __all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", 
 
 # A layer stops at this number of failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5
-# Layers with many restarts for each try: they strike in the first session alone.
-IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
 # Which point of a run a layer strikes in the place of others.
 _STRUCK = {
     Layer.KILL: killed_before,
@@ -98,7 +97,7 @@ class Sweep(Runs):
         """The layer in a first session, and in a second one on the store that another left."""
 
         def later(part: Tally) -> Iterator[None]:
-            second = None if self.is_long else self.later()
+            second = None if self.workload.long else self.later()
             # What differs from the first one is only what that arranged.
             part.floor = 0 if second is None else part.floor if self.workload.later else math.ceil(part.floor / 2)
             if second is not None:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from holdfast.conformance.durability.reported import ReportError, read
-from holdfast.conformance.durability.verdicts import LAYERS, is_recorded
-from holdfast.conformance.faults.sweep import IN_ONE
+from holdfast.conformance.durability.verdicts import strikes_twice
 from holdfast.conformance.matrix.boundaries import Near
 from holdfast.conformance.matrix.shows import Shown
 from holdfast.conformance.matrix.varied import varied
@@ -79,7 +78,7 @@ def keys_of(
     """The row and the cells that a fault fills: in the first session of a store, and in a second one."""
     load = contract.work_of(fault)
     attacks = _LAYERS.get(fault.layer, ())
-    in_two = is_recorded(fault.layer) and LAYERS[fault.layer] not in IN_ONE
+    in_two = strikes_twice(fault)
     # While the store is away each fact is asked for, too, and an operation that tells one has to refuse.
     asked = [fact["ask"] for fact in load.facts.values() if "ask" in fact]
     asked += [each["ask"] for step in load.steps for each in step.get("told", {}).values()]

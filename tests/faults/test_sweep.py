@@ -109,6 +109,19 @@ def test_of_two_sessions_the_one_that_broke_the_promise_is_named(sweep_of: Make)
     assert [finding.story.startswith("In a second session") for finding in first.findings] == [False]
 
 
+@pytest.mark.parametrize("long", [False, True])
+def test_many_writes_owe_each_acknowledgement_and_a_second_session_unless_they_are_one_long_session(
+    tmp_path: Path, long: bool
+) -> None:
+    writer = (sys.executable, "-I", "-S", str(Path(subject_of_tests.__file__).with_name("writers.py")), "right")
+    many = replace(puts(12), long=long)
+    with Sweep(lambda: Lines(writer), many, parent=tmp_path) as sweep:
+        report = sweep.power_loss(0)
+    assert report.clean
+    assert (report.tried >= len(many.ops)) is not long
+    assert (report.later > 0) is not long
+
+
 @pytest.mark.parametrize("session", [Sweep.baseline, lambda sweep: sweep.later().baseline()])
 def test_a_layer_at_its_floor_has_struck_each_operation_at_a_write_and_at_a_sync(
     session: Callable[[Sweep], Run], sweep_of: Make
