@@ -64,6 +64,8 @@ class _Session:
     # What it must show at first. Each fact that it shows and each OK that it answers adds to it.
     first: AbstractSet[int]
     shown: Facts | None = None
+    # Why it showed none.
+    unshown: str = ""
     done: frozenset[int] = frozenset()
     open: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
@@ -79,12 +81,10 @@ class _Session:
             found = self.subject.dump()
         except SubjectHangError as error:
             raise _hang("its facts, or a loud refusal to show them", str(error)) from error
-        except SubjectPartlyError as error:
-            self.shown = None
-            self._look_at_part(error)
-            return
-        except SubjectError:
-            self.shown = None
+        except SubjectError as error:
+            self.shown, self.unshown = None, str(error)
+            if isinstance(error, SubjectPartlyError):
+                self._look_at_part(error)
             return
         verdict = compare(older(self.workload, found, self.first), found, self.owed, self.may)
         if verdict.kind is not Kind.CLEAN:
@@ -255,16 +255,13 @@ def _ask_refused(session: _Session, late: Sequence[Op]) -> None:
     if not refused:
         return
     # What was refused must not have happened by half. Done again, that would not show.
-    try:
-        found = session.subject.dump()
-    except SubjectError as error:
-        raise _BrokenError(Verdict(Kind.TORN, "its facts now that nothing is lacking", str(error))) from error
-    verdict = compare(session.workload, found, session.owed, session.may)
-    if verdict.kind is not Kind.CLEAN:
-        raise _BrokenError(verdict)
+    session.look()
+    if session.shown is None:
+        raise _BrokenError(Verdict(Kind.TORN, "its facts now that nothing is lacking", session.unshown))
     for op in refused:
-        if session.ask(op, f"{named(op)}, sent again,").outcome is Outcome.REFUSED:
-            came = "a refusal: remembered, but not done"
+        answer = session.ask(op, f"{named(op)}, sent again,")
+        if answer.outcome is Outcome.REFUSED:
+            came = f"a refusal ({answer.text}): remembered, but not done"
             raise _BrokenError(Verdict(Kind.TORN, f"{named(op)} to be done now that nothing is lacking", came))
 
 
