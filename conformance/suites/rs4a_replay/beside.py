@@ -129,13 +129,14 @@ class Beside:
             self._remember(call)
 
     def _tells_nothing(self, call: Call, answer: Answer) -> None:
-        """Words for people tell no nonce and no decision but the caller's own, and not what a foreign nonce is for."""
+        """`detail` names no nonce and no decision beside those of request and `data`, nor what a nonce is bound to."""
         shown = list(_texts([call.args, answer.data]))
         kept = [*self.nonces, *(each.id for each in self.world.effects.values() if each.id)]
         if answer.reason == "NONCE_UNBOUND":
             grant = self.world.issued.get(call.args["request"]["authorization_nonce"], {})
-            kept += [text for text in _texts(grant.get("binding")) if len(text) >= _LONG]
-        told = [text for text in kept if text in answer.detail and not any(text in each for each in shown)]
+            kept += _texts(grant.get("binding"))
+        kept = [text for text in kept if len(text) >= _LONG and not any(text in each for each in shown)]
+        told = [text for text in kept if text in answer.detail]
         if told:
             self.differs("wrong_reason", f"{answer.reason} that tells nothing of another's", f"it tells {told[0]}")
 
