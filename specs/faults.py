@@ -157,7 +157,7 @@ class FaultCase(Entry, frozen=True):
     operations: (
         Annotated[
             int,
-            Meta(ge=_MOST + 1, le=400, description="For power-loss: how many operations one long session asks for."),
+            Meta(ge=_MOST + 1, le=400, description="For power-loss: how many operations one long session has."),
         ]
         | None
     ) = None

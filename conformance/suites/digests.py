@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 _OTHER = str.maketrans("0123456789abcdef", "123456789abcdef0")
 # How many digits of a SHA-256 are kept: those of 32, 64, 128, 160 and 192 bits, and all but one.
 _KEPT = (8, 16, 32, 40, 48, 63)
 
 
-def near(digest: str) -> Iterator[tuple[str, str]]:
-    """Others, each with the part that it shares with this one."""
+def near(digest: str) -> Mapping[str, str]:
+    """Others, by the part that each shares with this one."""
+    found = {}
     for kept in _KEPT:
-        yield f"the first {kept} digits", digest[:kept] + digest[kept:].translate(_OTHER)
-        yield f"the last {kept} digits", digest[:-kept].translate(_OTHER) + digest[-kept:]
+        found[f"the first {kept} digits"] = digest[:kept] + digest[kept:].translate(_OTHER)
+        found[f"the last {kept} digits"] = digest[:-kept].translate(_OTHER) + digest[-kept:]
     half = len(digest) // 2
-    yield "all but the middle one", digest[:half] + digest[half].translate(_OTHER) + digest[half + 1 :]
+    return {**found, "all but the middle one": digest[:half] + digest[half].translate(_OTHER) + digest[half + 1 :]}
+
+
+SHARED = tuple(near("0" * 64))

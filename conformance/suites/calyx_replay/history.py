@@ -27,8 +27,6 @@ _DELTAS = (0.9, 0.3, 0.001, 0.00005)
 AHEAD = 1_000 * _HOUR
 # Within the window and beyond it, by a microsecond and by an hour.
 _SKEWS = (0, 0, 0, 12.5, -290.25, 300, -300, 300.000001, -300.000001, 3600, -3600)
-
-
 # Behind the machine's own time: where a year begins, where one ends, and a day that most years do not have.
 LEAPS = ("2100-01-01T00:00:00Z", "2100-12-29T21:00:00Z", "2104-02-28T22:00:00Z")
 
@@ -58,6 +56,11 @@ class Step:
         words += ["of {} that came, {} others, {} ids alone".format(*self.lists)] if any(self.lists) else []
         words += [f"interrupted at {self.point}"] if self.point else []
         return " ".join((*words, f"by worker {self.worker}"))
+
+
+def leap(dice: Random) -> Step:
+    """The clock goes to a time behind that of any machine, for the sake of commands."""
+    return Step("leap", which=dice.randrange(len(LEAPS)))
 
 
 def dice_of(step: Step) -> Random:
@@ -277,12 +280,7 @@ def _killed(dice: Random) -> list[Step]:
 def _operator(dice: Random) -> list[Step]:
     """The command line changes what running workers must see."""
     # The first command comes before a worker uses the database again.
-    steps = [
-        Step("leap", which=dice.randrange(len(LEAPS))),
-        Step("restart"),
-        Step("restart", 1),
-        Step("command inspect", _worker(dice)),
-    ]
+    steps = [leap(dice), Step("restart"), Step("restart", 1), Step("command inspect", _worker(dice))]
     steps += [Step("send", _worker(dice)), Step("leave", lists=(1, 2, 1))]
     steps += [Step("command migrate", _worker(dice)), *(Step("again", _worker(dice), which) for which in range(4))]
     steps += [Step("insert", which=2), Step("send", _worker(dice))]
@@ -318,7 +316,7 @@ BACK = ("clock back", "lower cutoff", "from ahead", "at the cutoff", "lower cuto
 
 
 def volume(dice: Random) -> list[Step]:
-    """A list of more than a thousand ids, and some thousand records: each interrupted, and then done. Many kills."""
+    """Many kills; then a list of a thousand ids, and some thousand records: each interrupted, and then done."""
     steps = [step for _ in range(dice.randrange(6, 10)) for step in (Step("send"), Step("kill"), Step("again"))]
     steps += [Step("send", _worker(dice)), Step("leave", lists=(0, dice.randrange(201, 260), dice.randrange(801, 900)))]
     steps += [Step("migrate", _worker(dice), point=NEAR_COMMIT), _kill(dice, "migrate", within=0.4)]
@@ -339,7 +337,7 @@ def _kill(dice: Random, what: str, *, within: float) -> Step:
 
 def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
     """Letters that came in every way, and were then pruned. `back`: the clock goes back afterwards."""
-    steps = [Step("leap", which=dice.randrange(len(LEAPS)))] if by == "command" else []
+    steps = [leap(dice)] if by == "command" else []
     steps += [Step("leave", lists=(0, 2, 1)), Step("migrate", _worker(dice)), Step("leave", lists=(1, 1, 1))]
     steps += [Step("send", _worker(dice)), Step("same id", _worker(dice)), Step("send", _worker(dice), seconds=300)]
     steps += [Step("send", _worker(dice), seconds=_fraction(dice, 1, 299))]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from holdfast.conformance.session import Answer
-from holdfast.conformance.suites.calyx_replay.history import LEAPS, WORKERS, Step, dice_of
+from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.judging import verdict_of
 from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
 from holdfast.conformance.suites.calyx_replay.model import said
@@ -59,13 +59,7 @@ class Losses:
         """The steps of one history."""
         if not self._left:
             self._left = dice.sample(_DEALT, len(_DEALT))
-        steps = [
-            Step("leap", which=dice.randrange(len(LEAPS))),
-            Step("send"),
-            Step("insert", which=2),
-            Step("leave", lists=(1, 1, 1)),
-            Step("send"),
-        ]
+        steps = [leap(dice), Step("send"), Step("insert", which=2), Step("leave", lists=(1, 1, 1)), Step("send")]
         ways = [self._left.pop() for _ in range(_TOGETHER)]
         steps += [Step(way, dice.randrange(WORKERS), dice.randrange(2**16)) for way in ways]
         return [*steps, Step("prune"), Step("migrate", 1), *(Step("again", which=which) for which in range(2))]

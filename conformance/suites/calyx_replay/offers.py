@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.history import LEAPS, POINTS, WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.history import POINTS, WORKERS, Step, leap
 from holdfast.conformance.suites.calyx_replay.left import UNSOUND, LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
 from holdfast.conformance.suites.calyx_replay.model import Left, Letter, State, Terms
@@ -346,7 +346,7 @@ def _anywhere(dice: Random, now: datetime) -> Iterator[tuple[str, Step, float]]:
     for command in ("prune", "migrate"):
         yield f"command {command}", Step(f"command {command}", worker()), _COMMAND
     if now <= MACHINE[1]:
-        yield "leap", Step("leap", which=dice.randrange(len(LEAPS))), 1
+        yield "leap", leap(dice), 1
 
 
 def _with_letter(dice: Random, now: datetime, which: int, letter: Letter, left: LeftBehind) -> Iterator[Step]:

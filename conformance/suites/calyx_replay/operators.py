@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.history import LEAPS, WORKERS, Step
+from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step, leap
 
 # How many hours sessions are configured to keep: longer than is usual. By the clock of the machine a command may remove
 # nothing, so only what is removed too early shows.
@@ -60,4 +60,4 @@ class Operators:
     def draw(self, dice: Random) -> list[Step]:
         """The steps of one history."""
         self._left = self._left or list(_PARTS)
-        return [Step("leap", which=dice.randrange(len(LEAPS))), *self._left.pop()(dice, self._retention_s)]
+        return [leap(dice), *self._left.pop()(dice, self._retention_s)]

@@ -14,7 +14,7 @@ from random import Random
 
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.history import LEAPS, NEAR_COMMIT, RACES, WORKERS, Step, dice_of
+from holdfast.conformance.suites.calyx_replay.history import NEAR_COMMIT, RACES, WORKERS, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.judging import Operation, ends
 from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
@@ -51,7 +51,7 @@ class Rivals:
             kinds += [f"held {name}" for name in (*_HELD, _EARLY)]
             self._left, self._each = dice.sample(kinds, len(kinds)), math.ceil(len(kinds) / HISTORIES)
         kinds, self._left = self._left[: self._each], self._left[self._each :]
-        steps = [Step("leap", which=dice.randrange(len(LEAPS)))]
+        steps = [leap(dice)]
         for kind in kinds:
             # Records that a prune to the shortest retention removes, and one that every command removes.
             steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]

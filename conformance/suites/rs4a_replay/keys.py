@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.digests import near
+from holdfast.conformance.suites.digests import SHARED, near
 from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, request, shown
 from holdfast.vectors.derive import derive
 
@@ -25,12 +25,12 @@ _STORED = (
 def test_a_registration_with_nearly_its_keys_is_another_one(bench: Bench) -> None:
     """Rows whose keys share digits at the beginning or at the end; then the request comes, and comes again."""
     with bench.session() as session:
-        for number, (shared, _) in enumerate(near("0" * 64)):
+        for number, shared in enumerate(SHARED):
             args = request(session, f"near-{number}", nonce=issue(bench, session))
             other = request(session, f"beside-{number}", nonce=issue(bench, session))["request"]
             keys = {name: derive(f"rs4a.{name}", args) for name in ("logical_request_key", "replay_key")}
             row = {name: other[name] for name in _STORED}
-            row |= {name: dict(near(key))[shared] for name, key in keys.items()}
+            row |= {name: near(key)[shared] for name, key in keys.items()}
             row |= {"decision_id": f"beside-{number}", "inert": True, "committed_at": session.now}
             if not session.provoke("raw_insert", {"relation": "registration", "row": row})["inserted"]:
                 bench.fail("over_refusal", f"a row that shares {shared}", expected="inserted", received="refused")

@@ -186,9 +186,9 @@ class _Dice:
             yield self.one(what, key, nonce=nonce, how=how)
 
 
-# By both workers at once.
-# More than anybody takes for chance.
+# More kills than anybody takes for chance.
 _KILLS = 8
+# By both workers at once.
 _MAINTAINED_TWICE = Step("race", 0, 0, "loose", "maintain", rival=Step("race", 0, 1, "fresh", "maintain"))
 _RETRIES = ("", "dated now", "dated now", "as another attempt")
 

@@ -28,7 +28,7 @@ def test_a_request_is_as_old_as_its_time_says_for_every_time_to_live(bench: Benc
             ttl, skew = named["ttl_seconds"] * _SECOND, named["clock_skew_seconds"] * _SECOND
             for number, age in enumerate(around(-skew, ttl)):
                 _submit(bench, session, f"at-{number}", age, within=-skew <= age <= ttl)
-            # A fraction of one digit is tenths, whatever the fraction of the clock.
+            # The first digit of a fraction counts tenths of a second.
             session.clock("+0.1s")
             for number, age in enumerate(
                 bound + tenths * _SECOND // 10 for bound in (-skew, ttl) for tenths in _TENTHS
