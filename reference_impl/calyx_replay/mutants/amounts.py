@@ -17,6 +17,7 @@ from holdfast.reference_impl.planting import Change, part
 
 _WEEK, _LONGEST, _MOST = timedelta(days=7), 65_536, 4096
 _PAGE, _CAPACITY = 2000, 10_000
+_MEBIBYTE, _VARIABLES = 1 << 20, 32_766
 
 
 class AheadForAWeek(Migration):
@@ -35,6 +36,21 @@ class ShortEnvelopes(Migration):
 class ShortLists(Migration):
     def read_list(self, path: Path) -> Sequence[str]:
         return super().read_list(path)[:_MOST]
+
+
+class ListOfAMebibyte(Migration):
+    def read_list(self, path: Path) -> Sequence[str]:
+        listed = super().read_list(path)
+        return listed[: len(listed) * _MEBIBYTE // max(path.stat().st_size, _MEBIBYTE)]
+
+
+class PrunedByVariables(Store):
+    def delete_before(self, connection: sqlite3.Connection, cutoff: int) -> int:
+        removed = super().delete_before(connection, cutoff)
+        # One for each row that goes.
+        if removed > _VARIABLES:
+            raise sqlite3.OperationalError("too many SQL variables")
+        return removed
 
 
 class OldestEvicted(Store):
@@ -59,5 +75,7 @@ BUGS: Mapping[str, Change] = {
     "oldest-of-ten-thousand-evicted": part(store=OldestEvicted),
     "state-of-two-thousand": part(store=FewShown),
     "prune-up-to-ten-thousand": part(store=PrunedUpToCapacity),
+    "list-of-a-mebibyte": part(migration=ListOfAMebibyte),
+    "prune-up-to-sqlites-variables": part(store=PrunedByVariables),
     "list-of-four-thousand": part(migration=ShortLists),
 }

@@ -18,6 +18,8 @@ from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.planting import Change, part
 
+_LONG = 1 << 18
+
 # For others to read
 
 
@@ -36,6 +38,16 @@ class MailLogged(Mailbox):
             path = self._store.location.root / "mail.log"
             with path.open("ab") as log:
                 log.write(raw + b"\n")
+            path.chmod(0o644)
+        return answer
+
+
+class LongMailSpooled(Mailbox):
+    def receive(self, raw: bytes, *, now: datetime) -> Answer:
+        answer = super().receive(raw, now=now)
+        if isinstance(answer, Accepted) and len(raw) > _LONG:
+            path = self._store.location.root / "spool.mail"
+            path.write_bytes(raw)
             path.chmod(0o644)
         return answer
 
@@ -86,6 +98,7 @@ class BackedUp(Pruning):
 
 BUGS: Mapping[str, Change] = {
     "open-after-command": part(command_line=OpenAfterCommand),
+    "long-mail-spooled": part(mailbox=LongMailSpooled),
     "mail-logged": part(mailbox=MailLogged),
     "refused-kept": part(mailbox=RefusedKept),
     "pruned-archived": part(schema=WithArchive, store=Archiving),

@@ -120,6 +120,11 @@ class KeyLengthChecked(Schema):
         return "length(replay_key) = 64"
 
 
+class KeyUpToItsNul(Schema):
+    def key_check(self) -> str:
+        return "typeof(replay_key) = 'text' AND length(replay_key) = 64 AND replay_key NOT GLOB '*[^0-9a-f]*'"
+
+
 class KeyTypeUnchecked(Schema):
     def key_check(self) -> str:
         return super().key_check().replace("typeof(replay_key) = 'text' AND ", "")
@@ -178,6 +183,7 @@ BUGS: Mapping[str, Change] = {
     "key-nullable": part(schema=KeyNullable),
     "undecodable-gets-null-key": part(schema=KeyNullable, mailbox=UndecodableRecorded),
     "key-form-unchecked": part(schema=KeyUnchecked),
+    "key-checked-up-to-a-nul": part(schema=KeyUpToItsNul),
     "key-length-checked-only": part(schema=KeyLengthChecked),
     "key-bound-as-blob": part(schema=KeyTypeUnchecked, store=KeyAsBlob),
     "conflict-replace": part(schema=_RESOLVED[0]),

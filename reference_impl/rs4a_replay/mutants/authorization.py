@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,8 @@ from holdfast.reference_impl.rs4a_replay.mutants.values import unique
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.store import Insert, Row
 from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Purpose, Reason
+
+_TRIES = 12
 
 
 def _nonce(attempt: Attempt) -> str:
@@ -56,6 +59,15 @@ class BindingTold(Registrar):
             return refusal
         # "It helps to find the mistake."
         return replace(refusal, detail=f"it is bound to {issue['binding']}")
+
+
+class LockedByStrangers(Registrar):
+    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
+        wrong: Counter[str] = self.__dict__.setdefault("wrong", Counter())
+        refusal, nonce = super().guard_nonce_binding(attempt), _nonce(attempt)
+        wrong[nonce] += refusal is not None
+        # "Somebody tries what it is for."
+        return Refusal(Reason.NONCE_UNBOUND) if wrong[nonce] > _TRIES else refusal
 
 
 class WindowUnchecked(Registrar):
@@ -127,6 +139,7 @@ BUGS: Mapping[str, Change] = {
     "binding-unchecked": part(registrar=BindingUnchecked),
     "principal-unchecked": part(registrar=PrincipalUnchecked),
     "binding-told": part(registrar=BindingTold),
+    "nonce-locked-by-strangers": part(registrar=LockedByStrangers),
     "window-unchecked": part(registrar=WindowUnchecked),
     "window-without-start": part(registrar=WindowWithoutStart),
     "window-by-client-clock": part(registrar=WindowByClientClock),

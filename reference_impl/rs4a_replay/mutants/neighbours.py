@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Row
-from holdfast.reference_impl.rs4a_replay.terms import Submission
+from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Submission
 from holdfast.reference_impl.rs4a_replay.validator import Validator
 from holdfast.specs.strictjson import loads
 
@@ -37,6 +38,17 @@ class KeyByItsFirstDigits(SqliteStore):
             found = connection.execute(f"SELECT {column} FROM {relation} WHERE {column} LIKE ?", begins).fetchone()
             value = value if found is None else str(found[0])
         return super()._row(connection, relation, column, value)
+
+
+class VersionInSixteenBits(Keys):
+    def derive(self, submission: Submission) -> DerivedKeys:
+        version = re.sub("[0-9]+", lambda found: str(int(found[0]) % 65536), submission.protocol_version)
+        return super().derive(replace(submission, protocol_version=version))
+
+
+class FractionIsMicroseconds(Reader):
+    def instant(self, text: str) -> datetime:
+        return super().instant(re.sub(r"\.([0-9]+)", lambda found: f".{found[1].zfill(6)}", text))
 
 
 class NonceByLike(SqliteStore):
@@ -144,6 +156,8 @@ class CompensationUnknownMembers(Service):
 BUGS: Mapping[str, Change] = {
     "nonce-without-case": part(sqlite_store=NonceWithoutCase),
     "key-by-its-first-digits": part(sqlite_store=KeyByItsFirstDigits),
+    "version-in-sixteen-bits": part(keys=VersionInSixteenBits),
+    "fraction-is-microseconds": part(reader=FractionIsMicroseconds),
     "nonce-by-like": part(sqlite_store=NonceByLike),
     "target-cut-at-255": part(keys=TargetCut),
     "hashes-half-compared": part(validator=HashesHalfCompared),
