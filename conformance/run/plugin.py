@@ -104,7 +104,9 @@ class _Runner:
             items[:] = kept
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         if processes > 1:
-            items[:] = shared_out(items, processes, workload=_workload)
+            # A suite test takes as long as many scripts.
+            suites_first = sorted(items, key=lambda item: not isinstance(item, SuiteItem))
+            items[:] = shared_out(suites_first, processes, workload=_workload)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
@@ -162,9 +164,9 @@ class ContractFile(pytest.File):
 
 
 def _workload(item: pytest.Item) -> tuple[str, str] | None:
-    """The workload of a fault; None for other cases."""
+    """The work of a fault; None for other cases."""
     fault = item.contract.fault(item.planned.id) if isinstance(item, FaultItem) else None
-    return None if fault is None else (fault.contract, fault.workload)
+    return None if fault is None else (fault.contract, fault.work)
 
 
 class CaseFailure(Exception):  # noqa: N818 - what pytest shows of a case that does not conform

@@ -28,6 +28,9 @@ def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_I
         # `worksteal` cuts the list in the same way.
         size = (len(items) - len(ordered)) // (processes - number)
         room = max(0, size - len(part))
-        ordered += [*part, *others[:room]]
-        del others[:room]
+        # Each part gets its share of what comes early in the list.
+        every = processes - number
+        taken = sorted(range(len(others)), key=lambda place: place % every > 0)[:room]
+        ordered += [*part, *(others[place] for place in sorted(taken))]
+        others = [item for place, item in enumerate(others) if place not in {*taken}]
     return [*ordered, *others]

@@ -34,3 +34,10 @@ def test_the_faults_of_a_workload_are_in_one_part_and_come_first() -> None:
     assert [load for _, load in second[: len(loads[1])]] == loads[1]
     assert not {*loads[0]} & {*loads[1]}
     assert all(loads)
+
+
+def test_what_comes_early_in_the_list_is_shared_out_too() -> None:
+    cases = list(enumerate([*[None] * 40, 1, 2, 1, 2]))
+    early = range(20)
+    for part in parts_of(shared_out(cases, 2, workload=lambda case: case[1]), 2):
+        assert sum(number in early for number, _ in part) == 10
