@@ -1,0 +1,243 @@
+"""Credentials: the one spelling of a compact JWT, the files that say who is trusted, and what verifies."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import OKPKey
+
+from holdfast.reference_impl.m5_log.cbor import Value, encode
+from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, SIGNATURE_BYTES, Signatures
+from holdfast.reference_impl.m5_log.state import Verified
+from holdfast.reference_impl.m5_log.terms import Reason, RefusedError
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import loads
+
+_BASE64URL = re.compile(rb"[A-Za-z0-9_-]+")
+# RFC 8037 and RFC 9864: two names of one algorithm. No other is ever tried.
+_ALGORITHMS = ("EdDSA", "Ed25519")
+_CLAIMS = frozenset({"iss", "sub", "role", "scope", "nbf", "exp"})
+_HEADER = frozenset({"alg", "typ"})
+_MOST_BYTES = 16_384
+# A hundred million years; beyond it no clock of an operation reaches, and every number is exact in JSON.
+_MOST_SECONDS = 2**53 // 1000
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def cred_hash_of(raw: bytes) -> bytes:
+    """The hash by which a credential is stored, granted and revoked."""
+    return hashlib.sha256(raw).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """The parts of a compact JWT, decoded. `signed` is what the signature covers."""
+
+    raw: bytes
+    header: bytes
+    claims: bytes
+    signed: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the trust file and the status file say now. `revoked` is None where everything is."""
+
+    issuers: Mapping[str, bytes]
+    revoked: frozenset[bytes] | None
+
+    def is_revoked(self, cred_hash: bytes) -> bool:
+        """Whether a credential is revoked."""
+        return self.revoked is None or cred_hash in self.revoked
+
+
+class TrustFiles:
+    """Reads both files anew each time. What cannot be read trusts nobody and revokes everything."""
+
+    def __init__(self, trust: Path, status: Path) -> None:
+        self._trust = trust
+        self._status = status
+
+    def read(self) -> Trust:
+        """What they say now. Never raises."""
+        return Trust(self.issuers(), self.revoked())
+
+    def issuers(self) -> Mapping[str, bytes]:
+        """The trusted issuers by name; none where the file is missing or malformed."""
+        try:
+            found = loads(self._trust.read_bytes())["issuers"]
+            return {name: key_of(text) for name, text in found.items()}
+        except (OSError, StrictJsonError, KeyError, TypeError, ValueError, AttributeError):
+            return {}
+
+    def revoked(self) -> frozenset[bytes] | None:
+        """The hashes of revoked credentials; None, which is all, where the file is malformed."""
+        try:
+            found = loads(self._status.read_bytes())["revoked"]
+            if not isinstance(found, list) or not all(_HASH.fullmatch(text) for text in found):
+                return None
+            return frozenset(bytes.fromhex(text) for text in found)
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, StrictJsonError, KeyError, TypeError, ValueError):
+            return None
+
+
+def unpadded(text: bytes) -> bytes:
+    """Bytes of base64url without padding and spare bits. Raises ValueError for another spelling."""
+    if _BASE64URL.fullmatch(text) is None:
+        raise ValueError("expected base64url without padding")
+    try:
+        data = base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))
+    except binascii.Error as error:
+        raise ValueError("expected base64url, got a length that it never has") from error
+    if base64.urlsafe_b64encode(data).rstrip(b"=") != text:
+        raise ValueError("expected base64url without spare bits")
+    return data
+
+
+def key_of(text: Any) -> bytes:
+    """A public key in base64url. Raises ValueError."""
+    if not isinstance(text, str) or not text.isascii():
+        raise ValueError("expected a key as base64url text")
+    key = unpadded(text.encode("ascii"))
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"expected a key of {KEY_BYTES} bytes, got {len(key)}")
+    return key
+
+
+class Verifier:
+    """Takes credentials apart and verifies them. It asks no clock: times are judged at each operation."""
+
+    def __init__(self, signatures: Signatures) -> None:
+        self._signatures = signatures
+
+    def compact(self, raw: bytes) -> Compact:
+        """The parts of a credential in its one spelling. Raises RefusedError.
+
+        Libraries read padded parts as well. Then one credential would have many hashes, and be revoked by one of them.
+        """
+        if len(raw) > _MOST_BYTES:
+            raise _malformed(f"expected at most {_MOST_BYTES} bytes, got {len(raw)}")
+        parts = raw.split(b".")
+        if len(parts) != 3:
+            raise _malformed(f"expected three parts, got {len(parts)}")
+        try:
+            header, claims, signature = (unpadded(part) for part in parts)
+        except ValueError as error:
+            raise _malformed(str(error)) from error
+        return Compact(raw, header, claims, b".".join(parts[:2]), signature)
+
+    def claims(self, compact: Compact) -> Verified:
+        """What a credential says, whoever signed it. Raises RefusedError."""
+        header, claims = self.object("header", compact.header), self.object("claims", compact.claims)
+        if not {"alg"} <= header.keys() <= _HEADER or header["alg"] not in _ALGORITHMS:
+            raise _invalid(f"expected a header with alg {' or '.join(_ALGORITHMS)} and perhaps typ")
+        if claims.keys() != _CLAIMS:
+            raise _invalid(f"expected the claims {', '.join(sorted(_CLAIMS))}")
+        for name in ("iss", "role"):
+            if not isinstance(claims[name], str) or not claims[name]:
+                raise _invalid(f"expected text as {name}")
+        scope = claims["scope"]
+        if not isinstance(scope, list) or not all(isinstance(tag, str) for tag in scope):
+            raise _invalid("expected an array of texts as scope")
+        try:
+            subject = key_of(claims["sub"])
+        except ValueError as error:
+            raise _invalid(f"sub: {error}") from error
+        nbf, exp = (self.seconds(name, claims[name]) for name in ("nbf", "exp"))
+        if exp <= nbf:
+            raise _invalid("expected exp behind nbf")
+        return Verified(claims["iss"], subject, claims["role"], tuple(scope), nbf, exp)
+
+    def object(self, name: str, raw: bytes) -> dict[str, Any]:
+        """A part that is a JSON object. Raises RefusedError."""
+        try:
+            value = loads(raw)
+        except StrictJsonError as error:
+            raise _invalid(f"{name}: {error}") from error
+        if not isinstance(value, dict):
+            raise _invalid(f"expected an object as {name}")
+        return value
+
+    def seconds(self, name: str, value: Any) -> int:
+        """Whole seconds since 1970. Raises RefusedError."""
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SECONDS:
+            raise _invalid(f"expected whole seconds since 1970 as {name}")
+        return value
+
+    def check_standing(self, said: Verified, cred_hash: bytes, trust: Trust) -> bytes:
+        """The issuer's key, if it is trusted and the credential is not revoked. Raises RefusedError."""
+        key = trust.issuers.get(said.issuer)
+        if key is None:
+            raise _invalid("the issuer is not trusted")
+        if trust.is_revoked(cred_hash):
+            raise _invalid("it is revoked")
+        return key
+
+    def check_signature(self, compact: Compact, key: bytes) -> None:
+        """The issuer signed it, by the library and by the pinned criteria. Raises RefusedError."""
+        if len(compact.signature) != SIGNATURE_BYTES:
+            raise _invalid(f"expected a signature of {SIGNATURE_BYTES} bytes")
+        public: dict[str, str | list[str]] = {
+            "kty": "OKP",
+            "crv": "Ed25519",
+            "x": base64.urlsafe_b64encode(key).rstrip(b"=").decode("ascii"),
+        }
+        try:
+            with warnings.catch_warnings():
+                # RFC 9864 calls EdDSA deprecated, because it names two curves; here the key names the one.
+                warnings.simplefilter("ignore")
+                jws.deserialize_compact(compact.raw, OKPKey.import_key(public), algorithms=list(_ALGORITHMS))
+        except (JoseError, ValueError) as error:
+            raise _invalid(f"the signature is not the issuer's: {error}") from error
+        if not self._signatures.valid(key, compact.signed, compact.signature):
+            raise _invalid("the signature is not the issuer's in its strict form")
+
+    def verify(self, raw: bytes, trust: Trust) -> Verified:
+        """What a credential says, if all of it verifies. Raises RefusedError."""
+        compact = self.compact(raw)
+        said = self.claims(compact)
+        self.check_signature(compact, self.check_standing(said, cred_hash_of(raw), trust))
+        return said
+
+    def cached(self, raw: bytes, row: bytes, trust: Trust) -> Verified:
+        """The same without the signature, which the row in vc_verified vouches for. Raises RefusedError.
+
+        A row that says anything else than the credential vouches for nothing.
+        """
+        said = self.claims(self.compact(raw))
+        self.check_standing(said, cred_hash_of(raw), trust)
+        if row != self.row(said):
+            raise _invalid("vc_verified says something else than the credential")
+        return said
+
+    def row(self, said: Verified) -> bytes:
+        """The value of a row of vc_verified."""
+        fields: dict[str, Value] = {
+            "issuer": said.issuer,
+            "role": said.role,
+            "scope": list(said.scope),
+            "nbf": said.nbf,
+            "exp": said.exp,
+        }
+        return encode(fields)
+
+
+def _malformed(detail: str) -> RefusedError:
+    return RefusedError(Reason.CREDENTIAL_MALFORMED, detail)
+
+
+def _invalid(detail: str) -> RefusedError:
+    return RefusedError(Reason.CREDENTIAL_INVALID, detail)

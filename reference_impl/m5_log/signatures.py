@@ -1,0 +1,25 @@
+"""Verifies who signed: Ed25519 (RFC 8032), in the strict form that the contract pins."""
+
+from __future__ import annotations
+
+from nacl.exceptions import CryptoError
+from nacl.signing import VerifyKey
+
+KEY_BYTES, SIGNATURE_BYTES = 32, 64
+
+
+class Signatures:
+    """libsodium's check: S below the group's order, a canonical key not of small order, R compared as bytes.
+
+    A less strict check lets a stranger make a second valid signature, or a key for which any signature is valid.
+    """
+
+    def valid(self, key: bytes, message: bytes, signature: bytes) -> bool:
+        """Whether these bytes are `key`'s signature of `message`. Never raises."""
+        if len(key) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
+            return False
+        try:
+            VerifyKey(key).verify(message, signature)
+        except (CryptoError, ValueError):
+            return False
+        return True

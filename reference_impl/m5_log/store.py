@@ -1,0 +1,136 @@
+"""The store of one session: opened when it is first written, read through a view of its own before that."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from holdfast.reference_impl.m5_log.dag import Dag
+from holdfast.reference_impl.m5_log.database import Access, Change, DamagedError, Database
+from holdfast.reference_impl.m5_log.location import Identity, Location, check_logs, check_tables
+from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, Opened, Opening, number
+from holdfast.reference_impl.m5_log.terms import Family, StoreError, UncertainError
+from holdfast.reference_impl.m5_log.witness import Mark, Witness, encode_marks
+from holdfast.reference_impl.patience import Patience
+
+# How often a reader tries: a writer may just have removed a file that the reader was about to open.
+_READ_TRIES = 3
+
+
+class Store:
+    """One store. Whoever writes holds its lock from then on, until `release`."""
+
+    def __init__(
+        self, location: Location, opening: Opening, witness: Witness, patience: Patience, *, configured: bool = True
+    ) -> None:
+        self.location = location
+        self.opening = opening
+        self._witness = witness
+        self._patience = patience
+        self._configured = configured
+        self._held: Opened | None = None
+        self._identity: Identity = ()
+
+    @property
+    def held(self) -> Opened | None:
+        """The store, if this session has it open for writing."""
+        return self._held
+
+    def writing(self) -> Opened:
+        """The store with its lock. Raises StoreError, also where another process has it."""
+        self.check_configured()
+        if self._held is None:
+            self._held = self.opening.open()
+            self._identity = self.location.identity()
+        self.guard(self._held)
+        return self._held
+
+    def check_configured(self) -> None:
+        """Raise StoreError where no store is configured."""
+        if not self._configured:
+            raise StoreError("no store is configured")
+
+    def guard(self, opened: Opened) -> None:
+        """Raise StoreError if the files are not those that are open: what is written to them would be lost."""
+        if self.location.identity() != self._identity:
+            raise StoreError("files of the store were replaced while it was open; end this process")
+        now = self.location.logs()
+        check_logs(opened.logs, now)
+        check_tables(opened.database.tables())
+        opened.logs = now
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Opened]:
+        """The store as it is now. Raises StoreError."""
+        self.check_configured()
+        if self._held is not None:
+            self.guard(self._held)
+            yield self._held
+            return
+        with contextlib.ExitStack() as stack:
+            yield self._viewed(stack)
+
+    def _viewed(self, stack: contextlib.ExitStack) -> Opened:
+        for tries_left in reversed(range(_READ_TRIES)):
+            try:
+                return stack.enter_context(self.opening.read())
+            except StoreError:
+                # A file that another process has just removed, or a record that it is just writing.
+                if not tries_left or self._patience.left() <= 0:
+                    raise
+        raise AssertionError("unreachable")
+
+    @contextlib.contextmanager
+    def raw(self) -> Iterator[Database]:
+        """The database alone, whatever its rows say. Raises StoreError."""
+        self.check_configured()
+        if self._held is not None:
+            self.guard(self._held)
+            yield self._held.database
+            return
+        self.opening.check_place()
+        with contextlib.ExitStack() as stack:
+            try:
+                database = Database(self.location.database, Access.READ)
+                stack.callback(database.close)
+            except DamagedError:
+                # A crash may have torn what was never acknowledged; only the witness knows.
+                database = stack.enter_context(self.opening.read()).database
+            yield database
+
+    def commit(self, opened: Opened, changes: Sequence[Change], op_ids: Sequence[bytes] = ()) -> None:
+        """Write changes in one synced batch, then the witness. The operations are in the graph already.
+
+        Raises StoreError where nothing was written, UncertainError where that is unknown. After both the store is
+        opened anew, because the graph in memory may be ahead of the disk.
+        """
+        try:
+            changes = [*changes, (Family.META, WATERMARK, number(self.watermark(opened.dag)))]
+            mark = opened.mark.after(changes, op_ids)
+            self.write(opened, [*changes, (Family.META, MARKS, encode_marks(opened.mark, mark))])
+            opened.mark = mark
+            self.attest(mark)
+        except BaseException:
+            self.release()
+            raise
+
+    def watermark(self, dag: Dag) -> int:
+        """How many operations are applied: all that do not wait."""
+        return dag.surfaced
+
+    def write(self, opened: Opened, changes: Sequence[Change]) -> None:
+        """One batch for all of it. Raises StoreError, UncertainError."""
+        opened.database.write(changes)
+
+    def attest(self, mark: Mark) -> None:
+        """The witness is written behind the batch and before any answer. Raises UncertainError."""
+        try:
+            self._witness.write(mark)
+        except OSError as error:
+            raise UncertainError(f"the batch is written, its mark is not: {error}") from error
+
+    def release(self) -> None:
+        """Close the database and give back its lock. Never raises."""
+        held, self._held = self._held, None
+        if held is not None:
+            held.database.close()

@@ -1,0 +1,83 @@
+"""The vocabulary of the contract in Python: names only, checked against the contract; every value lives there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, unique
+from typing import Any
+
+from holdfast.reference_impl.answers import Refused
+from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.specs.schema import Validator, explain
+
+CONTRACT = "m5-log"
+
+
+@unique
+class Reason(Enum):
+    """The closed list of refusal reasons."""
+
+    REQUEST_MALFORMED = "REQUEST_MALFORMED"
+    NON_CANONICAL = "NON_CANONICAL"
+    OP_MALFORMED = "OP_MALFORMED"
+    OP_ID_MISMATCH = "OP_ID_MISMATCH"
+    SIGNATURE_INVALID = "SIGNATURE_INVALID"
+    CREDENTIAL_MALFORMED = "CREDENTIAL_MALFORMED"
+    CREDENTIAL_UNKNOWN = "CREDENTIAL_UNKNOWN"
+    CREDENTIAL_INVALID = "CREDENTIAL_INVALID"
+    CHECKPOINT_UNKNOWN = "CHECKPOINT_UNKNOWN"
+    CHECKPOINT_STALE = "CHECKPOINT_STALE"
+    CHECKPOINT_DAMAGED = "CHECKPOINT_DAMAGED"
+    RANGE_INVALID = "RANGE_INVALID"
+    SCHEMA_UNSUPPORTED = "SCHEMA_UNSUPPORTED"
+    STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
+
+
+@unique
+class Family(Enum):
+    """The column families of the store, in the order of the source."""
+
+    OPS = "ops"
+    EDGES = "edges"
+    BY_AUTHOR = "by_author"
+    META = "meta"
+    VC_RAW = "vc_raw"
+    VC_VERIFIED = "vc_verified"
+    POLICY_INDEX = "policy_index"
+    CHECKPOINTS = "checkpoints"
+
+
+class RefusedError(Exception):
+    """An operation is refused; the text is for people."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
+        self.reason = reason
+        self.detail = detail
+
+    def answer(self) -> Refused:
+        """The refusal as the adapter answers it."""
+        return Refused(self.reason.value, None, self.detail)
+
+
+class StoreError(RefusedError):
+    """The store cannot be asked or written, and nothing was written."""
+
+    def __init__(self, detail: str, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
+        super().__init__(reason, detail)
+
+
+class UncertainError(Exception):
+    """A write failed, and it is unknown whether it took effect."""
+
+
+def check_args(schema: Validator, args: Any) -> None:
+    """Hold the arguments of an operation to its schema. Raises RefusedError."""
+    problem = explain(schema, args)
+    if problem is not None:
+        raise RefusedError(Reason.REQUEST_MALFORMED, problem)
+
+
+def check_reasons(declared: Iterable[str]) -> None:
+    """Hold the enum to the contract's closed list. Raises TermsError."""
+    hold_to_contract(CONTRACT, Reason, declared)
