@@ -39,9 +39,10 @@ class Dag:
         self._clocks[op_id] = hlc
         for parent in parents:
             self._children.setdefault(parent, []).append(op_id)
-        waits = sum(not self.is_surfaced(parent) for parent in parents)
-        self._waits[op_id] = waits
-        if waits == 0:
+        # It waits while this is counted: an edge that leads back to itself never ends.
+        self._waits[op_id] = len(parents)
+        self._waits[op_id] = sum(not self.is_surfaced(parent) for parent in parents)
+        if self._waits[op_id] == 0:
             self._surface(op_id)
 
     def is_surfaced(self, op_id: bytes) -> bool:

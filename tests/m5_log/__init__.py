@@ -1,0 +1,1 @@
+"""Tests of the reference implementation of m5-log."""
