@@ -42,6 +42,7 @@ class Opened:
     database: Database
     dag: Dag
     mark: Mark
+    recovery: Recovery
     logs: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -79,9 +80,13 @@ class Opening:
         ]
 
     def open(self) -> Opened:
-        """The store with its lock, ready to be written."""
-        self.check_place()
-        opened = self.recovered(Access.WRITE)
+        """The store with its lock, ready to be written.
+
+        It is read first, which changes nothing: RocksDB writes to whatever it opens for writing.
+        """
+        with self.read() as viewed:
+            recovery = viewed.recovery
+        opened = self.loaded(Access.WRITE, recovery, viewed)
         try:
             if self._witness.slots() != [opened.mark, opened.mark]:
                 # The last batch was synced and its mark was not, or the slots are of two batches, as after any end.
@@ -99,7 +104,7 @@ class Opening:
     def read(self) -> Iterator[Opened]:
         """The store as it is now, without its lock, also while another process writes it."""
         self.check_place()
-        opened = self.recovered(Access.READ)
+        opened = self.viewed()
         try:
             yield opened
         finally:
@@ -111,36 +116,32 @@ class Opening:
             raise StoreError("expected a store, got none; it is never made anew")
         self._location.identity()
 
-    def recovered(self, access: Access) -> Opened:
+    def viewed(self) -> Opened:
         """The store, although a crash may have torn the end of its log.
 
-        If RocksDB finds damage, what lies before it is read without changing anything. If the witness says that this is
-        all that was ever acknowledged, the rest goes; if not, nothing is opened, and no file has changed.
+        If RocksDB finds damage, what lies before it is read. If the witness says that this is all that was ever
+        acknowledged, the rest may go; if not, nothing is opened. In both cases no file has changed.
         """
         try:
-            return self.loaded(access, Recovery.ABSOLUTE)
+            return self.loaded(Access.READ, Recovery.ABSOLUTE)
         except DamagedError:
-            before = self.loaded(Access.READ, Recovery.POINT_IN_TIME)
-        if access is Access.READ:
-            return before
-        before.database.close()
-        return self.loaded(access, Recovery.POINT_IN_TIME)
+            return self.loaded(Access.READ, Recovery.POINT_IN_TIME)
 
-    def loaded(self, access: Access, recovery: Recovery) -> Opened:
-        """An open database that holds all that the witness says."""
+    def loaded(self, access: Access, recovery: Recovery, viewed: Opened | None = None) -> Opened:
+        """An open database that holds all that the witness says; what was computed of the same rows before is kept."""
         # Before the database: what another process writes meanwhile is in the database first.
         acknowledged = self._witness.read()
         database = Database(self._location.database, access, recovery)
         try:
             self.check_version(database)
-            dag = self.dag(database)
             before, mark = decode_marks(database.get(Family.META, MARKS))
+            dag = viewed.dag if viewed is not None and viewed.mark == mark else self.dag(database)
             self.check_contents(dag, mark)
             self.check_acknowledged(acknowledged, before, mark, access)
         except BaseException:
             database.close()
             raise
-        return Opened(database, dag, mark)
+        return Opened(database, dag, mark, recovery)
 
     def check_version(self, database: Database) -> None:
         """The one schema version; a missing one is no older one."""
