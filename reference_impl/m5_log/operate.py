@@ -92,6 +92,12 @@ def _complain(text: str, status: int = _REFUSED) -> int:
     return status
 
 
+def _print_state(text: str) -> None:
+    """UTF-8 whatever the locale: another encoding would be other bytes of the same state, or none."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
+
+
 def _init(options: argparse.Namespace, parts: Parts) -> int:  # noqa: ARG001 - as all commands
     try:
         parts.store.opening.make()
@@ -120,7 +126,7 @@ def _replay(options: argparse.Namespace, parts: Parts) -> int:
             state = replayed.state
             for why in replayed.passed_over:
                 print(f"note: not used: {why}", file=sys.stderr)
-    print(parts.snapshots.json(state))
+    _print_state(parts.snapshots.json(state))
     return _DONE
 
 
@@ -137,7 +143,7 @@ def _checkpoint_list(options: argparse.Namespace, parts: Parts) -> int:  # noqa:
 
 
 def _checkpoint_load(options: argparse.Namespace, parts: Parts) -> int:
-    print(parts.snapshots.json(parts.log.checkpoint_load(options.checkpoint_id)))
+    _print_state(parts.snapshots.json(parts.log.checkpoint_load(options.checkpoint_id)))
     return _DONE
 
 
@@ -151,5 +157,5 @@ def _verify(options: argparse.Namespace, parts: Parts) -> int:  # noqa: ARG001 -
 
 def _dump(options: argparse.Namespace, parts: Parts) -> int:  # noqa: ARG001 - as all commands
     with parts.store.reading() as opened:
-        print(parts.snapshots.json(parts.replay.full(opened)))
+        _print_state(parts.snapshots.json(parts.replay.full(opened)))
     return _DONE

@@ -124,7 +124,7 @@ class Box:
             [sys.executable, "-P", "-m", "holdfast.reference_impl", "m5", *arguments, "--root", str(self.root)],
             env={"PATH": "/usr/bin:/bin", **environment},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=False,
             timeout=60,
         )
