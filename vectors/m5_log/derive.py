@@ -117,6 +117,11 @@ def _split(spelt: str) -> tuple[bytes, bytes]:
     return raw[:-66], raw[-64:]
 
 
+def sorted_ids(ops: list[str]) -> list[str]:
+    """The ids of operations in the order of their bytes."""
+    return sorted(map(op_id, ops))
+
+
 def malleated(spelt: str) -> str:
     """The same operation with the order of the group added to S: another signature that a lenient check accepts."""
     raw = decoded(spelt)
@@ -262,6 +267,7 @@ DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "public_key": public_key,
     "op": op,
     "op_id": op_id,
+    "sorted_ids": sorted_ids,
     "malleated": malleated,
     "small_order": small_order,
     "unsigned": unsigned,
