@@ -152,6 +152,11 @@ def batch(ops: list[str]) -> str:
     return encoded(encoding.head(4, len(ops)) + b"".join(encoding.binary(decoded(each)) for each in ops))
 
 
+def batch_of(drafts: list[Mapping[str, Any]]) -> str:
+    """A file of op-append, of operations that are yet to be made."""
+    return batch([op(draft) for draft in drafts])
+
+
 def row(asked: Mapping[str, Any]) -> str:
     """Bytes of keys and values of rows, joined: each part is {hex}, {base64url}, {text}, {number} or {hlc: [ms, n]}."""
     makers: Mapping[str, Callable[[Any], bytes]] = {
@@ -273,6 +278,7 @@ DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "unsigned": unsigned,
     "flipped": flipped,
     "batch": batch,
+    "batch_of": batch_of,
     "row": row,
     "credential": credential,
     "respelt": respelt,
