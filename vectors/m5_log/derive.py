@@ -211,6 +211,11 @@ def respelt(asked: Mapping[str, Any]) -> str:
     return encoded(spellings[asked["how"]].encode("ascii"))
 
 
+def verified_row(draft: Mapping[str, Any]) -> str:
+    """The value of the row in vc_verified of a credential of this draft."""
+    return encoded(encoding.value({name: draft[name] for name in ("issuer", "role", "scope", "nbf", "exp")}))
+
+
 def cred_hash(spelt: str) -> str:
     """The hash of a credential: SHA-256 over its bytes."""
     return hashlib.sha256(decoded(spelt)).hexdigest()
@@ -283,6 +288,7 @@ DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "credential": credential,
     "respelt": respelt,
     "cred_hash": cred_hash,
+    "verified_row": verified_row,
     "trust": trust,
     "status": status,
     "order": order,
