@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -67,10 +68,15 @@ class Location:
 
     def logs(self) -> Mapping[str, int]:
         """The files of the write-ahead log by name, with their inodes. Raises StoreError."""
+        found: dict[str, int] = {}
         try:
-            return {path.name: path.stat().st_ino for path in self.database.glob("*.log")}
+            for path in self.database.glob("*.log"):
+                # RocksDB may just have removed one that it needs no more.
+                with contextlib.suppress(FileNotFoundError):
+                    found[path.name] = path.stat().st_ino
         except OSError as error:
             raise StoreError(f"the log cannot be found: {error}") from error
+        return found
 
 
 def check_logs(before: Mapping[str, int], now: Mapping[str, int]) -> None:
@@ -83,11 +89,12 @@ def check_logs(before: Mapping[str, int], now: Mapping[str, int]) -> None:
         raise StoreError("the log was removed while it was open")
 
 
-def check_tables(tables: Sequence[Path]) -> None:
-    """Raise StoreError if a table is gone."""
-    gone = [path.name for path in tables if not path.exists()]
-    if gone:
-        raise StoreError(f"tables are gone: {', '.join(gone)}")
+def check_tables(tables: Callable[[], Sequence[Path]]) -> None:
+    """Raise StoreError if a table is gone that RocksDB still has in its list."""
+    gone = {path for path in tables() if not path.exists()}
+    # A compaction replaces tables at any moment. Those that it replaced are not in the next list.
+    if gone and gone.intersection(tables()):
+        raise StoreError(f"tables are gone: {', '.join(sorted(path.name for path in gone))}")
 
 
 def sync_folder(folder: Path) -> None:

@@ -21,8 +21,12 @@ from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, U
 from holdfast.reference_impl.m5_log.verify import Verify
 from holdfast.reference_impl.patience import Patience
 from holdfast.specs import Contract
-from holdfast.specs.model import Group
+from holdfast.specs.model import Group, Method
 from holdfast.specs.schema import explain
+from holdfast.specs.strictjson import canonical
+
+# docs/adapter-protocol.md: a line has at most 1 MiB; the rest is for its other members.
+_MOST_BYTES = (1 << 20) - 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,18 @@ class Service:
         if known is None:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._parts.contract.methods)}")
         self._parts.patience.begin()
-        if known.group is Group.OPERATION:
-            return self._operate(method, args)
+        answer = self._operate(method, args) if known.group is Group.OPERATION else self._ask(known, args)
+        if (
+            isinstance(answer, Ok | Accepted)
+            and answer.value is not None
+            and len(canonical(answer.value)) > _MOST_BYTES
+        ):
+            # Of operations only those that change nothing show a state.
+            return Fault(f"{method}: the answer is longer than a line may be")
+        return answer
+
+    def _ask(self, known: Method, args: Any) -> Answer:
+        method = known.name
         problem = explain(known.args, args)
         if problem is not None:
             return Fault(f"{method}: expected arguments that fit its schema: {problem}")

@@ -69,6 +69,21 @@ class State:
     # on besides the operations.
     judged: dict[bytes, Verified | None] = field(default_factory=dict)
     issuers: dict[bytes, bool] = field(default_factory=dict)
+    # Where the grants of a subject for a tag stand in `grants`. It follows from them, so it is not encoded.
+    places: dict[tuple[bytes, str], list[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for at, grant in enumerate(self.grants):
+            self.places.setdefault((grant.subject, grant.tag), []).append(at)
+
+    def open_grant(self, grant: Grant) -> None:
+        """Note one more grant."""
+        self.places.setdefault((grant.subject, grant.tag), []).append(len(self.grants))
+        self.grants.append(grant)
+
+    def of(self, subject: bytes, tag: str) -> Sequence[Grant]:
+        """The grants of a subject for a tag, in their order."""
+        return [self.grants[at] for at in self.places.get((subject, tag), ())]
 
 
 class Fold:
@@ -104,31 +119,27 @@ class Fold:
         subject, role, tag = _target(operation)
         credential = _binary(operation.payload["credential"])
         state.judged[credential] = self._authority.judge(credential)
-        state.grants.append(Grant(subject, role, tag, credential, operation.author, state.applied))
+        state.open_grant(Grant(subject, role, tag, credential, operation.author, state.applied))
 
     def revoke(self, state: State, operation: Operation) -> None:
         """End the open intervals of its target that this author may end."""
         target = _target(operation)
         issuer = self._authority.is_issuer(operation.author)
         state.issuers[operation.author] = issuer
-        for at, grant in enumerate(state.grants):
+        for at in state.places.get((target[0], target[2]), ()):
+            grant = state.grants[at]
             mine = issuer or grant.author == operation.author
             if mine and grant.until is None and (grant.subject, grant.role, grant.tag) == target:
                 state.grants[at] = replace(grant, until=state.applied)
 
     def author_allowed(self, state: State, operation: Operation, tag: str) -> bool:
         """Whether its author is allowed the tag with any role."""
-        return any(
-            grant.subject == operation.author and grant.tag == tag and self.in_force(state, grant, operation)
-            for grant in state.grants
-        )
+        return any(self.in_force(state, grant, operation) for grant in state.of(operation.author, tag))
 
     def allowed(self, state: State, subject: bytes, role: str, tag: str, at: Operation, index: int) -> bool:
         """Whether a subject with a role is allowed a tag at the operation with this index of the order."""
         return any(
-            (grant.subject, grant.role, grant.tag) == (subject, role, tag)
-            and self.in_force(state, grant, at, index=index)
-            for grant in state.grants
+            grant.role == role and self.in_force(state, grant, at, index=index) for grant in state.of(subject, tag)
         )
 
     def in_force(self, state: State, grant: Grant, at: Operation, *, index: int | None = None) -> bool:

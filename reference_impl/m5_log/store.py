@@ -56,7 +56,7 @@ class Store:
             raise StoreError("files of the store were replaced while it was open; end this process")
         now = self.location.logs()
         check_logs(opened.logs, now)
-        check_tables(opened.database.tables())
+        check_tables(opened.database.tables)
         opened.logs = now
 
     @contextlib.contextmanager

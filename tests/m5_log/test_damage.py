@@ -290,3 +290,25 @@ def test_marks_are_read_as_they_were_written() -> None:
     for data in (None, b"", encode_marks(Mark(), mark)[:-1], encode_marks(Mark(), mark)[:-1] + b"\x00"):
         with pytest.raises(StoreError):
             decode_marks(data)
+
+
+def test_a_table_that_is_gone_under_an_open_store_is_noticed(box: Box) -> None:
+    box.put(draft(1))
+    box.parts.store.release()
+    box.put(draft(2))
+    table = next((box.root / DATABASE).glob("*.sst"))
+    whole = table.read_bytes()
+    table.unlink()
+    with pytest.raises(StoreError):
+        box.put(draft(3))
+    table.write_bytes(whole)
+    assert box.put(draft(3)).new
+
+
+def test_tables_that_a_compaction_replaces_are_not_gone(box: Box) -> None:
+    # RocksDB compacts when there are four tables of one level, and each opening makes one.
+    for ms in range(24):
+        box.put(draft(ms))
+        assert len(box.order()) == ms + 1
+        box.parts.store.release()
+    assert box.problems() == []

@@ -141,3 +141,11 @@ def test_a_parameter_may_be_set_by_the_session(tmp_path: Path) -> None:
     assert isinstance(answer, Refused)
     assert answer.reason == "OP_MALFORMED"
     session.close()
+
+
+def test_an_answer_that_is_longer_than_a_line_is_a_fault(session: Session) -> None:
+    for ms in range(20):
+        each = {**draft(ms), "payload": {"key": f"k{ms}", "value": "x" * 60_000}}
+        assert isinstance(session.call("put_op", {"op": derive.op(each)}), Accepted)
+    assert isinstance(session.call("store", {}), Fault)
+    assert len(value(session.call("topo_iter", {}))["op_ids"]) == 20
