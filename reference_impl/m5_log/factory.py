@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.reference_impl.m5_log.authority import Authorities
+from holdfast.reference_impl.m5_log.authority import Authorities, StoredAuthority
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoints
 from holdfast.reference_impl.m5_log.command_line import CommandLine
 from holdfast.reference_impl.m5_log.credentials import TrustFiles, Verifier
+from holdfast.reference_impl.m5_log.dag import Dag
+from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.failpoints import Failpoints
 from holdfast.reference_impl.m5_log.location import Location
 from holdfast.reference_impl.m5_log.log import Log
@@ -20,7 +22,7 @@ from holdfast.reference_impl.m5_log.replay import Replay
 from holdfast.reference_impl.m5_log.service import Parts, Service
 from holdfast.reference_impl.m5_log.settings import Settings, load_settings
 from holdfast.reference_impl.m5_log.signatures import Signatures
-from holdfast.reference_impl.m5_log.state import Snapshots
+from holdfast.reference_impl.m5_log.state import Fold, Snapshots
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import CONTRACT
 from holdfast.reference_impl.m5_log.verify import Verify
@@ -41,7 +43,11 @@ class Factory:
     codec: type[OpCodec] = OpCodec
     verifier: type[Verifier] = Verifier
     trust: type[TrustFiles] = TrustFiles
+    authority: type[StoredAuthority] = StoredAuthority
     authorities: type[Authorities] = Authorities
+    database: type[Database] = Database
+    dag: type[Dag] = Dag
+    fold: type[Fold] = Fold
     location: type[Location] = Location
     witness: type[Witness] = Witness
     opening: type[Opening] = Opening
@@ -69,12 +75,11 @@ class Factory:
         location, signatures = self.location(root, settings), self.signatures()
         codec, verifier = self.codec(settings, signatures), self.verifier(signatures)
         witness, trust = self.witness(location.witness), self.trust(location.trust, location.status)
-        store = self.store(
-            location, self.opening(location, settings, witness), witness, patience, configured=configured
-        )
+        opening = self.opening(location, settings, witness, self.database, self.dag)
+        store = self.store(location, opening, witness, patience, configured=configured)
         snapshots = self.snapshots()
-        checkpoints, authorities = self.checkpoints(snapshots), self.authorities(verifier, trust)
-        replay = self.replay(codec, checkpoints, authorities)
+        checkpoints, authorities = self.checkpoints(snapshots), self.authorities(verifier, trust, self.authority)
+        replay = self.replay(codec, checkpoints, authorities, self.fold)
         log = self.log(store, codec, verifier, trust, checkpoints, replay)
         verify = self.verify(settings, store, witness, codec, verifier, trust, checkpoints, snapshots, replay)
         return Parts(

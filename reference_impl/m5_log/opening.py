@@ -49,10 +49,14 @@ class Opened:
 class Opening:
     """Makes and opens the store of one location. Each method raises StoreError."""
 
-    def __init__(self, location: Location, settings: Settings, witness: Witness) -> None:
+    def __init__(
+        self, location: Location, settings: Settings, witness: Witness, database: type[Database], dag: type[Dag]
+    ) -> None:
         self._location = location
         self._settings = settings
         self._witness = witness
+        self._database = database
+        self._dag = dag
 
     def make(self) -> None:
         """A new, empty store. It has its name only once all of it is on the disk. Raises OSError too."""
@@ -61,7 +65,7 @@ class Opening:
         self._location.prepare()
         mark = Mark()
         self._witness.make(mark)
-        database = Database(self._location.making, Access.MAKE)
+        database = self._database(self._location.making, Access.MAKE)
         try:
             database.write(self.first_rows(mark))
         finally:
@@ -110,6 +114,11 @@ class Opening:
         finally:
             opened.database.close()
 
+    def raw(self) -> Database:
+        """The database without its lock and without a look at its rows. To be closed by the caller."""
+        self.check_place()
+        return self._database(self._location.database, Access.READ)
+
     def check_place(self) -> None:
         """There has to be a store: none is ever made by opening one."""
         if not self._location.exists():
@@ -131,7 +140,7 @@ class Opening:
         """An open database that holds all that the witness says; what was computed of the same rows before is kept."""
         # Before the database: what another process writes meanwhile is in the database first.
         acknowledged = self._witness.read()
-        database = Database(self._location.database, access, recovery)
+        database = self._database(self._location.database, access, recovery)
         try:
             self.check_version(database)
             before, mark = decode_marks(database.get(Family.META, MARKS))
@@ -156,7 +165,7 @@ class Opening:
             if len(key) != KEY_BYTES + HLC_BYTES + ID_BYTES or value:
                 raise StoreError(f"a row of by_author is malformed: {key.hex()}")
             clocks[key[-ID_BYTES:]] = key[KEY_BYTES : KEY_BYTES + HLC_BYTES]
-        dag, rows = Dag(), 0
+        dag, rows = self._dag(), 0
         for op_id, value in database.rows(Family.EDGES):
             if op_id not in clocks:
                 raise StoreError(f"an operation is missing in by_author: {op_id.hex()}")

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from holdfast.reference_impl.m5_log.dag import Dag
-from holdfast.reference_impl.m5_log.database import Access, Change, DamagedError, Database
+from holdfast.reference_impl.m5_log.database import Change, DamagedError, Database
 from holdfast.reference_impl.m5_log.location import Identity, Location, check_logs, check_tables
 from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, Opened, Opening, number
 from holdfast.reference_impl.m5_log.terms import Family, StoreError, UncertainError
@@ -88,10 +88,9 @@ class Store:
             self.guard(self._held)
             yield self._held.database
             return
-        self.opening.check_place()
         with contextlib.ExitStack() as stack:
             try:
-                database = Database(self.location.database, Access.READ)
+                database = self.opening.raw()
                 stack.callback(database.close)
             except DamagedError:
                 # A crash may have torn what was never acknowledged; only the witness knows.
