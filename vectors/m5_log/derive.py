@@ -169,6 +169,17 @@ def row(asked: Mapping[str, Any]) -> str:
     return encoded(b"".join(makers[kind](found) for part in asked["parts"] for kind, found in part.items()))
 
 
+def value_in(asked: Mapping[str, Any]) -> str:
+    """The value of the row with this key among `rows`, as `store` shows them."""
+    (found,) = (each["value"] for each in asked["rows"] if each["key"] == asked["key"])
+    return str(found)
+
+
+def successor(number: int) -> int:
+    """The next number."""
+    return number + 1
+
+
 def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), sort_keys=True).encode("ascii")
 
@@ -285,6 +296,8 @@ DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "batch": batch,
     "batch_of": batch_of,
     "row": row,
+    "value_in": value_in,
+    "successor": successor,
     "credential": credential,
     "respelt": respelt,
     "cred_hash": cred_hash,
