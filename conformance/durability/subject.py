@@ -184,7 +184,7 @@ class AdapterSubject:
             status = answer.value["status"] if answer.outcome == "ok" else None
             if status == 0:
                 return Answer(Outcome.OK, sent_at, came_at)
-            return Answer(Outcome.ERROR, sent_at, text=f"{_described(answer)}, status {status}")
+            return Answer(Outcome.ERROR, sent_at, came_at, f"{_described(answer)}, status {status}")
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
@@ -193,9 +193,9 @@ class AdapterSubject:
                 return Answer(Outcome.OK, sent_at, came_at)
             if wanted is not None:
                 # What a refusal leaves is what is kept. Refused otherwise, as the record is uncertain, it may be there.
-                return Answer(Outcome.ERROR, sent_at, text=str(answer.reason))
-            return Answer(Outcome.REFUSED, sent_at, text=str(answer.reason))
-        return Answer(Outcome.ERROR, sent_at, text=_described(answer))
+                return Answer(Outcome.ERROR, sent_at, came_at, str(answer.reason))
+            return Answer(Outcome.REFUSED, sent_at, came_at, str(answer.reason))
+        return Answer(Outcome.ERROR, sent_at, came_at, _described(answer))
 
     def _unanswered(self, asked: str, error: SubjectError) -> Answer:
         """An operation that failed: by an answer that says so, or without a valid one."""
@@ -204,7 +204,8 @@ class AdapterSubject:
         if failure.silence is Silence.FAULT:
             self._terms.faulted.append(f"{asked}: {failure.detail}"[:_SHOWN])
         if failure.silence is Silence.FAULT or failure.verdict is Verdict.UNSUPPORTED:
-            return Answer(Outcome.ERROR, sent_at, text=str(error))
+            came_at = None if self._driver is None else ((self._last().received_us or 0) + 1) * 1000
+            return Answer(Outcome.ERROR, sent_at, came_at, str(error))
         return Answer(Outcome.SILENT, sent_at, text=str(error), hung=failure.silence is Silence.HANG)
 
     def dump(self) -> Facts:

@@ -59,7 +59,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer; times are CLOCK_MONOTONIC in nanoseconds. `acked_at` is when the success was known, None without it.
+    """An answer; times are CLOCK_MONOTONIC in nanoseconds. `came_at` is when it was known, None if none came.
 
     `sent_at` lies before the first byte left. `text` is the reason, or what came instead of an answer, in words.
     `new` is what a success says of itself: done now, or known from before; None where the protocol does not say.
@@ -68,17 +68,24 @@ class Answer:
 
     outcome: Outcome
     sent_at: int
-    acked_at: int | None = None
+    came_at: int | None = None
     text: str = ""
     new: bool | None = None
     hung: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a success without a time, a time without a success, or an answer that did not come."""
-        if (self.acked_at is not None) != (self.outcome is Outcome.OK):
-            raise ValueError(f"expected a time of acknowledgement for a success only, got {self}")
+        """Raises ValueError for a success without a time, or for a time or a delay that does not fit the outcome."""
+        if self.outcome is Outcome.OK and self.came_at is None:
+            raise ValueError(f"expected the time at which a success was known, got {self}")
+        if self.outcome is Outcome.SILENT and self.came_at is not None:
+            raise ValueError(f"expected no time of an answer that did not come, got {self}")
         if self.hung and self.outcome is not Outcome.SILENT:
             raise ValueError(f"expected no answer of one that hangs, got {self}")
+
+    @property
+    def acked_at(self) -> int | None:
+        """When the success was known; None without it."""
+        return self.came_at if self.outcome is Outcome.OK else None
 
 
 @dataclass(frozen=True, slots=True)
