@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
+from holdfast.reference_impl.mesh_delivery.terms import Field
 from holdfast.reference_impl.planting import Change, part
 
 
@@ -69,8 +70,8 @@ class UlidKept(Fingerprinter):
 
 
 class ReplyUnchecked(Fingerprinter):
-    def invalid_reference(self, field: str, text: str) -> bytes:
-        return text.encode() if field == "reply_to" else super().invalid_reference(field, text)
+    def invalid_reference(self, field: Field, text: str) -> bytes:
+        return text.encode() if field is Field.REPLY_TO else super().invalid_reference(field, text)
 
 
 class PriorityDropped(Fingerprinter):
@@ -85,8 +86,8 @@ class PriorityEmpty(Fingerprinter):
 
 
 class PriorityUnchecked(Fingerprinter):
-    def unknown(self, field: str, value: str) -> None:
-        if field != "priority":
+    def unknown(self, field: Field, value: str) -> None:
+        if field is not Field.PRIORITY:
             super().unknown(field, value)
 
 
@@ -116,12 +117,12 @@ class EmptyNothing(Fingerprinter):
 
 
 class NulUnchecked(Fingerprinter):
-    def without_nul(self, field: str, text: str) -> str:
+    def without_nul(self, field: Field, text: str) -> str:
         return text
 
 
 class NulStripped(Fingerprinter):
-    def without_nul(self, field: str, text: str) -> str:
+    def without_nul(self, field: Field, text: str) -> str:
         return text.replace("\0", "")
 
 
