@@ -137,7 +137,9 @@ NAMING = replace(
         (None, "key", "conforms"),
     ],
 )
-def test_a_refusal_names_the_field_that_its_twin_changes_or_none(field: str | None, apart: str | None, due: str) -> None:
+def test_a_refusal_names_the_field_that_its_twin_changes_or_none(
+    field: str | None, apart: str | None, due: str
+) -> None:
     twin = None if apart is None else Twin(step="it", change={f"args.{apart}": "key-2"}, expect=ACCEPT_NEW)
     case = replace(one_call(REFUSE, Kind.REFUSAL, label="it"), twin=twin)
     player = Player(replies=audited({**REFUSED, "data": {} if field is None else {"field": field}}), contract=NAMING)

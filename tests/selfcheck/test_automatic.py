@@ -78,7 +78,20 @@ def test_a_text_that_a_function_takes_is_cut_and_loses_its_case() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ['"""Text."""', "import a", "from a import b", "x: int", 'raise A("b")', 'x = f"{a} b"', "@a(True)\ndef f(): ..."],
+    [
+        '"""Text."""',
+        "import a",
+        "from a import b",
+        "x: int",
+        'raise A("b")',
+        'x = f"{a} b"',
+        "@a(True)\ndef f(): ...",
+        'detail = "a" if b else "c"',
+        "a.detail = b",
+        'x = A(b, detail="c")',
+        'class AError:\n    def __init__(self, detail: str = ""):\n        super().__init__("a" if detail else "b")',
+        'def f(a: str):\n    return AError(f"{a} c")',
+    ],
 )
 def test_what_no_test_can_show_is_left_alone(source: str) -> None:
     assert {operator for operator, _ in changes(source)} <= {Operator.STATEMENT}
