@@ -332,8 +332,9 @@ def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_few_mutants_of_one_contract_are_tried_and_counted(tmp_path: Path) -> None:
-    done = selfcheck("--contract", "jcs", "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
+@pytest.mark.parametrize("contract", ["jcs", "mesh-delivery"])
+def test_a_few_mutants_of_one_contract_are_tried_and_counted(contract: str, tmp_path: Path) -> None:
+    done = selfcheck("--contract", contract, "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
     data = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("selfcheck-automatic"), data) is None
     (found,) = data["contracts"]

@@ -38,6 +38,11 @@ class KeyUnchecked(Fingerprinter):
         return self.lower(reference).encode()
 
 
+class KeyStripped(Fingerprinter):
+    def public_key(self, reference: str) -> bytes:
+        return super().public_key(reference.strip())
+
+
 class Folded(Fingerprinter):
     def name(self, reference: str) -> bytes:
         return super().name(reference.casefold())
@@ -91,6 +96,11 @@ class PriorityUnchecked(Fingerprinter):
             super().unknown(field, value)
 
 
+class OtherField(Fingerprinter):
+    def unknown(self, field: Field, value: str) -> None:
+        super().unknown(Field.PRIORITY if field is Field.DESTINATION_KIND else Field.DESTINATION_KIND, value)
+
+
 class BodyDropped(Fingerprinter):
     def body_hash(self, body: bytes) -> bytes:
         return super().body_hash(b"hello")
@@ -132,6 +142,7 @@ BUGS: Mapping[str, Change] = {
     "kind-any-case": part(fingerprinter=KindAnyCase),
     "key-case-kept": part(fingerprinter=KeyCaseKept),
     "public-key-unchecked": part(fingerprinter=KeyUnchecked),
+    "public-key-stripped": part(fingerprinter=KeyStripped),
     "reference-folded": part(fingerprinter=Folded),
     "reference-composed": part(fingerprinter=Composed),
     "reply-dropped": part(fingerprinter=ReplyDropped),
@@ -142,6 +153,7 @@ BUGS: Mapping[str, Change] = {
     "priority-dropped": part(fingerprinter=PriorityDropped),
     "priority-absent-empty": part(fingerprinter=PriorityEmpty),
     "priority-unchecked": part(fingerprinter=PriorityUnchecked),
+    "refusal-names-another-field": part(fingerprinter=OtherField),
     "body-dropped": part(fingerprinter=BodyDropped),
     "body-decoded": part(fingerprinter=BodyDecoded),
     "body-line-ends": part(fingerprinter=LineEnds),
