@@ -87,6 +87,7 @@ def edits(source: Source) -> Iterator[tuple[Place, Edit]]:
 class _Walk:
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._unused = _unused(source.tree)
 
     def body(self, statements: Sequence[ast.stmt], scope: _Scope) -> Iterator[tuple[Place, Edit]]:
         for statement in statements:
@@ -190,8 +191,14 @@ class _Walk:
             for generator in node.generators:
                 for test in generator.ifs:
                     yield source.edit(Operator.GUARD, test, "True")
+        unseen = self._unseen(node) if isinstance(node, ast.Call) else []
         for child in _expressions(node):
-            yield from self._on_expression(child, told=told)
+            yield from self._on_expression(child, told=told or any(child is each for each in unseen))
+
+    def _unseen(self, node: ast.Call) -> list[ast.expr]:
+        """The arguments of a function of this module that make the texts of its errors alone."""
+        own = ast.unparse(node.func).removeprefix("self.")
+        return [each for at, each in enumerate(node.args) if at in self._unused.get(own, ())]
 
     def _comparison(self, node: ast.Compare) -> Iterator[Edit]:
         source, operands = self._source, [node.left, *node.comparators]
@@ -309,6 +316,17 @@ def _used(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     texts = [text for error in errors for text in error.args if isinstance(text, ast.JoinedStr)]
     told = {id(each) for text in texts for each in ast.walk(text)}
     return {each.id for each in parts if isinstance(each, ast.Name) and id(each) not in told}
+
+
+def _unused(tree: ast.Module) -> dict[str, frozenset[int]]:
+    """By the name of a function, which of its arguments make the texts of errors alone."""
+    found: dict[str, frozenset[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [each.arg for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
+            unused = frozenset(at for at, name in enumerate(names) if name not in _used(node))
+            found[node.name] = unused & found.get(node.name, unused)
+    return found
 
 
 def _is_docstring(node: ast.stmt) -> bool:

@@ -91,6 +91,7 @@ def test_a_text_that_a_function_takes_is_cut_and_loses_its_case() -> None:
         'x = A(b, detail="c")',
         'class AError:\n    def __init__(self, detail: str = ""):\n        super().__init__("a" if detail else "b")',
         'def f(a: str):\n    return AError(f"{a} c")',
+        'def f(a: str):\n    raise AError(f"{a} c")\n\n\nf("b")',
     ],
 )
 def test_what_no_test_can_show_is_left_alone(source: str) -> None:
