@@ -1,7 +1,8 @@
 """Operators on Python. An edit replaces the smallest piece of the source, so that its difference reads well.
 
-Left out, because no test can show them: annotations, docstrings, imports, decorators, the texts of errors, what is
-called `detail` (the free text of an answer, docs/adapter-protocol.md), and f-strings that are no SQL.
+Left out, because no test can show them: annotations, docstrings, imports, decorators, f-strings that are no SQL, and
+texts for people: those of errors and of standard error, of a command line's help, and what is called `detail` (the free
+text of an answer, docs/adapter-protocol.md).
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _TEXT_LEFT, _BYTES_LEFT = 16, 1024
 _SYNCS = ("fsync", "fdatasync", "sync", "flush")
 _ISOLATED = ("isolation_level",)
 _DETAIL = "detail"
+# Arguments by name that hold such texts: of an answer, and of argparse.
+_TEXTS = frozenset({_DETAIL, "help", "metavar"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +279,7 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
         if isinstance(child, ast.expr):
             yield child
         elif isinstance(child, ast.keyword):
-            if child.arg != _DETAIL:
+            if child.arg not in _TEXTS:
                 yield child.value
         elif isinstance(child, ast.withitem):
             yield child.context_expr
@@ -310,12 +313,17 @@ def _tells(node: ast.stmt, scope: _Scope) -> bool:
 
 
 def _used(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The names that a function uses for more than the text of an error."""
+    """The names that a function uses for more than the text of an error, raised or printed."""
     parts = [each for statement in function.body for each in ast.walk(statement)]
-    errors = [each for each in parts if isinstance(each, ast.Call) and _called(each).endswith("Error")]
+    errors = [each for each in parts if isinstance(each, ast.Call) and _is_error(each)]
     texts = [text for error in errors for text in error.args if isinstance(text, ast.JoinedStr)]
     told = {id(each) for text in texts for each in ast.walk(text)}
     return {each.id for each in parts if isinstance(each, ast.Name) and id(each) not in told}
+
+
+def _is_error(node: ast.Call) -> bool:
+    printed = [each for each in node.keywords if each.arg == "file" and ast.unparse(each.value) == "sys.stderr"]
+    return _called(node).endswith("Error") or bool(printed)
 
 
 def _unused(tree: ast.Module) -> dict[str, frozenset[int]]:
