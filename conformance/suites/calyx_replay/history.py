@@ -381,8 +381,8 @@ class Openings:
 class Deck:
     """Deals chapters so that each comes up as often as any other; `together` make a history."""
 
-    def __init__(self, names: Sequence[str], together: int) -> None:
-        self._names, self._together = names, together
+    def __init__(self, names: Sequence[str], together: int, chapters: Mapping[str, Chapter] = CHAPTERS) -> None:
+        self._names, self._together, self._chapters = names, together, chapters
         self._left: list[str] = []
 
     def draw(self, dice: Random) -> list[Step]:
@@ -391,7 +391,7 @@ class Deck:
         for _ in range(self._together):
             if not self._left:
                 self._left = dice.sample(self._names, len(self._names))
-            steps += CHAPTERS[self._left.pop()](dice)
+            steps += self._chapters[self._left.pop()](dice)
             # An old envelope once more: an earlier decision holds regardless of later steps.
             steps.append(Step("again", _worker(dice), dice.randrange(9)))
         return steps

@@ -28,14 +28,21 @@ _AHEAD = (0, 299.5, 150)
 class LeftBehind:
     """The files of version 0 in one session, and what they mean (`model.Left`)."""
 
-    def __init__(self, session: SuiteSession, letters: Letters, *, listed: str, envelopes: str) -> None:
-        """`listed` and `envelopes` are the places of the contract."""
-        self._session, self._letters = session, letters
+    def __init__(
+        self, session: SuiteSession, letters: Letters, *, listed: str, envelopes: str, factor: int = 1
+    ) -> None:
+        """`listed` and `envelopes` are the places; lost letters are `factor` times as far ahead as is usual."""
+        self._session, self._letters, self._factor = session, letters, factor
         self._list, self._envelopes = listed, envelopes
         self._files: dict[str, Letter] = {}
         self._digest: str | None = None
         self._spoilt: list[Letter] = []
         self.now: Left | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the list is where it was left."""
+        return bool(self._session.file(self._list)["exists"])
 
     @property
     def is_kept(self) -> bool:
@@ -55,7 +62,7 @@ class LeftBehind:
         for letter in letters:
             self._place(letter)
         listed = [letter.msg_id for letter in letters]
-        lost = [self._letters.make(seconds) for seconds in islice(cycle(_AHEAD), alone)]
+        lost = [self._letters.make(seconds * self._factor) for seconds in islice(cycle(_AHEAD), alone)]
         listed += [letter.msg_id for letter in lost if letter.msg_id not in listed]
         # What comes last in a long list is not forgotten.
         listed.reverse()
@@ -103,7 +110,8 @@ class LeftBehind:
         self._digest = hashlib.sha256(text.encode()).hexdigest()
         found = {msg_id: self._files[msg_id] for msg_id in listed if msg_id in self._files}
         twice = tuple(msg_id for msg_id, count in Counter(listed).items() for _ in range(count - 1))
-        self.now = Left(tuple(dict.fromkeys(listed)), found, sound=unsound is None, twice=twice)
+        sound = unsound is None and not any(letter.flaw for letter in found.values())
+        self.now = Left(tuple(dict.fromkeys(listed)), found, sound=sound, twice=twice)
 
     def has(self, msg_id: str) -> bool:
         """Whether an envelope lies there under this id."""
