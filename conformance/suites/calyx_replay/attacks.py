@@ -40,7 +40,7 @@ def test_whatever_overlaps_some_order_explains_it(bench: Bench) -> None:
 
 @clause("CALYX-OPS-1", "CALYX-HARD-6", whole=True)
 def test_a_command_that_finds_the_store_busy_fails(bench: Bench) -> None:
-    """Each command beside each operation that is held before its commit. Nothing waits for a lock here."""
+    """Each command beside an operation that is held before its commit. Nothing waits for a lock here."""
     begin = playing(bench, Rivalling, settings=lambda: rivals.IMPATIENT)
     hold(bench, count=1, draw=rivals.busy, begin=begin, trials=_TRIALS)
 

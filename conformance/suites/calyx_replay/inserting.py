@@ -16,6 +16,7 @@ from holdfast.conformance.suites.session import SuiteSession
 _ANCIENT = datetime(2020, 1, 1, tzinfo=UTC)
 # Digits of a fraction: as an older version wrote a time, so it is known to this unit.
 _DIGITS = (0, 3, 6)
+_CLAIMED = ("unknown", "2099-12-31 23:59:59", "Thu, 31 Dec 2099 23:59:59 GMT", "4102444799")
 
 
 class Inserting:
@@ -42,7 +43,9 @@ class Inserting:
             made.append((self._letters.make(0).row, at, older.spelt(dice, at, digits)))
         at = self._within(dice, step.seconds, older.QUARTER)
         seconds = older.number(at)
-        made.append((self._letters.make(0).row, at, int(seconds) if seconds.is_integer() else seconds))
+        # No version promised a form of what the sender claimed.
+        row = {**self._letters.make(0).row, "envelope_timestamp": dice.choice(_CLAIMED)}
+        made.append((row, at, int(seconds) if seconds.is_integer() else seconds))
         made.append((self._letters.make(0).row, NEVER, dice.choice(older.NONE)))
         return [one for each in made for one in self._insert([each])]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import cycle, islice
 
@@ -16,8 +17,8 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # Ways in which what was left cannot be taken over: the list is cut short, has a number, or is no array; or else one of
-# the envelopes is another's work.
-_NO_LISTS, _SPOILT = 3, ("signature", "ciphertext", "sender", "spelling")
+# the envelopes is another's work, is empty, or is that of another id.
+_NO_LISTS, _SPOILT = 3, ("signature", "ciphertext", "sender", "spelling", "nothing", "another")
 UNSOUND = _NO_LISTS + len(_SPOILT)
 # A list of ten thousand ids is longer than 2 MiB with it.
 _INDENT = 200
@@ -70,7 +71,12 @@ class LeftBehind:
         if unsound is not None and unsound >= _NO_LISTS:
             # The last one that was placed; what stands before it could be taken over.
             self._spoilt.append(letters[-1])
-            self._put(letters[-1].msg_id, self._letters.forged(letters[-1], _SPOILT[unsound - _NO_LISTS]))
+            self._put(letters[-1].msg_id, self._spoil(letters[-1], _SPOILT[unsound - _NO_LISTS]))
+
+    def _spoil(self, letter: Letter, way: str) -> Letter:
+        if way == "nothing":
+            return replace(letter, data="")
+        return self._letters.make(0) if way == "another" else self._letters.forged(letter, way)
 
     def leave_one(self, letter: Letter, *, found: bool, more: bool) -> None:
         """A list with an envelope, or with its id alone where no envelope is; `more`: behind what is listed already.

@@ -194,7 +194,7 @@ class Robbed(Play):
     # What is asked meanwhile
 
     def _ask(self, what: str, worker: int, *, strict: bool, gone: bool) -> bool:
-        """Ask for one operation or command; whether it was done. `strict`: it must be refused. `gone`: no file is there."""
+        """Ask for one operation or command; whether it was done. `strict`: it must not be. `gone`: there is no file."""
         verb, _, command = what.partition(" ")
         if verb == "command":
             return self._ask_command(command, worker, strict=strict or gone)

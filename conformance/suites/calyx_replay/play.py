@@ -48,7 +48,7 @@ class Play:
         self._inserting = Inserting(session, self._letters)
         self._traces = Traces()
         self._remaining = Remaining(bench, session, listed, f"{envelopes}/", f"{ASIDE}/")
-        self._moved, self._steady_until = timedelta(), NEVER
+        self._moved, self._steady_until, self._counted = timedelta(), NEVER, (0, timedelta())
         self._judged: int | None = None
         self._operations: Mapping[str, Callable[[], Call]] = {
             "send": lambda: self._accepting(self._letters.make(0)),
@@ -68,12 +68,13 @@ class Play:
             "leave an id": lambda step: self._leave_one(step, found=False),
             "clock": self._clock,
             "clock to": self._clock,
-            "leap": lambda step: self._move(LEAPS[step.which]) if self._now < MACHINE[1] else None,
+            "leap": lambda step: self._move(step.to or LEAPS[step.which]) if self._now < MACHINE[1] else None,
             "look": lambda step: self._look(step.worker),
             "send long": self._send_long,
             "leave long": lambda step: self._left.leave_one(self._longest(step.which), found=True, more=True),
             "insert": lambda step: self._inserted(self._inserting.recent(step, len(self._worlds.possible[0].known))),
             "insert old": lambda step: self._inserted(self._inserting.of_older_versions(step, dice_of(step))),
+            "count": lambda _: self._count_prunes(),
             "restart": self._restart,
             "kill": self._kill,
         }
@@ -111,12 +112,19 @@ class Play:
         self._look(*range(WORKERS))
         for worker in range(WORKERS):
             self._look_at_connections(worker)
-        most = 1 + self._moved // self._terms.interval
-        if self._can("pruned") and self._session.observe("pruned")["automatic"] > most:
-            self._differs("state_leak", f"at most {most} automatic prunes", "more")
+        self._count_prunes()
         if not self._left.is_kept:
             self._differs("lost_durability", "the list as version 0 left it", "something else")
         self._remaining.inspect()
+
+    def _count_prunes(self) -> None:
+        """Since the last count it has pruned by itself once, and once for each interval that the clock has moved."""
+        before, moved = self._counted
+        most = before + 1 + (self._moved - moved) // self._terms.interval
+        count = self._session.observe("pruned")["automatic"] if self._can("pruned") else 0
+        if count > most:
+            self._differs("state_leak", f"at most {most} automatic prunes", f"{count}")
+        self._counted = count, self._moved
 
     # Operations
 

@@ -28,8 +28,6 @@ _BESIDE = ("prune", "migrate")
 _HELD, _WAITING = ("send", "prune", "migrate"), 2
 # A prune that is held before it writes, while another prune and a migration make an old record anew.
 _EARLY = "prune early"
-# Beside each of these a command is run as well, which cannot write either.
-_BUSY = tuple(f"held {name} beside {command}" for name in _HELD for command in _BESIDE)
 # Who is to wait for no lock is refused at once.
 IMPATIENT = Settings(config={"busy_timeout_seconds": "0"})
 # A race lasts for milliseconds, so that each is repeated.
@@ -72,7 +70,8 @@ class Rivals:
 def busy(dice: Random) -> list[Step]:
     """Commands while an operation is held that writes: none is done, and none says so (CALYX-OPS-1)."""
     steps = [leap(dice)]
-    for kind in dice.sample(_BUSY, len(_BUSY)):
+    for command in _BESIDE:
+        kind = f"held {dice.choice(_HELD)} beside {command}"
         steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
         steps += [Step("leave", lists=(0, 1, 1)), Step(kind, dice.randrange(WORKERS)), Step("look")]
     return steps

@@ -28,6 +28,8 @@ _FACTORS = (2, 3, 5)
 _SHORT_HOURS, _SHORT_FACTOR = "1", 7
 # Zones with whole and half hours, behind UTC and ahead of it, some with clocks that change.
 _ZONES = ("Asia/Kolkata", "America/New_York", "Australia/Lord_Howe", "Europe/Berlin", "Pacific/Apia")
+# Where an hour of the local clock passes for the second time, far behind any machine's time.
+_TWICE = {"America/New_York": "2101-11-06T06:20:00Z", "Europe/Berlin": "2101-10-30T01:20:00Z"}
 # Some hundred bytes more than any other letter of a history has, and some thousand.
 _LONGEST = (1300, 2048, 5001)
 _PLACES = {"seen_cache_path": "runtime/mailbox/before/list.json", "envelopes_path": "runtime/before/letters"}
@@ -62,6 +64,8 @@ class Settings:
 
     def stretched(self, step: Step) -> Step:
         """A step of a history of the usual values, as it is here."""
+        if step.what == "leap":
+            return replace(step, to=_TWICE.get(self.config.get("timezone", ""), ""))
         if step.what not in _SPANS or not step.seconds:
             return step
         whole = round(step.seconds / _MINUTE) * _MINUTE
@@ -70,7 +74,9 @@ class Settings:
         return replace(step, seconds=round(seconds, 6))
 
 
-def drawn(bench: Bench, dice: Random, *, hours: int | None = None, factor: int | None = None) -> Settings:
+def drawn(
+    bench: Bench, dice: Random, *, hours: int | None = None, factor: int | None = None, zone: str | None = None
+) -> Settings:
     """Other settings than the usual ones; `hours` are those of the retention before it is stretched."""
     factor = factor or dice.choice(_FACTORS)
     parameters = bench.contract.parameters
@@ -83,7 +89,7 @@ def drawn(bench: Bench, dice: Random, *, hours: int | None = None, factor: int |
         "prune_interval_seconds": times("prune_interval_seconds"),
         "retention_hours": times("retention_hours") if hours is None else str(hours * factor),
         "max_envelope_bytes": str(dice.choice(_LONGEST)),
-        "timezone": dice.choice(_ZONES),
+        "timezone": zone or dice.choice(_ZONES),
         **_PLACES,
     }
     return Settings(factor, config)
@@ -102,9 +108,15 @@ class Dealt:
 
     def __init__(self, bench: Bench) -> None:
         dice = dice_of(bench)
-        short = drawn(bench, dice, factor=_SHORT_FACTOR)
+        first, second = dice.sample(tuple(_TWICE), 2)
+        short = drawn(bench, dice, factor=_SHORT_FACTOR, zone=first)
         short = replace(short, config={**short.config, "retention_hours": _SHORT_HOURS})
-        self._all = (Settings(), drawn(bench, dice), short, Settings(config={"timezone": dice.choice(_ZONES)}))
+        self._all = (
+            Settings(),
+            drawn(bench, dice, zone=second),
+            short,
+            Settings(config={"timezone": dice.choice(_ZONES)}),
+        )
         self._count = 0
         self.now = self._all[0]
 
