@@ -54,8 +54,9 @@ def configured(dice: Random) -> list[Step]:
         # A letter of a blocked id that is dated when the block ends, and one from behind that.
         steps += [Step("same id", _worker(dice), 2), Step("clock", seconds=_MICROSECOND), Step("same id", which=3)]
         steps += [Step("clock", seconds=400)]
-    too_long = dice.choice(("migrate", "command migrate"))
-    steps += [Step("leave long", which=1), Step(too_long, _worker(dice)), Step("leave", lists=(0, 1, 0))]
+    steps += [Step("leave long", which=1), Step("migrate", _worker(dice))]
+    steps += [Step("command migrate", _worker(dice)) for _ in range(dice.randrange(2))]
+    steps += [Step("leave", lists=(0, 1, 0))]
     steps += [Step("send"), Step("clock", seconds=_DAY - 0.5), Step("send")]
     prunes = (Step("prune", _worker(dice)), Step("command prune", _worker(dice)), Step("send", _worker(dice)))
     steps += [each for prune in dice.sample(prunes, 3) for each in (prune, Step("clock", seconds=0.25))]
