@@ -6,7 +6,7 @@ from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay import looking
+from holdfast.conformance.suites.calyx_replay import chapters
 from holdfast.conformance.suites.calyx_replay.beginning import playing
 from holdfast.conformance.suites.calyx_replay.history import AHEAD, BACK, Deck, Openings, made_ahead, volume
 from holdfast.conformance.suites.calyx_replay.offers import owed, wanted
@@ -45,8 +45,8 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
     Some mailboxes are configured otherwise than is usual, and some too narrowly.
     """
-    deck, dealt = Deck(tuple(looking.ALL), together=6, chapters=looking.ALL), Dealt(bench)
-    draw = dealt.draw(deck.draw, looking.configured)
+    deck, dealt = Deck(tuple(chapters.ALL), together=6, chapters=chapters.ALL), Dealt(bench)
+    draw = dealt.draw(deck.draw, chapters.configured)
     hold(bench, count=_HISTORIES, draw=draw, begin=playing(bench, settings=lambda: dealt.now))
 
 

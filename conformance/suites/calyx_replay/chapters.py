@@ -1,7 +1,7 @@
-"""More chapters of histories: records of older versions that are looked at, and every setting by its edges.
+"""More chapters of histories: records of older versions that are inspected, and every setting by its edges.
 
-A look changes nothing (CALYX-OPS-3). So records of every form lie there while the mailbox and its operator look, and
-after it each is as it was stored, and goes when it is due. What a mailbox is configured with holds for each operation
+An inspection changes nothing (CALYX-OPS-3). So records of every form lie there while the mailbox and its operator
+inspect it, and after that each is as it was stored, and goes when it is due. What a mailbox is configured with holds for each operation
 and for each command (CALYX-OPS-2), so each setting is met just within it and just beyond it, by all of them.
 """
 
@@ -22,13 +22,13 @@ def _worker(dice: Random) -> int:
 
 
 def older_versions(dice: Random) -> list[Step]:
-    """Looks, copies, and prunes near the times of the records and of the usual retention."""
+    """Inspections, copies, and prunes near the times of the records and of the usual retention."""
     steps = [leap(dice)]
     steps += [
         Step("insert old", which=dice.randrange(2**16), seconds=round(dice.uniform(100, 80_000), 6)) for _ in range(2)
     ]
-    looks = [Step("command inspect", _worker(dice)), Step("look", _worker(dice)), Step("restart", _worker(dice))]
-    steps += dice.sample(looks, len(looks))
+    inspections = [Step("command inspect", _worker(dice)), Step("look", _worker(dice)), Step("restart", _worker(dice))]
+    steps += dice.sample(inspections, len(inspections))
     which, *others = dice.sample(range(_OLD), 4)
     steps += [Step("again", _worker(dice), each) for each in others]
     steps += [Step("clock", seconds=round(dice.uniform(601, 5000), 6))]
