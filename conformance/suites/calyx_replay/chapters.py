@@ -1,8 +1,9 @@
 """More chapters of histories: records of older versions that are inspected, and every setting by its edges.
 
 An inspection changes nothing (CALYX-OPS-3). So records of every form lie there while the mailbox and its operator
-inspect it, and after that each is as it was stored, and goes when it is due. What a mailbox is configured with holds for each operation
-and for each command (CALYX-OPS-2), so each setting is met just within it and just beyond it, by all of them.
+inspect it, and after that each is as it was stored, and goes when it is due. What a mailbox is configured with holds
+for each operation and for each command (CALYX-OPS-2), so each setting is met just within it and just beyond it, by
+all of them.
 """
 
 from __future__ import annotations
