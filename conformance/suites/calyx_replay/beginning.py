@@ -31,7 +31,8 @@ def playing(
     @contextmanager
     def begin() -> Iterator[Play]:
         chosen = settings()
-        with bench.session(workers=WORKERS, now=made, config=chosen.config) as session:
+        # On a machine that is busy a history takes longer than a session may; each of its requests has a deadline.
+        with bench.session(workers=WORKERS, now=made, config=chosen.config, hurried=False) as session:
             yield kind(bench, session, chosen, remembers=remembers)
 
     return begin

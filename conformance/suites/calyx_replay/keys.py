@@ -59,7 +59,8 @@ def test_no_statement_makes_a_row_that_no_insert_may_make(bench: Bench) -> None:
         told(bench, session, there, "new")
         row = {**letters.make(0).row, "seen_at": written(letters.now)}
         tried: list[tuple[str, Mapping[str, Any], str]]
-        tried = [(f"a row without {name}", {name: None}, how) for name in row for how in _WAYS]
+        # OR REPLACE puts the default of a column in the place of NULL, where it has one.
+        tried = [(f"a row without {name}", {name: None}, how) for name in row for how in ("update", "upsert")]
         tried += [("a key in upper case", {"replay_key": row["replay_key"].upper()}, how) for how in _WAYS]
         tried += [(what, {"replay_key": key}, dice.choice(_WAYS)) for what, key in _misses(row["replay_key"])]
         # OR REPLACE takes the other row away, which is no second one.
