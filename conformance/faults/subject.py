@@ -165,14 +165,23 @@ class Workload:
         later = tuple(replace(op, facts=likes[op.number], idle=False) if op.spared else op for op in self.later)
         return tuple(op for op in self.ops if not op.spared), later
 
+    @property
+    def begun(self) -> Workload:
+        """The same where a first session leaves to the second one all that there is work for once only."""
+        if not any(op.spared for op in self.ops):
+            return self
+        first, later = self.sessions
+        return replace(self, ops=first, later=later)
+
     def __post_init__(self) -> None:
-        """Raises ValueError for numbers with a gap, too few facts, a value set twice, or prior not once."""
+        """Raises ValueError for numbers that do not rise, too few facts, a value set twice, or prior not once."""
         if self.prior and not self.once:
             raise ValueError("expected `once` where `prior` says what it means")
         set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
-        for number, op in enumerate(self.every, start=self.every[0].number):
-            if op.number != number:
-                raise ValueError(f"expected operation {number} to have this number, got {op.number}")
+        for before, op in zip((None, *self.every), self.every, strict=False):
+            number = op.number
+            if before is not None and number <= before.number:
+                raise ValueError(f"expected a number behind {before.number} for the next operation, got {number}")
             if len(op.facts) < MIN_FACTS and not op.idle:
                 raise ValueError(f"operation {number}: expected {MIN_FACTS} facts or more, got {len(op.facts)}")
             for fact in op.facts.items():

@@ -95,13 +95,27 @@ def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[st
     return _added(workdir / path, table, rows, or_replace=False)
 
 
-def probe(workdir: Path, path: str, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
-    """Put rows into a copy of the database, which is then removed. Raises OSError."""
+def probe(
+    workdir: Path,
+    path: str,
+    table: str,
+    rows: Sequence[Row],
+    *,
+    or_replace: bool,
+    change: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Put rows into a copy of the database, which is then removed. Raises OSError.
+
+    With a `change`, {how, to}, one row is put in, and what is tried is to change it.
+    """
     with tempfile.TemporaryDirectory(prefix="probe-", dir=workdir.parent) as folder:
         copy = Path(folder, "copy.db")
         copied = files.copy_database(workdir, path, copy)
         if copied.digest is None:
             return {"inserted": None, "error": copied.error or f"there is no database at {path}"}
+        if change is not None:
+            (row,) = rows
+            return _asked("alter", copy, table, row=dict(row), to=dict(change["to"]), how=change["how"])
         return _added(copy, table, rows, or_replace=or_replace)
 
 
@@ -117,9 +131,12 @@ def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
 
 
 def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
-    plain = [dict(row) for row in rows]
+    return _asked("add", path, table, rows=[dict(row) for row in rows], or_replace=or_replace)
+
+
+def _asked(op: str, path: Path, table: str, **more: Any) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = HELPER.ask("add", path=str(path), table=table, rows=plain, or_replace=or_replace)
+        answer: dict[str, Any] = HELPER.ask(op, path=str(path), table=table, **more)
     except HelperError as error:
         return {"inserted": None, "error": str(error)}
     return answer

@@ -344,8 +344,8 @@ def test_a_workload_that_could_hide_something_is_none() -> None:
         Workload((op,), Op(2, "p", op.facts))
     with pytest.raises(ValueError, match="set by operation 0 already"):
         Workload((op,), probe, before={"a": "1"})
-    with pytest.raises(ValueError, match="operation 2 to have this number, got 3"):
-        Workload((op,), Op(3, "p", probe.facts))
+    with pytest.raises(ValueError, match="expected a number behind 1 for the next operation, got 1"):
+        Workload((op,), Op(1, "p", probe.facts))
 
 
 def test_what_may_be_done_in_part_is_judged_once_it_is_acknowledged_or_refused() -> None:
