@@ -88,6 +88,9 @@ class AdapterSubject:
         self._session = self._new_session()
         self._observed: dict[str, Any] = {}
         self._under = False
+        self._starts = 0
+        # What methods said of operations before anything else was asked for.
+        self._first: dict[str, dict[str, str]] = {}
 
     def _new_session(self) -> Session:
         terms = self._terms
@@ -101,9 +104,12 @@ class AdapterSubject:
 
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """Start the adapter and open what is in the folder. Raises SubjectError."""
+        self._starts += 1
         self._look_for_hidden(folder)
         self.open(folder, "existing", under)
         if not under:
+            # What comes first after a crash has to bring the store in order, whichever it is. A state has two starts.
+            self._first = {name: ask() for name, ask in self._asking_for_told()} if self._starts // 2 % 2 else {}
             self._ask_for_barred()
 
     def _look_for_hidden(self, folder: Path) -> None:
@@ -234,8 +240,14 @@ class AdapterSubject:
 
     def _asking(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
         """Each fact by its name, and how it is asked for."""
-        for name, fact in self._terms.spec.facts.items():
+        facts = list(self._terms.spec.facts.items())
+        for name, fact in facts if self._starts // 2 % 2 else reversed(facts):
             yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
+        for name, ask in self._asking_for_told():
+            found = self._first.pop(name, None)
+            yield name, ask if found is None else partial(dict, found)
+
+    def _asking_for_told(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
         for number, scope in self._terms.scopes.items():
             for name, told in self._terms.spec.step(number).get("told", {}).items():
                 # One word: what stands before the blank is the name of the fact.

@@ -48,6 +48,8 @@ def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
 _HORIZON_S = 7200
 
 
+# Registrations of one session, and rows that come to five thousand with them.
+_KEYS, _ROWS = 1010, 4010
 # Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
 _STEERED, _COSTS, _FLOOR = 14, 90, 0.7
 
@@ -87,13 +89,13 @@ def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> No
 
 @clause("RS4A-TTL-3", "RS4A-RP-05", whole=True)
 def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> None:
-    """A thousand keys forget none, however long they take, and retention tombstones every one of them."""
+    """A thousand keys and four thousand rows forget none, and retention tombstones every one of them."""
     hold(
         bench,
         count=1,
-        draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=1010),
+        draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=_KEYS, rows=_ROWS),
         begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
-        trials=4,
+        trials=0,
     )
 
 
@@ -166,13 +168,17 @@ def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
 
 # Many refusals
 
-# As long as an identity may be, and more refusals than anybody would allow in a moment.
-_LONGEST, _REFUSALS = 512, 450
+# As long as an identity may be, more refusals than anybody would allow in a moment, and as many more as make 3,060.
+_LONGEST, _REFUSALS, _MORE = 512, 450, 2160
+_AUDITED = ("register", "compensate", "issue_nonce", "resolve_status")
 
 
 @clause("RS4A-AUD-1", "RS4A-RP-04")
 def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) -> None:
-    """With the whole attempt that was refused; two reasons in turn, two processes. Each nonce serves its owner then."""
+    """With the whole attempt that was refused; two reasons in turn, two processes. Each nonce serves its owner then.
+
+    Behind them each operation refuses as many as make some thousands.
+    """
     with bench.session(workers=2) as session:
         nonces = [issue(bench, session, worker=worker) for worker in range(session.workers)]
         attempts = [f"try-{number}-".ljust(_LONGEST, "x") for number in range(_REFUSALS)]
@@ -186,15 +192,18 @@ def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) 
         for worker, nonce in enumerate(nonces):
             got = shown(session.call("register", request(session, f"owned-{worker}", nonce=nonce), worker))
             must_be(bench, f"a nonce that strangers presented {_REFUSALS // 2} times", got, "accepted new")
+        for number in range(_MORE):
+            method = _AUDITED[number % len(_AUDITED)]
+            must_be(bench, f"{method} of nothing", shown(session.call(method)), "refused REQUEST_MALFORMED")
         records = session.observe("audit")["records"]
         unbound = sorted(row["attempt_id"] for row in records if row["code"] == "NONCE_UNBOUND")
         malformed = sum(row["code"] == "REQUEST_MALFORMED" for row in records)
-        if unbound != sorted(attempts) or malformed != _REFUSALS:
+        if unbound != sorted(attempts) or malformed != _REFUSALS + _MORE:
             told = f"{len(unbound)} records of NONCE_UNBOUND, {len({*unbound} & {*attempts})} of them with the attempt"
             bench.fail(
                 "lost_durability",
-                f"{_REFUSALS} refusals of each of two reasons at one instant",
-                expected=f"{_REFUSALS} records of each, with the whole attempt where it could be read",
+                f"{_REFUSALS} refusals of each of two reasons at one instant, and {_MORE} of each operation in turn",
+                expected=f"{_REFUSALS} and {_REFUSALS + _MORE} records, with the whole attempt where it could be read",
                 received=f"{told}, and {malformed} of REQUEST_MALFORMED",
             )
 
