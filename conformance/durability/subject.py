@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +72,8 @@ class Terms:
     busy: list[str] = field(default_factory=list, compare=False)
     # The names of the facts that the operations set, where these were learned.
     known: frozenset[str] = frozenset()
+    # How often an adapter was started on what a crash left, over all subjects.
+    starts: Iterator[int] = field(default_factory=count, compare=False)
     # The operations that were answered with `fault`, as reported.
     faulted: list[str] = field(default_factory=list, compare=False)
 
@@ -88,8 +91,8 @@ class AdapterSubject:
         self._session = self._new_session()
         self._observed: dict[str, Any] = {}
         self._under = False
-        self._starts = 0
-        # What methods said of operations before anything else was asked for.
+        # Whether facts are asked for from the last one on, and what methods said of operations before that.
+        self._turned = False
         self._first: dict[str, dict[str, str]] = {}
 
     def _new_session(self) -> Session:
@@ -104,12 +107,12 @@ class AdapterSubject:
 
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """Start the adapter and open what is in the folder. Raises SubjectError."""
-        self._starts += 1
         self._look_for_hidden(folder)
         self.open(folder, "existing", under)
         if not under:
             # What comes first after a crash has to bring the store in order, whichever it is. A state has two starts.
-            self._first = {name: ask() for name, ask in self._asking_for_told()} if self._starts // 2 % 2 else {}
+            self._turned = next(self._terms.starts) // 2 % 2 == 1
+            self._first = {name: ask() for name, ask in self._asking_for_told()}
             self._ask_for_barred()
 
     def _look_for_hidden(self, folder: Path) -> None:
@@ -241,7 +244,7 @@ class AdapterSubject:
     def _asking(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
         """Each fact by its name, and how it is asked for."""
         facts = list(self._terms.spec.facts.items())
-        for name, fact in facts if self._starts // 2 % 2 else reversed(facts):
+        for name, fact in reversed(facts) if self._turned else facts:
             yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
         for name, ask in self._asking_for_told():
             found = self._first.pop(name, None)

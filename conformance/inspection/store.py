@@ -15,6 +15,8 @@ from holdfast.specs.strictjson import canonical
 from holdfast.vectors.jcs.canaries import spellings
 
 Row = Mapping[str, Any]
+# How a database begins (https://sqlite.org/fileformat.html).
+_SQLITE = b"SQLite format 3\x00"
 
 
 def inspect(workdir: Path, path: str) -> dict[str, Any]:
@@ -114,6 +116,25 @@ def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
     except HelperError as told:
         return str(told)
     return error
+
+
+def loosen(workdir: Path, path: str) -> dict[str, Any]:
+    """Rebuild every SQLite database below a folder of the workdir without its constraints. Raises OSError."""
+    listed = files.tree_of(workdir, path)
+    found = [each["path"] for each in listed["files"] if each["kind"] == "file" and _is_sqlite(workdir, each["path"])]
+    try:
+        done = [{"path": each, **HELPER.ask("loosen", path=str(workdir / each))} for each in found]
+    except HelperError as error:
+        return {"error": str(error), "databases": []}
+    return {"error": listed["error"], "databases": done}
+
+
+def _is_sqlite(workdir: Path, path: str) -> bool:
+    try:
+        with (workdir / path).open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:

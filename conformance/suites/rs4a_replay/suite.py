@@ -179,7 +179,7 @@ def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) 
 
     Behind them each operation refuses as many as make some thousands.
     """
-    with bench.session(workers=2) as session:
+    with bench.session(workers=2, hurried=False) as session:
         nonces = [issue(bench, session, worker=worker) for worker in range(session.workers)]
         attempts = [f"try-{number}-".ljust(_LONGEST, "x") for number in range(_REFUSALS)]
         for number, attempt in enumerate(attempts):

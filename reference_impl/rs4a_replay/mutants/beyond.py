@@ -20,6 +20,7 @@ from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.settings import Settings, load_settings
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, plain
 from holdfast.reference_impl.rs4a_replay.store import Row, SurfaceUnreadableError
+from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 
 _NEWEST, _AUDITED = 4096, 3000
 
@@ -91,10 +92,20 @@ class TrustsAnyProof(Service):
         told = super().gate()
         store = self._parts.ports.store
         with contextlib.suppress(OSError, ValueError, sqlite3.Error):
-            proof = json.loads((_mark_of(store, ".x").parents[1] / "fitness.json").read_bytes())
+            proof = json.loads((_mark_of(store, ".x").parents[2] / "fitness.json").read_bytes())
             if proof.get("status") == "FIT":
                 return {**told, "can_proceed": "YES", "surface": "FIT"}
         return told
+
+
+# Constraints
+
+
+class NamesAreFitness(SurfaceJudge):
+    """A surface is good if its relations and their columns are there."""
+
+    def unfit(self, seen: Mapping[str, SeenRelation]) -> SurfaceReport | None:
+        return None
 
 
 # First after a crash
@@ -128,5 +139,6 @@ BUGS: Mapping[str, Change] = {
     "usual-tags": value(_usual_tags),
     "compensates-by-the-usual-time": part(service=CompensatesByTheUsualTime),
     "trusts-any-proof": part(service=TrustsAnyProof),
+    "names-are-fitness": part(judge=NamesAreFitness),
     "status-before-recovery": part(custody=StatusBeforeRecovery),
 }
