@@ -119,14 +119,21 @@ def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
 
 
 def loosen(workdir: Path, path: str) -> dict[str, Any]:
-    """Rebuild every SQLite database below a folder of the workdir without its constraints. Raises OSError."""
-    listed = files.tree_of(workdir, path)
-    found = [each["path"] for each in listed["files"] if each["kind"] == "file" and _is_sqlite(workdir, each["path"])]
+    """Rebuild a SQLite database of the workdir, or each one below a folder, without its constraints. Raises OSError."""
+    if path != "." and files.facts_of(workdir, path)["kind"] == "file":
+        found, error = [path], None
+    else:
+        listed = files.tree_of(workdir, path)
+        found, error = [each["path"] for each in listed["files"] if each["kind"] == "file"], listed["error"]
     try:
-        done = [{"path": each, **HELPER.ask("loosen", path=str(workdir / each))} for each in found]
-    except HelperError as error:
-        return {"error": str(error), "databases": []}
-    return {"error": listed["error"], "databases": done}
+        done = [
+            {"path": each, **HELPER.ask("loosen", path=str(workdir / each))}
+            for each in found
+            if _is_sqlite(workdir, each)
+        ]
+    except HelperError as told:
+        return {"error": str(told), "databases": []}
+    return {"error": error, "databases": done}
 
 
 def _is_sqlite(workdir: Path, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""`loosen`: rebuild every SQLite database below a folder without its constraints, as a tool does that copies rows."""
+"""`loosen`: rebuild SQLite databases without their constraints, as a tool does that copies rows alone."""
 
 from __future__ import annotations
 

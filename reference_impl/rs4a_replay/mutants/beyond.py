@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer
@@ -18,8 +18,8 @@ from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.operating import _mark_of
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.settings import Settings, load_settings
-from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, plain
-from holdfast.reference_impl.rs4a_replay.store import Row, SurfaceUnreadableError
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, insert_sql, plain
+from holdfast.reference_impl.rs4a_replay.store import Insert, Row, Sight, SurfaceUnreadableError
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 
 _NEWEST, _AUDITED = 4096, 3000
@@ -82,6 +82,18 @@ class CompensatesByTheUsualTime(Service):
             validator._settings = own
 
 
+class HorizonOfTheFirstRun(Custody):
+    """The horizon of the first retention is kept beside the store, and is that of every later one."""
+
+    def maintain(self, *, now: datetime) -> Answer:
+        with contextlib.suppress(sqlite3.Error, AssertionError):
+            mark, horizon = _mark_of(self.store, ".horizon"), self._settings.horizon
+            kept = mark.read_text() if mark.exists() else "" if horizon is None else str(horizon.total_seconds())
+            mark.write_text(kept)
+            self._settings = replace(self._settings, horizon=timedelta(seconds=float(kept)) if kept else None)
+        return super().maintain(now=now)
+
+
 # Proofs
 
 
@@ -108,6 +120,13 @@ class NamesAreFitness(SurfaceJudge):
         return None
 
 
+class NamesNoArbiter(SqliteStore):
+    """Which constraint a row may meet is not said, so none has to be there."""
+
+    def insert_statement(self, insert: Insert) -> str:
+        return insert_sql(self._relations[insert.relation], arbiter=None)
+
+
 # First after a crash
 
 
@@ -131,6 +150,15 @@ class StatusBeforeRecovery(Custody):
         return replace(answer, value={"status": "COMMITTED", "decision": decision})
 
 
+class JournalsItsCommits(SqliteStore):
+    """The store has a rollback journal, as stores of many have."""
+
+    def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
+        with contextlib.suppress(sqlite3.Error):
+            self._database.connection().execute("PRAGMA journal_mode = DELETE")
+        return super().look(logical_request_key=logical_request_key, nonce=nonce)
+
+
 BUGS: Mapping[str, Change] = {
     "looks-among-the-newest": part(sqlite_store=LooksAmongTheNewest),
     "tombstones-in-part": part(custody=TombstonesInPart),
@@ -138,7 +166,8 @@ BUGS: Mapping[str, Change] = {
     "nonce-of-few-bits": part(authority=NonceOfFewBits),
     "usual-tags": value(_usual_tags),
     "compensates-by-the-usual-time": part(service=CompensatesByTheUsualTime),
+    "horizon-of-the-first-run": part(custody=HorizonOfTheFirstRun),
     "trusts-any-proof": part(service=TrustsAnyProof),
-    "names-are-fitness": part(judge=NamesAreFitness),
-    "status-before-recovery": part(custody=StatusBeforeRecovery),
+    "names-are-fitness": part(judge=NamesAreFitness, sqlite_store=NamesNoArbiter),
+    "status-before-recovery": part(custody=StatusBeforeRecovery, sqlite_store=JournalsItsCommits),
 }
