@@ -2,8 +2,8 @@
 
 `python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
 input ends. It is a process of its own because a database may hang or crash the process that opens it. A request has
-`op` (`inspect`, `add`, `alter`, `switch` or `ignored`) and the arguments of that function; an answer is what it
-returns.
+`op`, which names a function (`inspect`, `add`, `alter`, `switch`, `loosen` or `ignored`), and its arguments; an answer is
+what it returns.
 
 A cell is text, a number or null as JSON has it. What JSON cannot say, or only at length, is an object: {"blob": hex},
 {"text": hex} (not UTF-8), {"integer": digits} (beyond 2^53), {"real": repr} (a whole number, or infinite),
@@ -308,6 +308,39 @@ def switch(path: str, journal_mode: str, seconds: float) -> str | None:
     return None if _name(found) == journal_mode else f"the journal mode stays {_name(found)}"
 
 
+def loosen(path: str, seconds: float) -> dict[str, Any]:
+    """Rebuild each table without its constraints and its unique indexes, as a tool does that copies the rows alone.
+
+    Rows, triggers and other indexes stay. `tables` names those that lost something, all or none; `error` says why none.
+    """
+    lost: list[str] = []
+    try:
+        with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
+            connection.text_factory = str
+            connection.execute("PRAGMA legacy_alter_table=ON")
+            connection.execute("BEGIN IMMEDIATE")
+            tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+            for (name,) in connection.execute(tables).fetchall():
+                uniques = {row[1] for row in connection.execute(f"PRAGMA index_list({_quoted(name)})") if row[2]}
+                if not uniques:
+                    continue
+                kept = connection.execute(
+                    "SELECT name, sql FROM sqlite_schema WHERE tbl_name = ? AND type <> 'table' AND sql NOTNULL",
+                    (name,),
+                ).fetchall()
+                rows = f"CREATE TABLE holdfast_rows AS SELECT * FROM {_quoted(name)}"  # noqa: S608 - quoted
+                connection.execute(rows)
+                connection.execute(f"DROP TABLE {_quoted(name)}")
+                connection.execute(f"ALTER TABLE holdfast_rows RENAME TO {_quoted(name)}")
+                for sql in (sql for index, sql in kept if index not in uniques):
+                    connection.execute(sql)
+                lost.append(name)
+            connection.execute("COMMIT")
+    except (sqlite3.Error, MemoryError) as error:
+        return {"tables": [], "error": _words(error)}
+    return {"tables": lost, "error": None}
+
+
 def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa: FBT001 - a member of a request
     """Whether git would ignore `path`. `rules` are the .gitignore texts by the folder they lie in ("" for the top).
 
@@ -329,7 +362,14 @@ def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa:
     return False
 
 
-_OPERATIONS = {"inspect": inspect, "add": add, "alter": alter, "switch": switch, "ignored": ignored}
+_OPERATIONS = {
+    "inspect": inspect,
+    "add": add,
+    "alter": alter,
+    "switch": switch,
+    "loosen": loosen,
+    "ignored": ignored,
+}
 
 
 def main() -> None:

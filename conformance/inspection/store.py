@@ -15,6 +15,8 @@ from holdfast.specs.strictjson import canonical
 from holdfast.vectors.jcs.canaries import spellings
 
 Row = Mapping[str, Any]
+# How a database begins (https://sqlite.org/fileformat.html).
+_SQLITE = b"SQLite format 3\x00"
 
 
 def inspect(workdir: Path, path: str) -> dict[str, Any]:
@@ -128,6 +130,32 @@ def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
     except HelperError as told:
         return str(told)
     return error
+
+
+def loosen(workdir: Path, path: str) -> dict[str, Any]:
+    """Rebuild a SQLite database of the workdir, or each one below a folder, without its constraints. Raises OSError."""
+    if path != "." and files.facts_of(workdir, path)["kind"] == "file":
+        found, error = [path], None
+    else:
+        listed = files.tree_of(workdir, path)
+        found, error = [each["path"] for each in listed["files"] if each["kind"] == "file"], listed["error"]
+    try:
+        done = [
+            {"path": each, **HELPER.ask("loosen", path=str(workdir / each))}
+            for each in found
+            if _is_sqlite(workdir, each)
+        ]
+    except HelperError as told:
+        return {"error": str(told), "databases": []}
+    return {"error": error, "databases": done}
+
+
+def _is_sqlite(workdir: Path, path: str) -> bool:
+    try:
+        with (workdir / path).open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:

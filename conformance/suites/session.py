@@ -21,6 +21,7 @@ from holdfast.conformance.steps.finish import FINISH
 from holdfast.conformance.steps.insert import INSERT
 from holdfast.conformance.steps.inspect import INSPECT
 from holdfast.conformance.steps.link import LINK
+from holdfast.conformance.steps.loosen import LOOSEN
 from holdfast.conformance.steps.place import PLACE
 from holdfast.conformance.steps.probe import PROBE
 from holdfast.conformance.steps.race import RACE
@@ -237,6 +238,11 @@ class SuiteSession:
         """Rename a file or folder of the workdir. A process that has it open keeps it open."""
         apart(path, to)
         self._reported(COPY, path, {"path": path, "to": to, "move": True})
+
+    def loosen(self, path: str = ".") -> list[dict[str, Any]]:
+        """Rebuild each SQLite database of the workdir without its constraints: [{path, tables, error}]."""
+        found: list[dict[str, Any]] = self._reported(LOOSEN, path, {"path": path})["databases"]
+        return found
 
     def insert(self, table: str, *rows: Mapping[str, Any]) -> dict[str, Any]:
         """Put rows into the store itself: {inserted, error}. What fails without a constraint ends the test."""
