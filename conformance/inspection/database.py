@@ -2,8 +2,8 @@
 
 `python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
 input ends. It is a process of its own because a database may hang or crash the process that opens it. A request has
-`op`, which names a function (`inspect`, `add`, `alter`, `switch`, `loosen` or `ignored`), and its arguments; an answer is
-what it returns.
+`op`, which names a function (`inspect`, `add`, `alter`, `switch`, `loosen` or `ignored`), and its arguments; an answer
+is what it returns.
 
 A cell is text, a number or null as JSON has it. What JSON cannot say, or only at length, is an object: {"blob": hex},
 {"text": hex} (not UTF-8), {"integer": digits} (beyond 2^53), {"real": repr} (a whole number, or infinite),
