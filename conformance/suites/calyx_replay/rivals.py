@@ -7,6 +7,7 @@ call that does not end is refused, and of what is refused nothing is kept.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -88,7 +89,7 @@ class Rivalling(Play):
         elif verb == "held":
             self._held(step, rest)
         elif step.what.endswith(" commands"):
-            self._race_of(step, rest.split()[1])
+            self._race_of(rest.split()[1])
         else:
             super().step(step)
             return
@@ -178,7 +179,7 @@ class Rivalling(Play):
             received = f"{told['status']}: {told['output'][:300]}"
             self._differs("wrong_reason", f"that {command} is done, or another status than 0", received)
 
-    def _race_of(self, step: Step, command: str) -> None:
+    def _race_of(self, command: str) -> None:
         """The same command twice at once."""
         if not self._can("command_line") or not self._is_migratable():
             return
@@ -186,5 +187,15 @@ class Rivalling(Play):
         calls: Sequence[tuple[str, dict[str, list[str]]]] = [("command_line", {"arguments": [command]})] * WORKERS
         answers = self._session.race(calls)
         self._judged = answers[-1].n
-        for answer in answers:
-            self._judge_command(command, answer.value, step.worker)
+        commanded, printed = self._commanded(command), [answer.value for answer in answers]
+
+        def after(state: State) -> Iterator[State]:
+            for order in itertools.permutations(printed):
+                states = [state]
+                for one in order:
+                    states = [end for each in states for end in commanded.after(one, each)]
+                yield from states
+
+        if not self._worlds.narrow(after):
+            received = "; ".join(f"{one['status']}: {one['output'][:200]}" for one in printed)
+            self._differs("wrong_reason", f"an order of two {command} that explains what both print", received)
