@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,8 @@ from holdfast.conformance.cases.match import mismatches
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.verdict import Verdict
-from holdfast.specs.model import Kind
+from holdfast.specs.leaves import leaves
+from holdfast.specs.model import Kind, Method, Reason
 
 ACCEPTED: Mapping[str, Any] = {"outcome": "accepted"}
 OK: Mapping[str, Any] = {"outcome": "ok"}
@@ -75,6 +77,26 @@ def judge_answer(
     order = list(Verdict)
     best = max(judged, key=lambda item: order.index(item.verdict))
     return replace(best, expected=describe(expect), received=shown(record), n=record.n)
+
+
+def judge_field(record: Record, method: Method, reasons: Mapping[str, Reason], cause: str | None) -> Judgement | None:
+    """None unless a refusal names a wrong field (docs/adapter-protocol.md). `cause` is the argument that is wrong.
+
+    Only reasons of the contract that carry `field` are judged. Without `cause` every argument of the method will do.
+    """
+    answer = record.answer or {}
+    reason, data = reasons.get(str(answer.get("reason"))), answer.get("data")
+    if answer.get("outcome") != "refused" or reason is None or "field" not in reason.data:
+        return None
+    field = data.get("field") if isinstance(data, Mapping) else None
+    if not isinstance(field, str):
+        return None
+    known = [cause] if cause is not None else sorted({place.path.split(".")[0] for place in leaves(method.args.schema)})
+    # `/meta`, `$.meta` and `meta.key` name `meta` too.
+    if re.split(r"[./\[]", field.lstrip("$./"))[0] in known:
+        return None
+    detail = f"refused with {reason.name} because of field {field!r}"
+    return Judgement(Verdict.WRONG_REASON, None, detail, f"field {' or '.join(known)}", shown(record), n=record.n)
 
 
 def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Judgement | None:

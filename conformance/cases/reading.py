@@ -83,6 +83,13 @@ class Reading:
         twin = self.case.twin
         return self.side is Side.TWIN and twin is not None and step.get("label") == twin.step
 
+    def _cause(self, step: Mapping[str, Any]) -> str | None:
+        """The argument that alone decides between this step's refusal and its accepted twin, if it is one."""
+        twin = self.case.twin
+        if self.side is Side.TWIN or twin is None or not twin.step == twin.at == step.get("label"):
+            return None
+        return twin.path.split(".")[1] if twin.path.startswith("args.") else None
+
     def changed(self, step: Mapping[str, Any]) -> Mapping[str, Any]:
         """The step for this side: the twin changes one path and one expectation."""
         twin = self.case.twin
@@ -122,6 +129,7 @@ class Reading:
         """Judge the answer to a call. A worker whose death was expected is dropped. Raises Finding."""
         self.hold_well_formed(record, method)
         judgement = ex.judge_answer(record, expect, scope, step=step, kind=self.case.kind)
+        judgement = judgement or ex.judge_field(record, method, self.contract.reasons, self._cause(step))
         if judgement is None:
             if record.answer is None:
                 yield from self.session.forget(record.worker)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +72,8 @@ class Terms:
     busy: list[str] = field(default_factory=list, compare=False)
     # The names of the facts that the operations set, where these were learned.
     known: frozenset[str] = frozenset()
+    # How often an adapter was started on what a crash left, over all subjects.
+    starts: Iterator[int] = field(default_factory=count, compare=False)
     # The operations that were answered with `fault`, as reported.
     faulted: list[str] = field(default_factory=list, compare=False)
 
@@ -88,6 +91,9 @@ class AdapterSubject:
         self._session = self._new_session()
         self._observed: dict[str, Any] = {}
         self._under = False
+        # Whether facts are asked for from the last one on, and what methods said of operations before that.
+        self._turned = False
+        self._first: dict[str, dict[str, str]] = {}
 
     def _new_session(self) -> Session:
         terms = self._terms
@@ -104,6 +110,9 @@ class AdapterSubject:
         self._look_for_hidden(folder)
         self.open(folder, "existing", under)
         if not under:
+            # What comes first after a crash has to bring the store in order, whichever it is. A state has two starts.
+            self._turned = next(self._terms.starts) // 2 % 2 == 1
+            self._first = {name: ask() for name, ask in self._asking_for_told()}
             self._ask_for_barred()
 
     def _look_for_hidden(self, folder: Path) -> None:
@@ -184,7 +193,7 @@ class AdapterSubject:
             status = answer.value["status"] if answer.outcome == "ok" else None
             if status == 0:
                 return Answer(Outcome.OK, sent_at, came_at)
-            return Answer(Outcome.ERROR, sent_at, text=f"{_described(answer)}, status {status}")
+            return Answer(Outcome.ERROR, sent_at, came_at, f"{_described(answer)}, status {status}")
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
@@ -193,9 +202,9 @@ class AdapterSubject:
                 return Answer(Outcome.OK, sent_at, came_at)
             if wanted is not None:
                 # What a refusal leaves is what is kept. Refused otherwise, as the record is uncertain, it may be there.
-                return Answer(Outcome.ERROR, sent_at, text=str(answer.reason))
-            return Answer(Outcome.REFUSED, sent_at, text=str(answer.reason))
-        return Answer(Outcome.ERROR, sent_at, text=_described(answer))
+                return Answer(Outcome.ERROR, sent_at, came_at, str(answer.reason))
+            return Answer(Outcome.REFUSED, sent_at, came_at, str(answer.reason))
+        return Answer(Outcome.ERROR, sent_at, came_at, _described(answer))
 
     def _unanswered(self, asked: str, error: SubjectError) -> Answer:
         """An operation that failed: by an answer that says so, or without a valid one."""
@@ -204,7 +213,8 @@ class AdapterSubject:
         if failure.silence is Silence.FAULT:
             self._terms.faulted.append(f"{asked}: {failure.detail}"[:_SHOWN])
         if failure.silence is Silence.FAULT or failure.verdict is Verdict.UNSUPPORTED:
-            return Answer(Outcome.ERROR, sent_at, text=str(error))
+            came_at = None if self._driver is None else ((self._last().received_us or 0) + 1) * 1000
+            return Answer(Outcome.ERROR, sent_at, came_at, str(error))
         return Answer(Outcome.SILENT, sent_at, text=str(error), hung=failure.silence is Silence.HANG)
 
     def dump(self) -> Facts:
@@ -234,8 +244,14 @@ class AdapterSubject:
 
     def _asking(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
         """Each fact by its name, and how it is asked for."""
-        for name, fact in self._terms.spec.facts.items():
+        facts = list(self._terms.spec.facts.items())
+        for name, fact in reversed(facts) if self._turned else facts:
             yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
+        for name, ask in self._asking_for_told():
+            found = self._first.pop(name, None)
+            yield name, ask if found is None else partial(dict, found)
+
+    def _asking_for_told(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
         for number, scope in self._terms.scopes.items():
             for name, told in self._terms.spec.step(number).get("told", {}).items():
                 # One word: what stands before the blank is the name of the fact.

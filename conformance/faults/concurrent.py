@@ -185,7 +185,7 @@ class _Client:
         if line == "OK":
             return Answer(Outcome.OK, sent_at, came_at)
         if word in ("REFUSED", "ERROR"):
-            return Answer(Outcome.REFUSED if word == "REFUSED" else Outcome.ERROR, sent_at, text=reason)
+            return Answer(Outcome.REFUSED if word == "REFUSED" else Outcome.ERROR, sent_at, came_at, reason)
         return Answer(Outcome.SILENT, sent_at, text=f"expected OK, REFUSED or ERROR, got {line[:120]!r}")
 
     def close(self) -> None:

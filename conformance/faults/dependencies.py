@@ -56,7 +56,8 @@ class Dependencies:
 
     def __init__(self, sweep: Sweep, *, promise: Promise = Promise.NEVER_WRONG, made: Made = Made.BY_ITSELF) -> None:
         self._sweep, self._promise, self._made = sweep, promise, made
-        self._workspace, self._workload, self._seed = sweep.workspace, sweep.workload, sweep.seed
+        # What a second session can be the first to do is kept for the time while something is away.
+        self._workspace, self._workload, self._seed = sweep.workspace, sweep.workload.begun, sweep.seed
         self._finished: Finished | None = None
         self._took: dict[int, float] | None = None
 
@@ -132,7 +133,8 @@ class Dependencies:
     def finished(self) -> Finished:
         """The start state of all layers but the last three; made once. Raises RunError."""
         if self._finished is None:
-            ops, later = self._workload.ops, self._workload.later
+            workload = self._workload
+            ops, later = workload.ops, workload.later
             first, late = (ops, later) if later else (ops[:-1], ops[-1:])
             if not first:
                 raise RunError("expected a workload of two operations or more: one before something is away, one while")
@@ -141,7 +143,7 @@ class Dependencies:
             with in_order(subject, "while nothing is away"):
                 subject.start(folder, marked.under())
                 served = marked.keep_files()
-                history = perform(subject, Workload(first, late[0], self._workload.before))
+                history = perform(subject, Workload(first, late[0], workload.before))
                 accepted(history)
                 subject.stop()
             self._sweep.confined()
@@ -150,7 +152,7 @@ class Dependencies:
                 raise RunError("it keeps nothing in its work directory; have it keep everything there")
             if served:
                 found = replace(found, chosen=())
-            done = Finished(folder, history.must, late, found, served)
+            done = Finished(folder, workload, history.must, late, found, served)
             # The twin of every refusal: the same folder with nothing taken away.
             with self._workspace.folder(folder) as whole:
                 verdict = self._judged(whole, done.acknowledged, done.acknowledged)

@@ -131,7 +131,7 @@ class Lines:
         if line == "OK":
             return Answer(Outcome.OK, sent_at, came_at)
         if word in ("REFUSED", "ERROR"):
-            return Answer(Outcome.REFUSED if word == "REFUSED" else Outcome.ERROR, sent_at, text=reason)
+            return Answer(Outcome.REFUSED if word == "REFUSED" else Outcome.ERROR, sent_at, came_at, reason)
         self._broken = f"expected OK, REFUSED or ERROR, got {line[:_SHOWN_BYTES]!r}"
         return Answer(Outcome.SILENT, sent_at, text=self._broken)
 

@@ -56,7 +56,7 @@ def locked_out(sweep: Sweep, finished: Callable[[], Finished], tally: Tally) -> 
             verdict = seen.verdict
             if verdict.kind is Kind.CLEAN:
                 must, may = begun.acknowledged | seen.done, begun.acknowledged | seen.may
-                verdict = judge(sweep.subject(), folder, sweep.workload, must, may)
+                verdict = judge(sweep.subject(), folder, begun.workload, must, may)
             tally.tried += 1
         ended = way.op is not None or way.is_killed
         end = "It ended before the lock was gone." if ended else "The locks were gone later."
@@ -70,10 +70,11 @@ def _ways(begun: Finished) -> Iterator[_Way]:
     # Only files that the run has left: a file that it makes while it runs is not locked.
     every = tuple(begun.stored.sizes)
     databases = [name for name in every if _is_database(begun.folder / name)]
-    yield _Way("took locks on all files of the store before it started", Hold.ALL, every, is_first=True)
-    yield _Way("took locks on all files of the store while it ran", Hold.ALL, every)
+    # The likeliest comes first, for a layer that owes few ways.
     if databases:
         yield _Way("was about to write to the databases of the store while it ran", Hold.WRITER, every)
+    yield _Way("took locks on all files of the store while it ran", Hold.ALL, every)
+    yield _Way("took locks on all files of the store before it started", Hold.ALL, every, is_first=True)
     for name in databases:
         yield _Way(f"was about to write to {name} alone while it ran", Hold.WRITER, (name,), is_killed=True)
     # Only a tracer can say when one transaction ends, and keep the next one from its lock.
@@ -110,7 +111,7 @@ def _deprived(sweep: Sweep, folder: Path, begun: Finished, way: _Way) -> tuple[b
         seen = judge_deprived(
             sweep.subject(),
             folder,
-            sweep.workload,
+            begun.workload,
             known,
             known,
             begun.late,
@@ -132,7 +133,7 @@ def _overtaken(sweep: Sweep, folder: Path, begun: Finished, op: Op, name: str) -
         yield
 
     under = Fault(overtake=(folder / name, armed)).argv(out, folder)
-    workload, known = sweep.workload, begun.acknowledged
+    workload, known = begun.workload, begun.acknowledged
     seen = judge_overtaken(sweep.traced(), folder, workload, known, op, under=under, taking=taking)
     try:
         return read_whole(out, sweep.deadline).ending.fired, seen

@@ -11,7 +11,7 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum, unique
 from pathlib import Path
 
@@ -38,10 +38,14 @@ class UnplacedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """Where in a recording operations begin and are acknowledged: numbers of recorded operations, by operation."""
+    """Where in a recording operations begin and are acknowledged: numbers of recorded operations, by operation.
+
+    `answered` are the places of all answers, refusals and errors included.
+    """
 
     sent: Mapping[int, int]
     acknowledged: Mapping[int, int]
+    answered: Mapping[int, int] = field(default_factory=dict)
 
     def must(self, *points: int) -> frozenset[int]:
         """What must be there after a crash behind this recorded operation (0: before the first), or any of these.
@@ -66,12 +70,13 @@ class Promises:
 
 
 def acknowledgements(recording: Recording, history: History) -> Promises:
-    """Each acknowledgement is the last thing that left before the client knew of the success. Its bytes are not read.
+    """Each answer is the last thing that left before the client knew it. Its bytes are not read.
 
     An operation that nothing was recorded after has no place and can have left nothing. Raises UnplacedError.
     """
     sent: dict[int, int] = {}
     acknowledged: dict[int, int] = {}
+    answered: dict[int, int] = {}
     # Read once, because they come from a file.
     times, left = array("q"), array("Q")
     for each in recording.operations:
@@ -83,17 +88,21 @@ def acknowledgements(recording: Recording, history: History) -> Promises:
         begun = next((place for place, at in enumerate(times, start=1) if at >= answer.sent_at), None)
         if begun is not None and answer.outcome is not Outcome.REFUSED:
             sent[number] = begun
-        if answer.acked_at is None:
+        if answer.came_at is None:
             continue
         # In front of the sending there is the answer to something else.
-        last = max((each for each in left if answer.sent_at <= times[each - 1] <= answer.acked_at), default=None)
+        last = max((each for each in left if answer.sent_at <= times[each - 1] <= answer.came_at), default=None)
+        if last is not None:
+            answered[number] = last
+        if answer.outcome is not Outcome.OK:
+            continue
         if last is None:
             raise UnplacedError(
                 f"operation {number} ({short(one.op.text)}) was acknowledged, and nothing that left between its "
                 "sending and its success was recorded: the answer came by a way that cannot be seen"
             )
         acknowledged[number] = last
-    return Promises(sent, acknowledged)
+    return Promises(sent, acknowledged, answered)
 
 
 @unique

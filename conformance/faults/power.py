@@ -17,7 +17,7 @@ from holdfast.conformance.faults.model import Candidate, Plan, Stage
 from holdfast.conformance.faults.model import Kind as StateKind
 from holdfast.conformance.faults.oracle import Kind, Promises, Verdict, judge
 from holdfast.conformance.faults.order import spread
-from holdfast.conformance.faults.recording import Event, Recording, Sync
+from holdfast.conformance.faults.recording import Recording, Sync
 from holdfast.conformance.faults.report import Finding, Tally
 from holdfast.conformance.faults.runs import Runs, read_whole
 from holdfast.conformance.faults.subject import SubjectError
@@ -149,8 +149,8 @@ def _after_failure(runs: Runs, recorded: _Recorded, recording: Recording, failed
     In the second state an operation that was refused has not happened, though its bytes may be there. Of a power loss
     behind a refusal nothing is asked: what was undone may not be on disk either.
     """
-    events = (one.number for one in recording.operations if isinstance(one.action, Event))
-    answered = next((number for number in events if number > failed), None)
+    # A log may be written in between, so not the next thing that leaves.
+    answered = min((number for number in recorded.promises.answered.values() if number > failed), default=None)
     acknowledged = frozenset(recorded.promises.acknowledged.values())
     states = _plan(runs, recording, recorded.promises, answered)
     for one in states.before(Stage.ORDERED):

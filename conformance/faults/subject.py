@@ -59,7 +59,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer; times are CLOCK_MONOTONIC in nanoseconds. `acked_at` is when the success was known, None without it.
+    """An answer; times are CLOCK_MONOTONIC in nanoseconds. `came_at` is when it was known, None if none came.
 
     `sent_at` lies before the first byte left. `text` is the reason, or what came instead of an answer, in words.
     `new` is what a success says of itself: done now, or known from before; None where the protocol does not say.
@@ -68,17 +68,24 @@ class Answer:
 
     outcome: Outcome
     sent_at: int
-    acked_at: int | None = None
+    came_at: int | None = None
     text: str = ""
     new: bool | None = None
     hung: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a success without a time, a time without a success, or an answer that did not come."""
-        if (self.acked_at is not None) != (self.outcome is Outcome.OK):
-            raise ValueError(f"expected a time of acknowledgement for a success only, got {self}")
+        """Raises ValueError for a success without a time, or for a time or a delay that does not fit the outcome."""
+        if self.outcome is Outcome.OK and self.came_at is None:
+            raise ValueError(f"expected the time at which a success was known, got {self}")
+        if self.outcome is Outcome.SILENT and self.came_at is not None:
+            raise ValueError(f"expected no time of an answer that did not come, got {self}")
         if self.hung and self.outcome is not Outcome.SILENT:
             raise ValueError(f"expected no answer of one that hangs, got {self}")
+
+    @property
+    def acked_at(self) -> int | None:
+        """When the success was known; None without it."""
+        return self.came_at if self.outcome is Outcome.OK else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +165,23 @@ class Workload:
         later = tuple(replace(op, facts=likes[op.number], idle=False) if op.spared else op for op in self.later)
         return tuple(op for op in self.ops if not op.spared), later
 
+    @property
+    def begun(self) -> Workload:
+        """The same where a first session leaves to the second one all that there is work for once only."""
+        if not any(op.spared for op in self.ops):
+            return self
+        first, later = self.sessions
+        return replace(self, ops=first, later=later)
+
     def __post_init__(self) -> None:
-        """Raises ValueError for numbers with a gap, too few facts, a value set twice, or prior not once."""
+        """Raises ValueError for numbers that do not rise, too few facts, a value set twice, or prior not once."""
         if self.prior and not self.once:
             raise ValueError("expected `once` where `prior` says what it means")
         set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
-        for number, op in enumerate(self.every, start=self.every[0].number):
-            if op.number != number:
-                raise ValueError(f"expected operation {number} to have this number, got {op.number}")
+        for before, op in zip((None, *self.every), self.every, strict=False):
+            number = op.number
+            if before is not None and number <= before.number:
+                raise ValueError(f"expected a number behind {before.number} for the next operation, got {number}")
             if len(op.facts) < MIN_FACTS and not op.idle:
                 raise ValueError(f"operation {number}: expected {MIN_FACTS} facts or more, got {len(op.facts)}")
             for fact in op.facts.items():

@@ -2,7 +2,8 @@
 
 `python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
 input ends. It is a process of its own because a database may hang or crash the process that opens it. A request has
-`op` (`inspect`, `add`, `switch` or `ignored`) and the arguments of that function; an answer is what it returns.
+`op`, which names a function (`inspect`, `add`, `alter`, `switch`, `loosen` or `ignored`), and its arguments; an answer
+is what it returns.
 
 A cell is text, a number or null as JSON has it. What JSON cannot say, or only at length, is an object: {"blob": hex},
 {"text": hex} (not UTF-8), {"integer": digits} (beyond 2^53), {"real": repr} (a whole number, or infinite),
@@ -256,6 +257,46 @@ def add(
     return {"inserted": True, "error": None}
 
 
+# How a row that is there is changed: by UPDATE, with a resolution of conflicts, or by an insert that meets it.
+_CHANGES = {
+    "update": "UPDATE main.{table} SET {set} WHERE {where}",
+    "update or replace": "UPDATE OR REPLACE main.{table} SET {set} WHERE {where}",
+    "upsert": "INSERT INTO main.{table} ({names}) VALUES ({marks}) ON CONFLICT DO UPDATE SET {set}",
+}
+
+
+def alter(
+    path: str, table: str, row: Mapping[str, Any], to: Mapping[str, Any], how: str, seconds: float
+) -> dict[str, Any]:
+    """Put a row into a table, and then change it in the way `how`. The answer is that of `add`, about the change.
+
+    One that is passed over without an error is not stored either.
+    """
+    first = add(path, table, [row], or_replace=False, seconds=seconds)
+    if not first["inserted"]:
+        return {"inserted": None, "error": f"the row that was to be changed: {first['error']}"}
+    cells = {name: _stored(value) for name, value in row.items()}
+    changed = {name: _stored(value) for name, value in to.items()}
+    statement = _CHANGES[how].format(
+        table=_quoted(table),
+        names=", ".join(map(_quoted, cells)),
+        marks=", ".join(place for place, _ in cells.values()),
+        set=", ".join(f"{_quoted(name)} = {place}" for name, (place, _) in changed.items()),
+        where=" AND ".join(f"{_quoted(name)} IS {place}" for name, (place, _) in cells.items()),
+    )
+    before, after = ([value for _, value in each.values()] for each in (cells, changed))
+    try:
+        with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
+            connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute(statement, [*before, *after] if how == "upsert" else [*after, *before])
+            stored = connection.execute("SELECT changes()").fetchone() == (1,)
+    except sqlite3.IntegrityError as error:
+        return {"inserted": False, "error": _words(error)}
+    except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
+        return {"inserted": None, "error": _words(error)}
+    return {"inserted": stored, "error": None if stored else "no constraint refused it, and yet it was not stored"}
+
+
 def switch(path: str, journal_mode: str, seconds: float) -> str | None:
     """Put a database that no process has open into the journal mode `wal` or `delete`; returns why it failed."""
     try:
@@ -265,6 +306,39 @@ def switch(path: str, journal_mode: str, seconds: float) -> str | None:
         return _words(error)
     # SQLite answers with its present mode, and raises no error where it kept the old one.
     return None if _name(found) == journal_mode else f"the journal mode stays {_name(found)}"
+
+
+def loosen(path: str, seconds: float) -> dict[str, Any]:
+    """Rebuild each table without its constraints and its unique indexes, as a tool does that copies the rows alone.
+
+    Rows, triggers and other indexes stay. `tables` names those that lost something, all or none; `error` says why none.
+    """
+    lost: list[str] = []
+    try:
+        with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
+            connection.text_factory = str
+            connection.execute("PRAGMA legacy_alter_table=ON")
+            connection.execute("BEGIN IMMEDIATE")
+            tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+            for (name,) in connection.execute(tables).fetchall():
+                uniques = {row[1] for row in connection.execute(f"PRAGMA index_list({_quoted(name)})") if row[2]}
+                if not uniques:
+                    continue
+                kept = connection.execute(
+                    "SELECT name, sql FROM sqlite_schema WHERE tbl_name = ? AND type <> 'table' AND sql NOTNULL",
+                    (name,),
+                ).fetchall()
+                rows = f"CREATE TABLE holdfast_rows AS SELECT * FROM {_quoted(name)}"  # noqa: S608 - quoted
+                connection.execute(rows)
+                connection.execute(f"DROP TABLE {_quoted(name)}")
+                connection.execute(f"ALTER TABLE holdfast_rows RENAME TO {_quoted(name)}")
+                for sql in (sql for index, sql in kept if index not in uniques):
+                    connection.execute(sql)
+                lost.append(name)
+            connection.execute("COMMIT")
+    except (sqlite3.Error, MemoryError) as error:
+        return {"tables": [], "error": _words(error)}
+    return {"tables": lost, "error": None}
 
 
 def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa: FBT001 - a member of a request
@@ -288,7 +362,14 @@ def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa:
     return False
 
 
-_OPERATIONS = {"inspect": inspect, "add": add, "switch": switch, "ignored": ignored}
+_OPERATIONS = {
+    "inspect": inspect,
+    "add": add,
+    "alter": alter,
+    "switch": switch,
+    "loosen": loosen,
+    "ignored": ignored,
+}
 
 
 def main() -> None:

@@ -15,6 +15,8 @@ from holdfast.specs.strictjson import canonical
 from holdfast.vectors.jcs.canaries import spellings
 
 Row = Mapping[str, Any]
+# How a database begins (https://sqlite.org/fileformat.html).
+_SQLITE = b"SQLite format 3\x00"
 
 
 def inspect(workdir: Path, path: str) -> dict[str, Any]:
@@ -95,13 +97,27 @@ def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[st
     return _added(workdir / path, table, rows, or_replace=False)
 
 
-def probe(workdir: Path, path: str, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
-    """Put rows into a copy of the database, which is then removed. Raises OSError."""
+def probe(
+    workdir: Path,
+    path: str,
+    table: str,
+    rows: Sequence[Row],
+    *,
+    or_replace: bool,
+    change: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Put rows into a copy of the database, which is then removed. Raises OSError.
+
+    With a `change`, {how, to}, one row is put in, and what is tried is to change it.
+    """
     with tempfile.TemporaryDirectory(prefix="probe-", dir=workdir.parent) as folder:
         copy = Path(folder, "copy.db")
         copied = files.copy_database(workdir, path, copy)
         if copied.digest is None:
             return {"inserted": None, "error": copied.error or f"there is no database at {path}"}
+        if change is not None:
+            (row,) = rows
+            return _asked("alter", copy, table, row=dict(row), to=dict(change["to"]), how=change["how"])
         return _added(copy, table, rows, or_replace=or_replace)
 
 
@@ -116,10 +132,39 @@ def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
     return error
 
 
-def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
-    plain = [dict(row) for row in rows]
+def loosen(workdir: Path, path: str) -> dict[str, Any]:
+    """Rebuild a SQLite database of the workdir, or each one below a folder, without its constraints. Raises OSError."""
+    if path != "." and files.facts_of(workdir, path)["kind"] == "file":
+        found, error = [path], None
+    else:
+        listed = files.tree_of(workdir, path)
+        found, error = [each["path"] for each in listed["files"] if each["kind"] == "file"], listed["error"]
     try:
-        answer: dict[str, Any] = HELPER.ask("add", path=str(path), table=table, rows=plain, or_replace=or_replace)
+        done = [
+            {"path": each, **HELPER.ask("loosen", path=str(workdir / each))}
+            for each in found
+            if _is_sqlite(workdir, each)
+        ]
+    except HelperError as told:
+        return {"error": str(told), "databases": []}
+    return {"error": error, "databases": done}
+
+
+def _is_sqlite(workdir: Path, path: str) -> bool:
+    try:
+        with (workdir / path).open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
+    return _asked("add", path, table, rows=[dict(row) for row in rows], or_replace=or_replace)
+
+
+def _asked(op: str, path: Path, table: str, **more: Any) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = HELPER.ask(op, path=str(path), table=table, **more)
     except HelperError as error:
         return {"inserted": None, "error": str(error)}
     return answer

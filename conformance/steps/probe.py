@@ -16,7 +16,12 @@ from holdfast.conformance.steps import Step
 PROBE = Report(
     name="probe",
     do=lambda workdir, operand: store.probe(
-        workdir, operand["path"], operand["table"], operand["rows"], or_replace=operand["or_replace"]
+        workdir,
+        operand["path"],
+        operand["table"],
+        operand["rows"],
+        or_replace=operand["or_replace"],
+        change=operand.get("change"),
     ),
     schema=TRIED,
     contradiction=contradiction,

@@ -21,6 +21,7 @@ from holdfast.conformance.steps.finish import FINISH
 from holdfast.conformance.steps.insert import INSERT
 from holdfast.conformance.steps.inspect import INSPECT
 from holdfast.conformance.steps.link import LINK
+from holdfast.conformance.steps.loosen import LOOSEN
 from holdfast.conformance.steps.place import PLACE
 from holdfast.conformance.steps.probe import PROBE
 from holdfast.conformance.steps.race import RACE
@@ -218,6 +219,12 @@ class SuiteSession:
         """Cut a file of the workdir to `size` bytes; a missing file ends the test as not reached."""
         self._local(TAMPER, f"{path} {CUT}", {"tamper": path, "truncate": size})
 
+    def switch(self, path: str, journal_mode: str) -> bool:
+        """Put a database into a journal mode as another tool does; whether it is: not while a process has it open."""
+        operand = {"tamper": path, "journal_mode": journal_mode}
+        record = self._one(Action(TAMPER, f"{TAMPER.name} {path}", operand=operand))
+        return record.event is not None and record.event["kind"] == "done"
+
     def link(self, path: str, to: str) -> None:
         """Make a symbolic link in the workdir, where nothing is."""
         self._reported(LINK, path, {"path": path, "to": target_of(path, to)})
@@ -232,6 +239,11 @@ class SuiteSession:
         apart(path, to)
         self._reported(COPY, path, {"path": path, "to": to, "move": True})
 
+    def loosen(self, path: str = ".") -> list[dict[str, Any]]:
+        """Rebuild each SQLite database of the workdir without its constraints: [{path, tables, error}]."""
+        found: list[dict[str, Any]] = self._reported(LOOSEN, path, {"path": path})["databases"]
+        return found
+
     def insert(self, table: str, *rows: Mapping[str, Any]) -> dict[str, Any]:
         """Put rows into the store itself: {inserted, error}. What fails without a constraint ends the test."""
         return self._tried(INSERT, table, rows, {})
@@ -239,6 +251,13 @@ class SuiteSession:
     def probe(self, table: str, *rows: Mapping[str, Any], or_replace: bool = False) -> dict[str, Any]:
         """Put rows into a copy of the store: {inserted, error}. What fails without a constraint ends the test."""
         return self._tried(PROBE, table, rows, {"or_replace": or_replace})
+
+    def probe_change(self, table: str, row: Mapping[str, Any], to: Mapping[str, Any], how: str) -> dict[str, Any]:
+        """Put a row into a copy of the store and change it: {inserted, error} of the change. See `probe`.
+
+        `how` is `update`, `update or replace`, or `upsert`, an insert that meets the row.
+        """
+        return self._tried(PROBE, table, [row], {"or_replace": False, "change": {"how": how, "to": dict(to)}})
 
     def _tried(
         self, report: Report, table: str, rows: Sequence[Mapping[str, Any]], more: Mapping[str, Any]

@@ -1,7 +1,8 @@
 """Operators on Python. An edit replaces the smallest piece of the source, so that its difference reads well.
 
-Left out, because no test can show them: annotations, docstrings, imports, decorators, the texts of errors, and what is
-inside of an f-string that is no SQL.
+Left out, because no test can show them: annotations, docstrings, imports, decorators, f-strings that are no SQL, and
+texts for people: those of errors and of standard error, of a command line's help, and what is called `detail` (the free
+text of an answer, docs/adapter-protocol.md).
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ _UNSWAPPED = frozenset({"cast", "isinstance", "issubclass", "getattr", "hasattr"
 _TEXT_LEFT, _BYTES_LEFT = 16, 1024
 _SYNCS = ("fsync", "fdatasync", "sync", "flush")
 _ISOLATED = ("isolation_level",)
+_DETAIL = "detail"
+# Arguments by name that hold such texts: of an answer, and of argparse.
+_TEXTS = frozenset({_DETAIL, "help", "metavar"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ def edits(source: Source) -> Iterator[tuple[Place, Edit]]:
 class _Walk:
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._unused = _unused(source.tree)
 
     def body(self, statements: Sequence[ast.stmt], scope: _Scope) -> Iterator[tuple[Place, Edit]]:
         for statement in statements:
@@ -105,11 +110,11 @@ class _Walk:
         bodies += [handler.body for handler in getattr(node, "handlers", [])]
         bodies += [case.body for case in getattr(node, "cases", [])]
         place = _place(node, scope, compound=any(bodies))
-        if not _tells(node, scope):
-            yield from ((place, edit) for edit in self._on_statement(node))
+        if _tells(node, scope):
+            return
+        yield from ((place, edit) for edit in self._on_statement(node))
         for child in _expressions(node):
-            told = isinstance(node, ast.Raise) or _tells(node, scope)
-            yield from ((place, edit) for edit in self._on_expression(child, told=told))
+            yield from ((place, edit) for edit in self._on_expression(child, told=isinstance(node, ast.Raise)))
         for body in bodies:
             yield from self.body(body, scope)
 
@@ -121,9 +126,12 @@ class _Walk:
         inner = _Scope(name)
         last = node.body[-1].end_lineno or node.body[-1].lineno
         whole = Place(name, body[0].lineno, last)
-        defaults = [*node.args.defaults, *(each for each in node.args.kw_defaults if each is not None)]
-        for default in defaults:
-            yield from ((whole, edit) for edit in self._on_expression(default, told=False))
+        positional = [*node.args.posonlyargs, *node.args.args]
+        defaults = [*zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True)]
+        defaults += [(each, one) for each, one in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if one]
+        for argument, default in defaults:
+            if argument.arg != _DETAIL:
+                yield from ((whole, edit) for edit in self._on_expression(default, told=False))
         yield from ((whole, edit) for edit in self._on_parameters(node, body[0]))
         yield from self.body(body, inner)
 
@@ -132,7 +140,7 @@ class _Walk:
         if first.lineno == node.lineno:
             return
         start, indent = self._source.start(first), " " * first.col_offset
-        used = {each.id for part in node.body for each in ast.walk(part) if isinstance(each, ast.Name)}
+        used = _used(node) - {_DETAIL}
         for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
             kind = "" if argument.annotation is None else ast.unparse(argument.annotation)
             name = argument.arg
@@ -186,8 +194,14 @@ class _Walk:
             for generator in node.generators:
                 for test in generator.ifs:
                     yield source.edit(Operator.GUARD, test, "True")
+        unseen = self._unseen(node) if isinstance(node, ast.Call) else []
         for child in _expressions(node):
-            yield from self._on_expression(child, told=told)
+            yield from self._on_expression(child, told=told or any(child is each for each in unseen))
+
+    def _unseen(self, node: ast.Call) -> list[ast.expr]:
+        """The arguments of a function of this module that make the texts of its errors alone."""
+        own = ast.unparse(node.func).removeprefix("self.")
+        return [each for at, each in enumerate(node.args) if at in self._unused.get(own, ())]
 
     def _comparison(self, node: ast.Compare) -> Iterator[Edit]:
         source, operands = self._source, [node.left, *node.comparators]
@@ -265,7 +279,8 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
         if isinstance(child, ast.expr):
             yield child
         elif isinstance(child, ast.keyword):
-            yield child.value
+            if child.arg not in _TEXTS:
+                yield child.value
         elif isinstance(child, ast.withitem):
             yield child.context_expr
         elif isinstance(child, ast.comprehension):
@@ -290,9 +305,36 @@ def _keeps(node: ast.stmt) -> bool:
 
 
 def _tells(node: ast.stmt, scope: _Scope) -> bool:
-    """Whether a statement makes the text of an error."""
+    """Whether a statement makes the text of an error, or a detail."""
+    if isinstance(node, ast.Assign):
+        return all(ast.unparse(target).rpartition(".")[2] == _DETAIL for target in node.targets)
     own = scope.function.rpartition(".")[0].endswith("Error")
     return own and isinstance(node, ast.Expr) and ast.unparse(node).startswith("super().__init__(")
+
+
+def _used(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The names that a function uses for more than the text of an error, raised or printed."""
+    parts = [each for statement in function.body for each in ast.walk(statement)]
+    errors = [each for each in parts if isinstance(each, ast.Call) and _is_error(each)]
+    texts = [text for error in errors for text in error.args if isinstance(text, ast.JoinedStr)]
+    told = {id(each) for text in texts for each in ast.walk(text)}
+    return {each.id for each in parts if isinstance(each, ast.Name) and id(each) not in told}
+
+
+def _is_error(node: ast.Call) -> bool:
+    printed = [each for each in node.keywords if each.arg == "file" and ast.unparse(each.value) == "sys.stderr"]
+    return _called(node).endswith("Error") or bool(printed)
+
+
+def _unused(tree: ast.Module) -> dict[str, frozenset[int]]:
+    """By the name of a function, which of its arguments make the texts of errors alone."""
+    found: dict[str, frozenset[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = [each.arg for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
+            unused = frozenset(at for at, name in enumerate(names) if name not in _used(node))
+            found[node.name] = unused & found.get(node.name, unused)
+    return found
 
 
 def _is_docstring(node: ast.stmt) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.reference_impl.automatic.operators import Place
 from holdfast.reference_impl.automatic.python import Source, edits
-from holdfast.reference_impl.automatic.reach import Uses
+from holdfast.reference_impl.automatic.reach import Uses, unreached
 from holdfast.reference_impl.registry import package_of
 from holdfast.specs.automatic import Site, load_automatic
 
@@ -57,8 +57,14 @@ def sites_of(contract: str) -> Iterator[Site]:
     """Every site, in the order of files and places. Two edits that make the same source are one site."""
     sources = {named(path): Source(path.read_bytes()) for path in files_of(contract)}
     uses = Uses({file: source.tree for file, source in sources.items()})
+    package = ROOT / package_of(contract).rpartition(".")[2]
+    own = [ast.parse(path.read_bytes()) for path in package.glob("*.py")]
+    shared = {file: source.tree for file, source in sources.items() if "/" not in file}
+    idle = unreached(own, shared)
     for file, source in sources.items():
-        yield from _sites_in(contract, file, source, uses)
+        for site in _sites_in(contract, file, source, uses):
+            if site.function.partition(".")[0] not in idle.get(file, ()):
+                yield site
 
 
 def _sites_in(contract: str, file: str, source: Source, uses: Uses) -> Iterator[Site]:

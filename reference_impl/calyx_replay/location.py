@@ -28,8 +28,9 @@ class Location(DatabaseFiles):
 
     def make_folder(self) -> None:
         """The folder of the database and those above it up to the root, for the owner alone. Raises OSError."""
-        below = [folder for folder in self.database.parents if self.root.absolute() in folder.parents]
-        for folder in reversed(below):
+        folder = self.root.absolute()
+        for name in self.database.relative_to(folder).parts[:-1]:
+            folder /= name
             folder.mkdir(exist_ok=True)
             folder.chmod(FOLDER_MODE)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
 from holdfast.reference_impl.jcs.terms import Refusal
-from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError, Terms
+from holdfast.reference_impl.mesh_delivery.terms import Field, Reason, RefusedError, Terms
 
 _NUL = "\0"
 _KEY = re.compile(r"[0-9a-fA-F]{64}\Z")
@@ -70,18 +70,18 @@ class Fingerprinter:
     def destination_kind(self, kind: str) -> bytes:
         """One of the closed list, as it stands."""
         if kind not in self.terms.destination_kinds:
-            self.unknown("destination_kind", kind)
+            self.unknown(Field.DESTINATION_KIND, kind)
         return kind.encode()
 
     def destination_ref(self, kind: str, reference: str) -> bytes:
         """A public key in lower case, or a name as it is."""
-        reference = self.without_nul("destination_ref", reference)
+        reference = self.without_nul(Field.DESTINATION_REF, reference)
         return self.public_key(reference) if kind == "dm" else self.name(reference)
 
     def public_key(self, reference: str) -> bytes:
         """64 hexadecimal digits in lower case."""
         if not _KEY.match(reference):
-            return self.invalid_reference("destination_ref", reference)
+            return self.invalid_reference(Field.DESTINATION_REF, reference)
         return self.lower(reference).encode()
 
     def lower(self, digits: str) -> str:
@@ -96,12 +96,12 @@ class Fingerprinter:
         """Nothing, or a UUID in lower case."""
         if not reply:
             return self.no_reply()
-        reply = self.without_nul("reply_to", reply)
+        reply = self.without_nul(Field.REPLY_TO, reply)
         if _UUID.match(reply):
             return self.lower_uuid(reply).encode()
         if _ULID.match(reply):
             return self.uuid_of_ulid(reply).encode()
-        return self.invalid_reference("reply_to", reply)
+        return self.invalid_reference(Field.REPLY_TO, reply)
 
     def no_reply(self) -> bytes:
         """What an absent reply_to is hashed as."""
@@ -122,7 +122,7 @@ class Fingerprinter:
         """One of the closed list; the default is put in first."""
         priority = str(request.get("priority", self.terms.default_priority))
         if priority not in self.terms.priorities:
-            self.unknown("priority", priority)
+            self.unknown(Field.PRIORITY, priority)
         return priority.encode()
 
     def meta(self, meta: str | None) -> bytes:
@@ -149,28 +149,28 @@ class Fingerprinter:
         """The canonical form of a JSON text."""
         canonical = self.canonicaliser.canonicalise(document)
         if isinstance(canonical, Refusal):
-            raise RefusedError(Reason.META_INVALID, "meta")
+            raise RefusedError(Reason.META_INVALID, Field.META)
         return canonical
 
     def not_an_object(self, canonical: bytes) -> None:  # noqa: ARG002 - a bug would look at it
         """An array or a scalar is no meta."""
-        raise RefusedError(Reason.META_INVALID, "meta")
+        raise RefusedError(Reason.META_INVALID, Field.META)
 
     def body_hash(self, body: bytes) -> bytes:
         """The body's own SHA-256 in hexadecimal."""
         return hashlib.sha256(body).hexdigest().encode()
 
-    def without_nul(self, field: str, text: str) -> str:
+    def without_nul(self, field: Field, text: str) -> str:
         """A text without the byte that ends a field."""
         if _NUL in text:
             raise RefusedError(Reason.NUL_IN_FIELD, field)
         return text
 
-    def unknown(self, field: str, value: str) -> None:  # noqa: ARG002 - a bug would look at it
+    def unknown(self, field: Field, value: str) -> None:  # noqa: ARG002 - a bug would look at it
         """A value that is not of its closed list."""
         raise RefusedError(Reason.UNKNOWN_VALUE, field)
 
-    def invalid_reference(self, field: str, text: str) -> bytes:  # noqa: ARG002 - a bug would hash it
+    def invalid_reference(self, field: Field, text: str) -> bytes:  # noqa: ARG002 - a bug would hash it
         """A malformed key or id."""
         raise RefusedError(Reason.REFERENCE_INVALID, field)
 

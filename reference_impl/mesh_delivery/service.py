@@ -31,7 +31,7 @@ class Service:
         try:
             return Accepted(Effect.NEW, {"fingerprint": self._fingerprinter.fingerprint(args)})
         except RefusedError as error:
-            return Refused(error.reason.value, {"field": error.field}, str(error))
+            return Refused(error.reason.value, {"field": error.field.value}, str(error))
 
     def set_clock(self, now: datetime) -> None:
         """See `session.Session`. Nothing here depends on time."""

@@ -24,11 +24,22 @@ class Reason(Enum):
     META_INVALID = "META_INVALID"
 
 
+@unique
+class Field(Enum):
+    """The members of a request that a refusal names."""
+
+    DESTINATION_KIND = "destination_kind"
+    DESTINATION_REF = "destination_ref"
+    REPLY_TO = "reply_to"
+    PRIORITY = "priority"
+    META = "meta"
+
+
 class RefusedError(Exception):
     """The request has no fingerprint. `field` is the member that is wrong."""
 
-    def __init__(self, reason: Reason, field: str) -> None:
-        super().__init__(f"{reason.value} in {field}")
+    def __init__(self, reason: Reason, field: Field) -> None:
+        super().__init__(f"{reason.value} in {field.value}")
         self.reason = reason
         self.field = field
 

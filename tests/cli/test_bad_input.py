@@ -52,6 +52,11 @@ def test_nothing_to_verify_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
     refused(holdfast("verify", "--contract", "toy", temp=temp, cwd=tmp_path), 64, "holdfast verify -- ./my-adapter")
 
 
+def test_what_can_be_listed_is_said_in_one_line(temp: Path, tmp_path: Path) -> None:
+    ended = holdfast("list", temp=temp, cwd=tmp_path)
+    refused(ended, 64, "contracts, clauses, cases, methods, reasons")
+
+
 def test_an_unknown_option_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
     refused(holdfast("verify", "--no-such-option", "--", *HONEST, temp=temp, cwd=tmp_path), 64, "--no-such-option")
 

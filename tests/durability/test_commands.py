@@ -178,6 +178,9 @@ def test_what_a_first_session_spares_is_done_first_in_a_second_one(office: Path,
     assert [op.number for op in first] == [1]
     assert [(op.number, op.idle) for op in second] == [(3, False), (4, False)]
     assert second[1].facts == learned[2]
+    # A layer that takes something away does the same.
+    assert [op.number for op in workload.begun.every] == [1, 3, 4, 5]
+    assert workload.begun.later[1].facts == learned[2]
 
 
 class Shelf:

@@ -327,10 +327,12 @@ def test_a_success_that_nothing_recorded_told_of_proves_nothing() -> None:
         acknowledgements(made, History((asked(1, Outcome.OK, 20, 30),)))
 
 
-def test_an_answer_has_a_time_exactly_if_it_is_a_success() -> None:
-    for outcome in Outcome:
-        with pytest.raises(ValueError, match="time of acknowledgement"):
-            Answer(outcome, 1, None if outcome is Outcome.OK else 2)
+def test_a_success_has_a_time_and_an_answer_that_did_not_come_has_none() -> None:
+    with pytest.raises(ValueError, match="expected the time at which a success was known"):
+        Answer(Outcome.OK, 1)
+    with pytest.raises(ValueError, match="expected no time of an answer that did not come"):
+        Answer(Outcome.SILENT, 1, 2)
+    assert Answer(Outcome.REFUSED, 1, 2).acked_at is None
 
 
 def test_a_workload_that_could_hide_something_is_none() -> None:
@@ -342,8 +344,8 @@ def test_a_workload_that_could_hide_something_is_none() -> None:
         Workload((op,), Op(2, "p", op.facts))
     with pytest.raises(ValueError, match="set by operation 0 already"):
         Workload((op,), probe, before={"a": "1"})
-    with pytest.raises(ValueError, match="operation 2 to have this number, got 3"):
-        Workload((op,), Op(3, "p", probe.facts))
+    with pytest.raises(ValueError, match="expected a number behind 1 for the next operation, got 1"):
+        Workload((op,), Op(1, "p", probe.facts))
 
 
 def test_what_may_be_done_in_part_is_judged_once_it_is_acknowledged_or_refused() -> None:

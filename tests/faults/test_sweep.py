@@ -58,7 +58,7 @@ _SLICE = {
     "log-no_fsync", "log-syncs_new", "plain-no_folder_fsync", "log-no_checksum", "log-stale_lock", "log-rewrites",
     "log-empties", "log-swallow", "log-short", "log-retries_fsync", "log-undoes_late",
 }  # fmt: skip
-_RIGHT_SLICE = {"log-right"}
+_RIGHT_SLICE = {"log-right", "log-undoes"}
 
 STORE = {store.name: store for store in STORES}
 

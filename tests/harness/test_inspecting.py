@@ -563,6 +563,33 @@ def test_a_trigger_that_loops_is_ended_and_is_no_constraint(workdir: Path, monke
     assert (workdir / "s.db").read_bytes() == before
 
 
+def test_a_row_of_a_copy_can_be_changed_by_every_statement(workdir: Path) -> None:
+    make(
+        workdir,
+        """CREATE TABLE t (x TEXT PRIMARY KEY NOT NULL CHECK (x NOT GLOB 'A*'), y);
+        CREATE TRIGGER o BEFORE UPDATE ON t WHEN NEW.y = 3 BEGIN SELECT RAISE(IGNORE); END;
+        INSERT INTO t VALUES ('there', 1);""",
+    )
+
+    def changed(to: dict[str, Any]) -> list[bool | None]:
+        return [
+            store.probe(workdir, "s.db", "t", [{"x": "new", "y": 2}], or_replace=False, change={"how": how, "to": to})[
+                "inserted"
+            ]
+            for how in ("update", "update or replace", "upsert")
+        ]
+
+    before = (workdir / "s.db").read_bytes()
+    assert changed({"x": "other"}) == [True, True, True]
+    assert changed({"x": "A"}) == [False, False, False]
+    assert changed({"x": None}) == [False, False, False]
+    # The row that is in the way is replaced.
+    assert changed({"x": "there"}) == [False, True, False]
+    assert changed({"y": 3}) == [False, False, False], "what is passed over is not stored"
+    assert changed({"none": 3}) == [None, None, None]
+    assert (workdir / "s.db").read_bytes() == before
+
+
 def test_looking_leaves_the_workdir_and_the_scratch_as_they_were(workdir: Path) -> None:
     make(workdir, "PRAGMA journal_mode=WAL; CREATE TABLE t (x); INSERT INTO t VALUES (9007199254740993);")
 

@@ -114,6 +114,47 @@ def verdict(expect: Mapping[str, Any] | None, answer: Mapping[str, Any] | str, c
     return verdict_of(player.play(one_call(expect) if case is None else case))
 
 
+NAMING = replace(
+    TOY,
+    methods={**TOY.methods, "put": replace(PUT, refusal_data=Validator({"type": "object"}))},
+    reasons={name: replace(reason, data=("field",)) for name, reason in TOY.reasons.items()},
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "apart", "due"),
+    [
+        ("key", "key", "conforms"),
+        ("/key", "key", "conforms"),
+        ("$.key", "key", "conforms"),
+        ("key.inner[0]", "key", "conforms"),
+        ("nonce", "key", "wrong_reason"),
+        ("ey", "key", "wrong_reason"),
+        ("key-1", "key", "wrong_reason"),
+        ("", "key", "wrong_reason"),
+        ("nonce", None, "conforms"),
+        ("winner", None, "wrong_reason"),
+        (None, "key", "conforms"),
+    ],
+)
+def test_a_refusal_names_the_field_that_its_twin_changes_or_none(
+    field: str | None, apart: str | None, due: str
+) -> None:
+    twin = None if apart is None else Twin(step="it", change={f"args.{apart}": "key-2"}, expect=ACCEPT_NEW)
+    case = replace(one_call(REFUSE, Kind.REFUSAL, label="it"), twin=twin)
+    player = Player(replies=audited({**REFUSED, "data": {} if field is None else {"field": field}}), contract=NAMING)
+    player.used.update(player.replies)
+    assert verdict_of(player.play(case)) == due
+
+
+def test_a_field_is_not_judged_where_its_reason_does_not_carry_it() -> None:
+    twin = Twin(step="it", change={"args.key": "key-2"}, expect=ACCEPT_NEW)
+    case = replace(one_call(REFUSE, Kind.REFUSAL, label="it"), twin=twin)
+    replies = audited({**REFUSED, "data": {"winner": 1, "field": "winner"}})
+    player = Player(replies=replies, contract=WIDE)
+    assert verdict_of(player.play(case)) == "conforms"
+
+
 def _label(value: object) -> str | None:
     """Test ids must be the same in every process of xdist, so nothing with an address in it."""
     return None if callable(value) or " at 0x" in str(value) else str(value)

@@ -99,7 +99,7 @@ def test_a_bug_that_shows_with_many_keys_is_found(sqlite: Launched, bug: str) ->
         hold(
             bench,
             count=1,
-            draw=lambda dice: volume(dice, horizon_s=HORIZON_S, keys=FEW),
+            draw=lambda dice: volume(dice, horizon_s=HORIZON_S, keys=FEW, rows=4),
             begin=lambda: playing(bench, horizon_s=HORIZON_S),
         )
 

@@ -78,7 +78,23 @@ def test_a_text_that_a_function_takes_is_cut_and_loses_its_case() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ['"""Text."""', "import a", "from a import b", "x: int", 'raise A("b")', 'x = f"{a} b"', "@a(True)\ndef f(): ..."],
+    [
+        '"""Text."""',
+        "import a",
+        "from a import b",
+        "x: int",
+        'raise A("b")',
+        'x = f"{a} b"',
+        "@a(True)\ndef f(): ...",
+        'detail = "a" if b else "c"',
+        "a.detail = b",
+        'x = A(b, detail="c")',
+        'class AError:\n    def __init__(self, detail: str = ""):\n        super().__init__("a" if detail else "b")',
+        'def f(a: str):\n    return AError(f"{a} c")',
+        'def f(a: str):\n    raise AError(f"{a} c")\n\n\nf("b")',
+        'def f(a: str):\n    print(f"{a} c", file=sys.stderr)',
+        'x = A(help="b", metavar="C")',
+    ],
 )
 def test_what_no_test_can_show_is_left_alone(source: str) -> None:
     assert {operator for operator, _ in changes(source)} <= {Operator.STATEMENT}
@@ -117,6 +133,12 @@ def test_what_a_text_of_sql_is_filled_with_stays() -> None:
 def test_a_constant_is_met_where_a_function_uses_it_or_what_is_made_of_it() -> None:
     tree = ast.parse("A = 1\nB = A + 1\ndef f():\n    return B\ndef g():\n    return C\n")
     assert Uses({"m.py": tree}).lines(["A"]) == {("m.py", 4)}
+
+
+def test_what_no_module_of_a_reference_calls_has_no_sites() -> None:
+    own = {each.function for each in all_sites("calyx-replay") if each.file == "instants.py"}
+    others = {each.function for each in all_sites("rs4a-replay") if each.file == "instants.py"}
+    assert own < others
 
 
 @pytest.mark.parametrize("contract", contract_names())
@@ -319,8 +341,9 @@ def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_few_mutants_of_one_contract_are_tried_and_counted(tmp_path: Path) -> None:
-    done = selfcheck("--contract", "jcs", "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
+@pytest.mark.parametrize("contract", ["jcs", "mesh-delivery"])
+def test_a_few_mutants_of_one_contract_are_tried_and_counted(contract: str, tmp_path: Path) -> None:
+    done = selfcheck("--contract", contract, "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
     data = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("selfcheck-automatic"), data) is None
     (found,) = data["contracts"]

@@ -10,7 +10,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -123,4 +123,32 @@ def _bytes(value: Any, field: str) -> bytes:
         raise ValueError(f"{field} must be bytes as base64url without padding: {error}") from error
 
 
-DERIVATIONS = {"fingerprint": fingerprint}
+# The values of leaves (methods.yaml, x-leaf)
+
+
+def version(value: Any) -> Mapping[str, Any]:
+    """A version. 7.0 is 7 to JSON, and many parsers do not read it as a whole number: both are right."""
+    return {"form": f"{value:.0f}", "doubtful": isinstance(value, float)}
+
+
+def name(value: Any) -> str:
+    """The name of a topic or a queue, as it is. Raises ValueError for U+0000."""
+    return _text(value, "destination_ref")
+
+
+def document(text: str) -> str:
+    """The canonical form of a meta that is given as a JSON text. Raises ValueError for what is no meta."""
+    return _meta(base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()).decode()
+
+
+DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
+    "fingerprint": fingerprint,
+    "version": version,
+    "kind": lambda value: _member_of(KINDS, value, "destination_kind").decode(),
+    "name": name,
+    "public_key": lambda value: _reference("dm", value).decode(),
+    "reply_to": lambda value: _reply_to(value).decode(),
+    "priority": lambda value: _member_of(PRIORITIES, value, "priority").decode(),
+    "meta": lambda value: _meta(value).decode(),
+    "document": document,
+}

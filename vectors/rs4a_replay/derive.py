@@ -115,9 +115,10 @@ def _without_dot_segments(path: str) -> str:
 
 
 def _array(key: str, submission: Mapping[str, Any]) -> str:
+    """The array text of a key. `tags` beside the request are in place of those of the contract."""
     contract = load_terms(CONTRACT)
     rule = contract.keys[key]
-    tag = contract.parameters[rule.tag].value
+    tag = submission.get("tags", {}).get(rule.tag, contract.parameters[rule.tag].value)
     if not isinstance(tag, str):
         raise ValueError(f"contract {CONTRACT}: {rule.tag}, the tag of {key}, must be text, not {tag!r}")
     return "[" + ",".join(_quoted(text) for text in (tag, *(_field(name, submission) for name in rule.fields))) + "]"

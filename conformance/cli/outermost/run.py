@@ -104,7 +104,8 @@ def _stop_for(error: BaseException) -> NoReturn:
 def _wrong_words(error: Exception) -> NoReturn:
     """Unexpected arguments on the command line."""
     context = getattr(error, "ctx", None)
-    said = getattr(error, "format_message", error.__str__)()
+    # A list of choices comes on lines of its own.
+    said = " ".join(getattr(error, "format_message", error.__str__)().split())
     path = "holdfast" if context is None else context.command_path
     if type(error).__name__ == "NoArgsIsHelpError":
         raise typer.Exit(int(Exit.USAGE))

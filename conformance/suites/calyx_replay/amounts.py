@@ -107,7 +107,7 @@ def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
         text = word * (most // 2 // len(word))
         members = {f"x-{number}": str(number) for number in range(_MEMBERS + dice.randrange(100))}
         made = [letters.make(0, text=text), letters.make(0, text=text), letters.make(0, more=members)]
-        remaining = Remaining(bench, session, aside="aside")
+        remaining = Remaining(bench, session)
         for letter in made:
             size = len(from_base64url(letter.data))
             told(bench, session, letter, "new", what=f"an envelope of {size} bytes")

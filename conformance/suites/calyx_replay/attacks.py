@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import losses, operators, rivals
@@ -12,15 +10,16 @@ from holdfast.conformance.suites.calyx_replay.letters import Letters, told
 from holdfast.conformance.suites.calyx_replay.losses import Losses, Robbed
 from holdfast.conformance.suites.calyx_replay.operators import Operators
 from holdfast.conformance.suites.calyx_replay.rivals import Rivalling, Rivals
+from holdfast.conformance.suites.calyx_replay.settings import dice_of, drawn
 from holdfast.conformance.suites.histories import hold
 
 # Each trial takes as long as a dozen of other histories.
 _TRIALS = 12
 
 
-@clause("CALYX-HARD-6", "CALYX-LOC-4", "CALYX-ALG-14", whole=True)
+@clause("CALYX-HARD-6", "CALYX-HARD-2", "CALYX-LOC-4", "CALYX-ALG-14", whole=True)
 def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Bench) -> None:
-    """Lost, cut off or replaced, before a mailbox starts and under the running one, in an order of the seed."""
+    """Lost, cut off, replaced or without its log, before a start and under the running mailbox, in any order."""
     hold(bench, count=losses.HISTORIES, draw=Losses().draw, begin=playing(bench, Robbed), trials=_TRIALS)
 
 
@@ -39,6 +38,13 @@ def test_whatever_overlaps_some_order_explains_it(bench: Bench) -> None:
     hold(bench, count=rivals.HISTORIES, draw=Rivals().draw, begin=playing(bench, Rivalling), trials=_TRIALS)
 
 
+@clause("CALYX-OPS-1", "CALYX-HARD-6", whole=True)
+def test_a_command_that_finds_the_store_busy_fails(bench: Bench) -> None:
+    """Each command beside an operation that is held before its commit. Nothing waits for a lock here."""
+    begin = playing(bench, Rivalling, settings=lambda: rivals.IMPATIENT)
+    hold(bench, count=1, draw=rivals.busy, begin=begin, trials=_TRIALS)
+
+
 @clause(
     "CALYX-PRN-6b",
     "CALYX-PRN-2",
@@ -47,19 +53,23 @@ def test_whatever_overlaps_some_order_explains_it(bench: Bench) -> None:
     "CALYX-MIG-1",
     "CALYX-MIG-4",
     "CALYX-LOC-1",
+    "CALYX-OPS-1",
+    "CALYX-OPS-2",
     whole=True,
 )
 def test_the_commands_of_operators_are_held_against_the_model_over_days(bench: Bench) -> None:
     """Around the retention, again and again, after a step of the clock in either direction, on a thousand records.
 
-    The mailbox is configured to keep another time than is usual, and its commands go by that.
+    The mailbox is configured otherwise than is usual, and its commands go by that.
     """
-    hours = Random(f"{bench.seed}\x1fretention").choice(operators.RETENTIONS)  # noqa: S311 - no secret
+    dice = dice_of(bench)
+    hours = dice.choice(operators.RETENTIONS)
+    settings, operated = drawn(bench, dice, hours=hours), Operators(float(hours) * 3600)
     hold(
         bench,
         count=operators.HISTORIES,
-        draw=Operators(float(hours) * 3600).draw,
-        begin=playing(bench, retention_hours=hours),
+        draw=lambda dice: [settings.stretched(step) for step in operated.draw(dice)],
+        begin=playing(bench, settings=lambda: settings),
         trials=_TRIALS,
     )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import timedelta
 
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.history import WORKERS
-from holdfast.conformance.suites.calyx_replay.model import Terms
 from holdfast.conformance.suites.calyx_replay.play import Play
+from holdfast.conformance.suites.calyx_replay.settings import Settings
+
+_USUAL = Settings()
 
 
 def playing(
@@ -19,27 +20,19 @@ def playing(
     *,
     remembers: bool = False,
     made: str = START,
-    retention_hours: str | None = None,
+    settings: Callable[[], Settings] = lambda: _USUAL,
 ) -> Callable[[], AbstractContextManager[Play]]:
     """Begins histories, each in a session of its own.
 
-    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12. It is `made` at this time.
-    `retention_hours` is what it is configured to keep.
+    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12. It is `made` at this time, and configured with what
+    `settings` are then.
     """
-    values = {name: parameter.value for name, parameter in bench.contract.parameters.items()}
-    terms = Terms(
-        window=timedelta(seconds=int(values["window_seconds"] or 0)),
-        retention=timedelta(hours=int(retention_hours or values["retention_hours"] or 0)),
-        least=timedelta(seconds=int(values["least_retention_seconds"] or 0)),
-        interval=timedelta(seconds=int(values["prune_interval_seconds"] or 0)),
-        remembers=remembers,
-    )
-
-    config = {} if retention_hours is None else {"retention_hours": retention_hours}
 
     @contextmanager
     def begin() -> Iterator[Play]:
-        with bench.session(workers=WORKERS, now=made, config=config) as session:
-            yield kind(bench, session, terms)
+        chosen = settings()
+        # On a machine that is busy a history takes longer than a session may; each of its requests has a deadline.
+        with bench.session(workers=WORKERS, now=made, config=chosen.config, hurried=False) as session:
+            yield kind(bench, session, chosen, remembers=remembers)
 
     return begin

@@ -35,7 +35,8 @@ LEAPS = ("2100-01-01T00:00:00Z", "2100-12-29T21:00:00Z", "2104-02-28T22:00:00Z")
 class Step:
     """One step: `what` is done by a worker, with an envelope, over a time in seconds.
 
-    `point` is where it is interrupted, `lists` what version 0 left: envelopes that came, others, and ids alone.
+    `point` is where it is interrupted, `lists` what version 0 left: envelopes that came, others, and ids alone. A leap
+    may be `to` another time than one of LEAPS.
     """
 
     what: str
@@ -44,10 +45,11 @@ class Step:
     seconds: float = 0
     point: str = ""
     lists: tuple[int, int, int] = (0, 0, 0)
+    to: str = ""
 
     def __str__(self) -> str:
         if self.what == "leap":
-            return f"clock to {LEAPS[self.which]}"
+            return f"clock to {self.to or LEAPS[self.which]}"
         if self.what in ("clock", "clock to"):
             return f"clock {self.seconds:+f} s" if self.seconds else self.what
         words = [self.what]
@@ -229,10 +231,11 @@ def _two_lists(dice: Random) -> list[Step]:
 
 
 def _nothing_to_migrate(dice: Random) -> list[Step]:
-    unsound = Step("leave unsound", which=dice.randrange(UNSOUND), lists=(1, 1, 1))
-    steps = [Step("migrate", _worker(dice)), Step("send"), unsound, Step("migrate", _worker(dice)), Step("look")]
+    steps = [Step("migrate", _worker(dice)), Step("send")]
+    for way in dice.sample(range(UNSOUND), UNSOUND):
+        steps += [Step("leave unsound", which=way, lists=(1, 1, 1)), Step("migrate", _worker(dice))]
     # What a list that was refused names is not blocked either.
-    return [*steps, *(Step("again", _worker(dice), which) for which in range(3))]
+    return [*steps, Step("look"), *(Step("again", _worker(dice), which) for which in range(3))]
 
 
 def _blocks_end(dice: Random) -> list[Step]:
@@ -381,8 +384,8 @@ class Openings:
 class Deck:
     """Deals chapters so that each comes up as often as any other; `together` make a history."""
 
-    def __init__(self, names: Sequence[str], together: int) -> None:
-        self._names, self._together = names, together
+    def __init__(self, names: Sequence[str], together: int, chapters: Mapping[str, Chapter] = CHAPTERS) -> None:
+        self._names, self._together, self._chapters = names, together, chapters
         self._left: list[str] = []
 
     def draw(self, dice: Random) -> list[Step]:
@@ -391,7 +394,7 @@ class Deck:
         for _ in range(self._together):
             if not self._left:
                 self._left = dice.sample(self._names, len(self._names))
-            steps += CHAPTERS[self._left.pop()](dice)
+            steps += self._chapters[self._left.pop()](dice)
             # An old envelope once more: an earlier decision holds regardless of later steps.
             steps.append(Step("again", _worker(dice), dice.randrange(9)))
         return steps

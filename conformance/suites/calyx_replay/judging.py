@@ -14,6 +14,8 @@ from holdfast.conformance.suites.calyx_replay.model import Due, Outcome, State
 Operation = Callable[[State], Iterable[Outcome]]
 
 EFFECTS = frozenset({"new", "prior"})
+# A commit returns when the disk has it: FULL and EXTRA, as SQLite numbers them.
+_WAITING = (2, 3)
 _NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}(?![0-9])")
 
 
@@ -28,12 +30,24 @@ def ends(answer: Answer, operation: Operation, state: State, *, fails: bool) -> 
 
 
 def printed(due: Due, told: Mapping[str, Any], *, counted: bool) -> bool:
-    """Whether what a command printed says this. Of a refusal the contract does not say how it is printed."""
+    """Whether what a command printed says this. Of a refusal the contract does not say how it is printed.
+
+    That version 0 left nothing may count as done (CALYX-OPS-1).
+    """
     if due.said not in EFFECTS:
-        return True
+        return bool(told["status"]) or due.said == "NOTHING_TO_MIGRATE"
     least, most = due.counts.get("removed", (0, 0))
     numbers = [int(digits) for digits in _NUMBER.findall(told["output"])]
     return told["status"] == 0 and (not counted or any(least <= number <= most for number in numbers))
+
+
+def unready(connections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with connections of each purpose: the verdict, what is due, and what they answered."""
+    for purpose, pragmas in connections.items():
+        if purpose != "observe" and pragmas["synchronous"] not in _WAITING:
+            yield "lost_durability", f"{purpose} waits for the disk", f"synchronous {pragmas}"
+        if (pragmas["foreign_keys"], pragmas["journal_mode"]) != (1, "wal"):
+            yield "state_leak", f"{purpose} with foreign keys and in WAL mode", f"{pragmas}"
 
 
 def verdict_of(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import cycle, islice
 
@@ -16,8 +17,8 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # Ways in which what was left cannot be taken over: the list is cut short, has a number, or is no array; or else one of
-# the envelopes is another's work.
-_NO_LISTS, _SPOILT = 3, ("signature", "ciphertext", "sender", "spelling")
+# the envelopes is another's work, is empty, or is that of another id.
+_NO_LISTS, _SPOILT = 3, ("signature", "ciphertext", "sender", "spelling", "nothing", "another")
 UNSOUND = _NO_LISTS + len(_SPOILT)
 # A list of ten thousand ids is longer than 2 MiB with it.
 _INDENT = 200
@@ -28,14 +29,21 @@ _AHEAD = (0, 299.5, 150)
 class LeftBehind:
     """The files of version 0 in one session, and what they mean (`model.Left`)."""
 
-    def __init__(self, session: SuiteSession, letters: Letters, *, listed: str, envelopes: str) -> None:
-        """`listed` and `envelopes` are the places of the contract."""
-        self._session, self._letters = session, letters
+    def __init__(
+        self, session: SuiteSession, letters: Letters, *, listed: str, envelopes: str, factor: int = 1
+    ) -> None:
+        """`listed` and `envelopes` are the places; lost letters are `factor` times as far ahead as is usual."""
+        self._session, self._letters, self._factor = session, letters, factor
         self._list, self._envelopes = listed, envelopes
         self._files: dict[str, Letter] = {}
         self._digest: str | None = None
         self._spoilt: list[Letter] = []
         self.now: Left | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the list is where it was left."""
+        return bool(self._session.file(self._list)["exists"])
 
     @property
     def is_kept(self) -> bool:
@@ -55,7 +63,7 @@ class LeftBehind:
         for letter in letters:
             self._place(letter)
         listed = [letter.msg_id for letter in letters]
-        lost = [self._letters.make(seconds) for seconds in islice(cycle(_AHEAD), alone)]
+        lost = [self._letters.make(seconds * self._factor) for seconds in islice(cycle(_AHEAD), alone)]
         listed += [letter.msg_id for letter in lost if letter.msg_id not in listed]
         # What comes last in a long list is not forgotten.
         listed.reverse()
@@ -63,7 +71,12 @@ class LeftBehind:
         if unsound is not None and unsound >= _NO_LISTS:
             # The last one that was placed; what stands before it could be taken over.
             self._spoilt.append(letters[-1])
-            self._put(letters[-1].msg_id, self._letters.forged(letters[-1], _SPOILT[unsound - _NO_LISTS]))
+            self._put(letters[-1].msg_id, self._spoil(letters[-1], _SPOILT[unsound - _NO_LISTS]))
+
+    def _spoil(self, letter: Letter, way: str) -> Letter:
+        if way == "nothing":
+            return replace(letter, data="")
+        return self._letters.make(0) if way == "another" else self._letters.forged(letter, way)
 
     def leave_one(self, letter: Letter, *, found: bool, more: bool) -> None:
         """A list with an envelope, or with its id alone where no envelope is; `more`: behind what is listed already.
@@ -103,7 +116,8 @@ class LeftBehind:
         self._digest = hashlib.sha256(text.encode()).hexdigest()
         found = {msg_id: self._files[msg_id] for msg_id in listed if msg_id in self._files}
         twice = tuple(msg_id for msg_id, count in Counter(listed).items() for _ in range(count - 1))
-        self.now = Left(tuple(dict.fromkeys(listed)), found, sound=unsound is None, twice=twice)
+        sound = unsound is None and not any(letter.flaw for letter in found.values())
+        self.now = Left(tuple(dict.fromkeys(listed)), found, sound=sound, twice=twice)
 
     def has(self, msg_id: str) -> bool:
         """Whether an envelope lies there under this id."""

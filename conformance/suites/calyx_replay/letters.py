@@ -34,8 +34,9 @@ _NAMED = 3
 class Letters:
     """Envelopes of three senders to two recipients."""
 
-    def __init__(self, session: SuiteSession) -> None:
-        self._session = session
+    def __init__(self, session: SuiteSession, most: int | None = None) -> None:
+        """`most` is how many bytes an envelope may have; what is longer is malformed."""
+        self._session, self._most = session, most
         self._made: list[Letter] = []
         self._forged: list[Letter] = []
 
@@ -79,8 +80,12 @@ class Letters:
         if way == "spelling":
             data = derive("calyx.variant", {"envelope": data, "how": "trailing-newline"})
         row = {**letter.row, "replay_key": derive("calyx.replay_key", data)}
-        self._forged.append(replace(letter, data=data, row=row, text=text, flaw=FORGERIES[way]))
+        self._forged.append(replace(letter, data=data, row=row, text=text, flaw=self._flaw(data) or FORGERIES[way]))
         return self._forged[-1]
+
+    def _flaw(self, data: str) -> str:
+        is_long = self._most is not None and len(from_base64url(data)) > self._most
+        return "ENVELOPE_MALFORMED" if is_long else ""
 
     @property
     def now(self) -> datetime:
@@ -123,7 +128,7 @@ class Letters:
             "recipient_fp": header["recipient_fp"],
             "envelope_timestamp": timestamp,
         }
-        self._made.append(Letter(data, datetime.fromisoformat(timestamp), row, text))
+        self._made.append(Letter(data, datetime.fromisoformat(timestamp), row, text, self._flaw(data)))
         return self._made[-1]
 
     def rows(

@@ -1,7 +1,8 @@
 """The store is lost, damaged or replaced, before a mailbox starts on it or under the running one, and comes back.
 
-It is also moved away from under a running mailbox and comes back under its name: the mailbox goes on with it, and waits
-for the disk as before.
+It is also put into another journal mode by another tool: a mailbox refuses, or puts it back into WAL mode and goes on
+(CALYX-HARD-2). And it is moved away from under a running mailbox and comes back under its name: the mailbox
+goes on with it, and waits for the disk as before.
 
 Meanwhile every operation and every command is asked. Before a start the contract demands a refusal (CALYX-HARD-6). A
 mailbox that runs may go on with what it has open, so that what it answers has to be true of the store as it was. In
@@ -34,7 +35,7 @@ _ASKED = (
 # What is refused before the store is asked.
 _BEFORE_THE_STORE = frozenset({"TIMESTAMP_OUT_OF_WINDOW", "RETENTION_TOO_SHORT", *FORGERIES.values()})
 _WAYS = ("lost", "cut", "replaced")
-_FOLDER, _STORE, _LIST = "runtime/mailbox", "runtime/mailbox/replay_state.db", "runtime/mailbox/seen_cache.json"
+_FOLDER, _STORE = "runtime/mailbox", "runtime/mailbox/replay_state.db"
 _BESIDE = ("-wal", "-shm", "-journal")
 # The lengths to which a database is cut: nothing is left, or a part of the first page, which holds the schema.
 _SIZES = (0, 1, 99, 512)
@@ -43,8 +44,11 @@ _OTHERS = (b"", b"SQLite format 3\0")
 _LENGTH = 8192
 # How many ways a history has, because a session has a deadline, and how many histories have all ways.
 _TOGETHER = 2
-_DEALT = (*(f"{way} {when}" for way in _WAYS for when in ("before", "under")), "away", "away")
+_UNLOGGED = "unlogged"
+_DEALT = (*(f"{way} {when}" for way in (*_WAYS, _UNLOGGED) for when in ("before", "under")), "away", "away")
 HISTORIES = len(_DEALT) // _TOGETHER
+# What is asked for while it is in another journal mode, beside a command that writes.
+_WRITES = ("send", "again", "prune", "migrate")
 # What a mailbox is asked for when its store is back.
 _AGAIN = ("send", "again", "prune", "migrate")
 
@@ -73,6 +77,8 @@ class Robbed(Play):
         way, _, when = step.what.partition(" ")
         if way in _WAYS:
             self._rob(step, way, runs=when == "under")
+        elif way == _UNLOGGED:
+            self._unlog(step, runs=when == "under")
         elif way == "away":
             self._move_away(step)
         else:
@@ -136,6 +142,33 @@ class Robbed(Play):
             self._look_at_connections(worker)
         self._look(*range(WORKERS))
 
+    def _unlog(self, step: Step, *, runs: bool) -> None:
+        """Another tool puts the store into another journal mode. It cannot where the running mailbox has it open."""
+        self._settle()
+        session, dice = self._session, dice_of(step)
+        for worker in range(WORKERS):
+            session.restart(worker)
+            if runs:
+                # Each has met its store, and may have asked for its mode.
+                self._ask("send", worker, strict=False, gone=False)
+            else:
+                session.kill(worker)
+        is_other = session.switch(_STORE, "delete")
+        for worker in () if runs else range(WORKERS):
+            session.reopen(worker)
+        if is_other:
+            for what in dice.sample((*_WRITES, f"command {dice.choice(COMMANDS[:2])}"), len(_WRITES) + 1):
+                done = self._ask(what, step.worker, strict=False, gone=False)
+                mode = session.inspect()["journal_mode"] if done else None
+                if mode not in (None, "wal"):
+                    self._differs("fail_open", "STORE_UNAVAILABLE, or WAL mode", f"{what} is done in mode {mode}")
+            for worker in range(WORKERS):
+                session.kill(worker)
+            session.switch(_STORE, "wal")
+            for worker in range(WORKERS):
+                session.reopen(worker)
+        self._look(*range(WORKERS))
+
     # The store
 
     def _take(self, way: str, dice: Random, *, log: bool) -> None:
@@ -160,12 +193,11 @@ class Robbed(Play):
 
     # What is asked meanwhile
 
-    def _ask(self, what: str, worker: int, *, strict: bool, gone: bool) -> None:
-        """Ask for one operation or command. `strict`: it has to be refused. `gone`: there is no file."""
+    def _ask(self, what: str, worker: int, *, strict: bool, gone: bool) -> bool:
+        """Ask for one operation or command; whether it was done. `strict`: it must not be. `gone`: there is no file."""
         verb, _, command = what.partition(" ")
         if verb == "command":
-            self._ask_command(command, worker, strict=strict or gone)
-            return
+            return self._ask_command(command, worker, strict=strict or gone)
         calls: Mapping[str, Callable[[], Call]] = {
             "send": lambda: self._accepting(self._letters.make(0)),
             "again": lambda: self._accepting(self._letters.of(0)),
@@ -185,28 +217,29 @@ class Robbed(Play):
             # The refusal is decided before the store is asked, so what became of the store does not matter.
             if said(answer) not in due:
                 self._untrue(answer, " or ".join(sorted(due)))
-            return
+            return False
         if answer.reason == "STORE_UNAVAILABLE" or (what == "migrate" and self._is_excused(answer)):
-            return
+            return False
         if strict or not self._worlds.narrow(lambda state: [end for due, end in operation(state) if due.fits(answer)]):
             self._untrue(answer, "STORE_UNAVAILABLE" if strict else "STORE_UNAVAILABLE, or what was true of it")
+        return answer.outcome == "accepted"
 
     def _is_excused(self, answer: Answer) -> bool:
         """Whether a migration is refused for its list, which may be looked for before the store."""
-        is_there = self._session.file(_LIST)["exists"]
-        return answer.reason == "NOTHING_TO_MIGRATE" and not is_there
+        return answer.reason == "NOTHING_TO_MIGRATE" and not self._left.is_there
 
     def _untrue(self, answer: Answer, expected: str) -> None:
         verdict = "fail_open" if answer.outcome == "accepted" else verdict_of([answer], [[]])
         self._differs(verdict, expected, f"{said(answer)} {answer.value or answer.data or ''}".strip())
 
-    def _ask_command(self, command: str, worker: int, *, strict: bool) -> None:
+    def _ask_command(self, command: str, worker: int, *, strict: bool) -> bool:
         if not self._can("command_line"):
-            return
+            return False
         told = self._session.provoke("command_line", {"arguments": [command]}, worker)
         # What `inspect` says of a store that is lost is open.
         if told["status"] != 0 or command == "inspect":
-            return
+            return False
         if strict:
             self._differs("fail_open", f"no exit status 0 of {command} without its store", f"0: {told['output'][:300]}")
         self._judge_command(command, told, worker)
+        return True

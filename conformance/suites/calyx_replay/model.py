@@ -21,13 +21,17 @@ BEGINNING, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The values that a session goes by. `remembers`: it keeps the cutoff of its prunes (CALYX-ALG-12, a SHOULD)."""
+    """The values that a session goes by. `remembers`: it keeps the cutoff of its prunes (CALYX-ALG-12, a SHOULD).
+
+    `least` is the shortest retention, and `most` how many bytes an envelope may have.
+    """
 
     window: timedelta
     retention: timedelta
     least: timedelta
     interval: timedelta
     remembers: bool
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,8 @@ class Record:
     """A row that came at a time, with a `seen_at` between two instants, which are the same where it is known.
 
     `order` is that of the operations by which rows came. Not `sure`: it may have been pruned. A row that was migrated
-    from ahead may stay until its time comes, `ahead`, however old it is (CALYX-MIG-8).
+    from ahead may stay until its time comes, `ahead`, however old it is (CALYX-MIG-8). An older version `spelt` its
+    `seen_at` in this way; what it wrote may be no instant, which is never old.
     """
 
     row: Mapping[str, str]
@@ -69,6 +74,12 @@ class Record:
     latest: datetime
     sure: bool = True
     ahead: datetime = BEGINNING
+    spelt: str | float | None = None
+
+    @property
+    def seen_at(self) -> str | float:
+        """What is stored, where its time is known."""
+        return written(self.latest) if self.spelt is None else self.spelt
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +218,11 @@ def prune(terms: Terms, state: State, hours: float | None, now: datetime) -> Ite
     }
     kept = (sum(record.sure for record in rest.values()), len(rest))
     after = replace(state, records=rest, surely=max(state.surely, cutoff), perhaps=max(state.perhaps, cutoff))
+    told = {"unreadable": sum(record.latest == NEVER for record in rest.values())}
     if most:
-        counts = {"removed": (max(1, least), most), "kept": kept}
-        yield Due("new", {"unreadable": 0}, counts), after
+        yield Due("new", told, {"removed": (max(1, least), most), "kept": kept}), after
     if not least:
-        yield Due("prior", {"unreadable": 0}, {"removed": (0, 0), "kept": kept}), after
+        yield Due("prior", told, {"removed": (0, 0), "kept": kept}), after
 
 
 def migrate(
@@ -267,7 +278,7 @@ def migrate(
 
 def aged(terms: Terms, state: State, now: datetime) -> State:
     """The state at a time: a mailbox may prune by itself whenever it is used, and keeps its retention then."""
-    cutoff = now - terms.retention
+    cutoff = now - max(terms.retention, terms.least)
     old = {
         key: replace(record, sure=False)
         for key, record in state.records.items()
@@ -279,9 +290,12 @@ def aged(terms: Terms, state: State, now: datetime) -> State:
 # What is stored
 
 
-def inserted(state: State, rows: Sequence[tuple[Mapping[str, str], datetime]], now: datetime) -> State:
-    """Rows, each with the time of its `seen_at`, that another program puts into the store now."""
-    more = {row["replay_key"]: Record(row, now, state.count, at, at) for row, at in rows}
+Inserted = tuple[Mapping[str, str], datetime, str | float | None]
+
+
+def inserted(state: State, rows: Sequence[Inserted], now: datetime) -> State:
+    """Rows that another program puts into the store now, each with the time of its `seen_at`, and how it is spelt."""
+    more = {row["replay_key"]: Record(row, now, state.count, at, at, spelt=spelt) for row, at, spelt in rows}
     records = {**state.records, **more}
     return replace(state, records=records, known=state.known | more.keys(), count=state.count + 1)
 
@@ -291,14 +305,15 @@ def lacking(state: State, rows: Sequence[Mapping[str, Any]], delivered: Sequence
     found = {str(row.get("replay_key")): row for row in rows}
     for key, record in state.records.items():
         if record.sure and key not in found:
-            return "lost_durability", f"the row of {key}, seen at {written(record.latest)}", "no such row"
+            return "lost_durability", f"the row of {key}, seen at {record.seen_at}", "no such row"
     for key, row in found.items():
         known = state.records.get(key)
         if known is None:
             return "state_leak", "no row that was pruned or refused", f"the row of {key}, seen at {row.get('seen_at')}"
-        due = {**known.row, "seen_at": written(known.latest)}
-        at = _instant(row.get("seen_at"))
-        if at is None or not known.earliest <= at <= known.latest or {**row, "seen_at": due["seen_at"]} != due:
+        due = {**known.row, "seen_at": known.seen_at}
+        at = _instant(row.get("seen_at")) if known.spelt is None else None
+        is_its_time = row.get("seen_at") == known.spelt if at is None else known.earliest <= at <= known.latest
+        if not is_its_time or {**row, "seen_at": due["seen_at"]} != due:
             return "state_leak", f"{due!r}", f"{dict(row)!r}"
     half = _half_pruned(state, found)
     if half is not None:
@@ -325,8 +340,9 @@ def seen(state: State, rows: Sequence[Mapping[str, Any]]) -> State:
     """The state, now that its rows were inspected: those that are there are sure, and their times are known."""
     records = {}
     for row in rows:
-        at = datetime.fromisoformat(row["seen_at"])
-        records[row["replay_key"]] = replace(state.records[row["replay_key"]], earliest=at, latest=at, sure=True)
+        record = state.records[row["replay_key"]]
+        at = datetime.fromisoformat(row["seen_at"]) if record.spelt is None else record.latest
+        records[row["replay_key"]] = replace(record, earliest=at, latest=at, sure=True)
     return replace(state, records=records)
 
 
@@ -341,9 +357,10 @@ def overdue(terms: Terms, state: State) -> str | None:
 
     It came so long before the last receipt but one that two receipts have found a prune to be due.
     """
-    limit = state.receipts[0]
+    limit = BEGINNING if terms.retention < terms.least else state.receipts[0]
     for key, record in state.records.items():
-        if record.sure and limit > BEGINNING and record.came < limit - terms.retention - terms.interval:
+        is_timed = record.sure and record.latest < NEVER
+        if is_timed and limit > BEGINNING and record.came < limit - terms.retention - terms.interval:
             return key
     return None
 

@@ -173,7 +173,7 @@ def offered(
         if found[letter.key] not in met:
             met.add(found[letter.key])
             around = found[""] | found[letter.key]
-            steps = _with_letter(dice, now, which, letter, left)
+            steps = _with_letter(dice, now, which, letter, left, window.total_seconds())
             offers += [Offer(_name(step), around, step, letter.key) for step in steps]
     return offers
 
@@ -349,7 +349,9 @@ def _anywhere(dice: Random, now: datetime) -> Iterator[tuple[str, Step, float]]:
         yield "leap", leap(dice), 1
 
 
-def _with_letter(dice: Random, now: datetime, which: int, letter: Letter, left: LeftBehind) -> Iterator[Step]:
+def _with_letter(
+    dice: Random, now: datetime, which: int, letter: Letter, left: LeftBehind, width: float
+) -> Iterator[Step]:
     """Steps that name a letter."""
     worker = dice.randrange(WORKERS)
     yield Step("again", worker, which)
@@ -359,5 +361,5 @@ def _with_letter(dice: Random, now: datetime, which: int, letter: Letter, left: 
     if not left.has(letter.msg_id):
         yield Step("leave an id", which=which, seconds=dice.randrange(2))
     yield Step("prune near", worker, which, dice.choice((0.9, 0.00005, -0.3)))
-    distance = dice.choice((0.0, 300.0, -300.0, round(dice.uniform(-300, 300), 6)))
+    distance = dice.choice((0.0, width, -width, round(dice.uniform(-width, width), 6)))
     yield Step("clock to", which=which, seconds=(letter.at - now).total_seconds() + distance)

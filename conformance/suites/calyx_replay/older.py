@@ -17,12 +17,12 @@ from holdfast.conformance.suites.session import SuiteSession
 # Digits of a fraction, and how many times are tried with each.
 _DIGITS, _EACH = range(7), 8
 _OFFSETS = (0, 60, -60, 330, 345, -210, 765, -720, 840, 30, -30, -1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Fractions of a second that a number holds exactly.
-_QUARTER = timedelta(seconds=0.25)
+QUARTER = timedelta(seconds=0.25)
 
 # No instants, though a calendar without its rules reads them. The first three are days in every fourth year.
-_NONE = (
+NONE = (
     "1900-02-29T00:00:00Z",
     "2100-02-29T00:00:00Z",
     "2023-02-29 00:00:00",
@@ -54,7 +54,7 @@ def test_the_time_of_an_old_record_is_read_to_its_last_digit(bench: Bench) -> No
         times = _stored(session, _times(dice, cutoff))
         answer = session.call("prune")
         left = _judged(bench, session, times, cutoff)
-        counts = {"removed": len(times) - left, "kept": left, "unreadable": len(_NONE)}
+        counts = {"removed": len(times) - left, "kept": left, "unreadable": len(NONE)}
         told = answer.value or {}
         if {name: told.get(name) for name in counts} != counts:
             bench.fail("wrong_reason", "what a prune tells of old records", expected=str(counts), received=str(answer))
@@ -98,17 +98,22 @@ def _times(dice: Random, cutoff: datetime) -> Iterator[_Time]:
     for digits in _DIGITS:
         unit = timedelta(microseconds=10 ** (6 - digits))
         for _ in range(_EACH):
-            last = cutoff - ((cutoff - _EPOCH) % unit or unit)
+            last = cutoff - ((cutoff - EPOCH) % unit or unit)
             for at in (last, last + unit):
-                yield at, _text(dice, at, digits)
-    last = cutoff - ((cutoff - _EPOCH) % _QUARTER or _QUARTER)
-    for at in (last, last + _QUARTER):
-        yield at, (at - _EPOCH).total_seconds()
+                yield at, spelt(dice, at, digits)
+    last = cutoff - ((cutoff - EPOCH) % QUARTER or QUARTER)
+    for at in (last, last + QUARTER):
+        yield at, number(at)
 
-    yield from ((None, text) for text in _NONE)
+    yield from ((None, text) for text in NONE)
 
 
-def _text(dice: Random, at: datetime, digits: int) -> str:
+def number(at: datetime) -> float:
+    """An instant as seconds since 1970."""
+    return (at - EPOCH).total_seconds()
+
+
+def spelt(dice: Random, at: datetime, digits: int) -> str:
     """An instant as a text, with a T or a blank, and with Z, an offset or nothing behind it."""
     minutes = dice.choice(_OFFSETS)
     zone = dice.choice(("", "Z", "offset", "offset"))

@@ -12,7 +12,7 @@ from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step, leap
 
 # How many hours sessions are configured to keep: longer than is usual. By the clock of the machine a command may remove
 # nothing, so only what is removed too early shows.
-RETENTIONS = ("25", "36", "72")
+RETENTIONS = (25, 36, 72)
 # How far from the retention a record's age is, in seconds.
 _NEAR = (1.0, 0.999999, 0.500001, 0.5, 0.499999, 0.000001)
 _MANY = 1000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import permutations
 from random import Random
 from typing import Any, NoReturn
@@ -12,13 +13,16 @@ from typing import Any, NoReturn
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.history import LEAPS, RACES, WORKERS, Step
-from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, in_order, printed, verdict_of
+from holdfast.conformance.suites.calyx_replay.commanding import Command
+from holdfast.conformance.suites.calyx_replay.history import LEAPS, RACES, WORKERS, Step, dice_of
+from holdfast.conformance.suites.calyx_replay.inserting import Inserting
+from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, in_order, unready, verdict_of
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import Letters
-from holdfast.conformance.suites.calyx_replay.model import BEGINNING, NEVER, Due, Letter, Outcome, State, Terms, said
+from holdfast.conformance.suites.calyx_replay.model import BEGINNING, NEVER, Inserted, Letter, State, said
 from holdfast.conformance.suites.calyx_replay.offers import MACHINE, Traces, offered, situations
 from holdfast.conformance.suites.calyx_replay.remaining import Remaining
+from holdfast.conformance.suites.calyx_replay.settings import Settings
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.steering import Offer
@@ -28,29 +32,27 @@ Call = tuple[str, Mapping[str, Any], Operation]
 
 # Where the harness puts a copy of the mailbox.
 ASIDE = "set-aside"
-# A commit returns when the disk has it: FULL and EXTRA, as SQLite numbers them.
-_WAITING = (2, 3)
 # Of more rows than these a worker is not asked: the evidence holds them once already.
 _MANY = 100
-# The command line prunes what is older than the clock of any machine; the session goes on long after that (`leap`).
-_ANCIENT = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 class Play:
     """One history under way. It skips what the adapter does not claim, and what does not apply now."""
 
-    def __init__(self, bench: Bench, session: SuiteSession, terms: Terms) -> None:
-        parameters = bench.contract.parameters
-        self._bench, self._session, self._terms = bench, session, terms
-        self._worlds, self._letters = Worlds(State()), Letters(session)
-        listed, envelopes = (str(parameters[name].value) for name in ("seen_cache_path", "envelopes_path"))
-        self._left = LeftBehind(session, self._letters, listed=listed, envelopes=envelopes)
-        self._traces, self._remaining = Traces(), Remaining(bench, session, aside=ASIDE)
-        self._moved, self._steady_until = timedelta(), NEVER
+    def __init__(self, bench: Bench, session: SuiteSession, settings: Settings, *, remembers: bool) -> None:
+        self._bench, self._session, self._settings = bench, session, settings
+        self._terms = settings.terms(bench.contract, remembers=remembers)
+        self._worlds, self._letters = Worlds(State()), Letters(session, self._terms.most)
+        listed, envelopes = (settings.value(bench.contract, name) for name in ("seen_cache_path", "envelopes_path"))
+        self._left = LeftBehind(session, self._letters, listed=listed, envelopes=envelopes, factor=settings.factor)
+        self._inserting = Inserting(session, self._letters)
+        self._traces = Traces()
+        self._remaining = Remaining(bench, session, listed, f"{envelopes}/", f"{ASIDE}/")
+        self._moved, self._steady_until, self._counted = timedelta(), NEVER, (0, timedelta())
         self._judged: int | None = None
         self._operations: Mapping[str, Callable[[], Call]] = {
             "send": lambda: self._accepting(self._letters.make(0)),
-            "prune": lambda: self._pruning(600),
+            "prune": self._pruning_most,
             "migrate": self._migrating,
         }
         self._steps: Mapping[str, Callable[[Step], None]] = {
@@ -66,9 +68,13 @@ class Play:
             "leave an id": lambda step: self._leave_one(step, found=False),
             "clock": self._clock,
             "clock to": self._clock,
-            "leap": lambda step: self._move(LEAPS[step.which]) if self._now < MACHINE[1] else None,
+            "leap": lambda step: self._move(step.to or LEAPS[step.which]) if self._now < MACHINE[1] else None,
             "look": lambda step: self._look(step.worker),
-            "insert": self._insert,
+            "send long": self._send_long,
+            "leave long": lambda step: self._left.leave_one(self._longest(step.which), found=True, more=True),
+            "insert": lambda step: self._inserted(self._inserting.recent(step, len(self._worlds.possible[0].known))),
+            "insert old": lambda step: self._inserted(self._inserting.of_older_versions(step, dice_of(step))),
+            "count": lambda _: self._count_prunes(),
             "restart": self._restart,
             "kill": self._kill,
         }
@@ -98,19 +104,27 @@ class Play:
     def offers(self, dice: Random) -> Sequence[Offer[Step]]:
         """See `steering.Steered`."""
         found, window = self.situations(), self._terms.window
-        return offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
+        offers = offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
+        return [replace(offer, step=self._settings.stretched(offer.step)) for offer in offers]
 
     def compare(self) -> None:
         """See `histories.Player`."""
         self._look(*range(WORKERS))
         for worker in range(WORKERS):
             self._look_at_connections(worker)
-        most = 1 + self._moved // self._terms.interval
-        if self._can("pruned") and self._session.observe("pruned")["automatic"] > most:
-            self._differs("state_leak", f"at most {most} automatic prunes", "more")
+        self._count_prunes()
         if not self._left.is_kept:
             self._differs("lost_durability", "the list as version 0 left it", "something else")
         self._remaining.inspect()
+
+    def _count_prunes(self) -> None:
+        """Since the last count it has pruned by itself once, and once for each interval that the clock has moved."""
+        before, moved = self._counted
+        most = before + 1 + (self._moved - moved) // self._terms.interval
+        count = self._session.observe("pruned")["automatic"] if self._can("pruned") else 0
+        if count > most:
+            self._differs("state_leak", f"at most {most} automatic prunes", f"{count}")
+        self._counted = count, self._moved
 
     # Operations
 
@@ -127,6 +141,17 @@ class Play:
         hours = seconds / 3600 if seconds else None
         args = {} if hours is None else {"retention_hours": hours}
         return "prune", args, lambda state: model.prune(self._terms, state, hours, self._now)
+
+    def _pruning_most(self) -> Call:
+        """To the shortest retention."""
+        return self._pruning(self._terms.least.total_seconds())
+
+    def _send_long(self, step: Step) -> None:
+        self._call(step, *self._accepting(self._longest(step.which)))
+
+    def _longest(self, more: int) -> Letter:
+        """A letter that has as many bytes as one may have, and some more."""
+        return self._letters.long(self._terms.most + more)
 
     def _migrating(self) -> Call:
         return "migrate", {}, lambda state: model.migrate(self._terms, state, self._left.now, self._now)
@@ -202,7 +227,7 @@ class Play:
         if "migration" in rest and not self._is_migratable():
             return
         first, copy = self._accepting(self._letters.make(0)), self._accepting(self._letters.of(step.which))
-        pruning, migrating = self._pruning(600), self._migrating()
+        pruning, migrating = self._pruning_most(), self._migrating()
         both = (
             (first, first),
             (first, copy),
@@ -227,14 +252,9 @@ class Play:
         if found or not self._left.has(letter.msg_id):
             self._left.leave_one(letter, found=found, more=bool(step.seconds))
 
-    def _insert(self, step: Step) -> None:
-        """Records of the last seconds, or of long ago, as another program puts them into the store."""
-        begin = self._now - timedelta(seconds=step.seconds) if step.seconds else _ANCIENT
-        span = timedelta(seconds=step.seconds or step.which)
-        came = self._letters.rows(step.which, len(self._worlds.possible[0].known), begin, span)
-        rows = [{**each, "seen_at": model.written(at)} for each, at in came]
-        if self._session.insert("replay_state", *rows)["inserted"]:
-            self._worlds.narrow(lambda state: [model.inserted(state, came, self._now)])
+    def _inserted(self, rows: Sequence[Inserted]) -> None:
+        """Another program has put records into the store."""
+        self._worlds.narrow(lambda state: [model.inserted(state, rows, self._now)])
 
     # Time and processes
 
@@ -315,30 +335,16 @@ class Play:
 
     def _judge_command(self, command: str, told: Mapping[str, Any], worker: int) -> None:
         """Hold what a command printed against the model. Raises Finding."""
-        possible = self._worlds.possible
-        if self._worlds.narrow(lambda state: self._after_command(command, told, state)):
+        possible, commanded = self._worlds.possible, self._commanded(command)
+        if self._worlds.narrow(lambda state: commanded.after(told, state)):
             return
-        due = " or ".join({str(due): None for state in possible for due, _ in self._commanded(command, state)})
+        due = " or ".join({str(due): None for state in possible for due, _ in commanded.outcomes(state)})
         self._look(worker)
-        self._differs(
-            "wrong_reason", f"exit status 0 and its count for {due}", f"{told['status']}: {told['output'][:300]}"
-        )
+        expected = f"status 0 and its count, or another status where it is refused: {due}"
+        self._differs("wrong_reason", expected, f"{told['status']}: {told['output'][:300]}")
 
-    def _after_command(self, command: str, told: Mapping[str, Any], state: State) -> list[State]:
-        """What may be after a command that printed this."""
-        due = self._commanded(command, state)
-        return [end for each, end in due if printed(each, told, counted=command == "prune")]
-
-    def _commanded(self, command: str, state: State) -> Iterator[Outcome]:
-        """What the model says of a command."""
-        if command == "prune":
-            for clock in (self._now, MACHINE[0]):
-                yield from model.prune(self._terms, state, None, clock)
-        elif command == "migrate":
-            yield from model.migrate(self._terms, state, self._left.now, self._now)
-            yield from model.migrate(self._terms, state, self._left.now, self._now, seen=MACHINE)
-        else:
-            yield Due("prior"), state
+    def _commanded(self, command: str) -> Command:
+        return Command(command, self._terms, self._now, self._left.now)
 
     # What is stored
 
@@ -377,11 +383,8 @@ class Play:
         """A worker's connections wait for the disk after every operation, and after every failure."""
         if not self._can("connections"):
             return
-        for purpose, pragmas in self._session.observe("connections", worker=worker).items():
-            if purpose != "observe" and pragmas["synchronous"] not in _WAITING:
-                self._differs("lost_durability", f"{purpose} waits for the disk", f"synchronous {pragmas}")
-            if (pragmas["foreign_keys"], pragmas["journal_mode"]) != (1, "wal"):
-                self._differs("state_leak", f"{purpose} with foreign keys and in WAL mode", f"{pragmas}")
+        for wrong in unready(self._session.observe("connections", worker=worker)):
+            self._differs(*wrong)
 
     def _compare(self, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> None:
         lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]

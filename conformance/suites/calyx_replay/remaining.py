@@ -26,12 +26,11 @@ _FOLLOWED = 8
 class Remaining:
     """The inspections of one history."""
 
-    def __init__(self, bench: Bench, session: SuiteSession, *, aside: str) -> None:
-        """`aside` is where the harness puts a copy of the mailbox."""
-        values = {name: str(parameter.value) for name, parameter in bench.contract.parameters.items()}
-        given = (values["seen_cache_path"], f"{values['envelopes_path']}/", f"{aside}/")
-        self._bench, self._session, self._database = bench, session, values["database_path"]
-        self._remains = Remains(bench, session, Allowed(".", (values["database_path"],), given))
+    def __init__(self, bench: Bench, session: SuiteSession, *given: str) -> None:
+        """`given` are the files that the harness puts there, and folders of such files, which end with a slash."""
+        self._bench, self._session = bench, session
+        self._database = str(bench.contract.parameters["database_path"].value)
+        self._remains = Remains(bench, session, Allowed(".", (self._database,), given))
         self._tables: Tables = {}
         self._open: set[str] = set()
 

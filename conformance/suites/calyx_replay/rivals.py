@@ -7,6 +7,7 @@ call that does not end is refused, and of what is refused nothing is kept.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from holdfast.conformance.suites.calyx_replay.judging import Operation, ends
 from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
 from holdfast.conformance.suites.calyx_replay.play import Play
+from holdfast.conformance.suites.calyx_replay.settings import Settings
 
 # How many receipts come while a command is under way, and how far apart they are, in seconds.
 _RECEIPTS, _APART = 12, 0.04
@@ -27,6 +29,8 @@ _BESIDE = ("prune", "migrate")
 _HELD, _WAITING = ("send", "prune", "migrate"), 2
 # A prune that is held before it writes, while another prune and a migration make an old record anew.
 _EARLY = "prune early"
+# Who is to wait for no lock is refused at once.
+IMPATIENT = Settings(config={"busy_timeout_seconds": "0"})
 # A race lasts for milliseconds, so that each is repeated.
 _TIMES = 2
 
@@ -64,6 +68,16 @@ class Rivals:
         return steps
 
 
+def busy(dice: Random) -> list[Step]:
+    """Commands while an operation is held that writes: none is done, and none says so (CALYX-OPS-1)."""
+    steps = [leap(dice)]
+    for command in _BESIDE:
+        kind = f"held {dice.choice(_HELD)} beside {command}"
+        steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
+        steps += [Step("leave", lists=(0, 1, 1)), Step(kind, dice.randrange(WORKERS)), Step("look")]
+    return steps
+
+
 class Rivalling(Play):
     """A history in which a command overlaps with what else is done."""
 
@@ -75,7 +89,7 @@ class Rivalling(Play):
         elif verb == "held":
             self._held(step, rest)
         elif step.what.endswith(" commands"):
-            self._race_of(step, rest.split()[1])
+            self._race_of(rest.split()[1])
         else:
             super().step(step)
             return
@@ -101,7 +115,7 @@ class Rivalling(Play):
             answers.append(self._session.call(method, args, step.worker))
             operations.append(operation)
             time.sleep(_APART)
-        told = self._session.finish(under_way).value
+        told, commanded = self._session.finish(under_way).value, self._commanded(command)
         self._judged = answers[-1].n
 
         def after(state: State) -> Iterator[State]:
@@ -109,10 +123,10 @@ class Rivalling(Play):
                 states = [state]
                 for at, (answer, operation) in enumerate(zip(answers, operations, strict=True)):
                     if at == place:
-                        states = [end for each in states for end in self._after_command(command, told, each)]
+                        states = [end for each in states for end in commanded.after(told, each)]
                     states = [end for each in states for end in ends(answer, operation, each, fails=True)]
                 if place == len(answers):
-                    states = [end for each in states for end in self._after_command(command, told, each)]
+                    states = [end for each in states for end in commanded.after(told, each)]
                 yield from map(model.settled, states)
 
         if not self._worlds.narrow(after):
@@ -126,6 +140,7 @@ class Rivalling(Play):
     def _held(self, step: Step, what: str) -> None:
         """Others are asked for by one worker, while an operation of the other one is held."""
         self._settle()
+        what, _, command = what.partition(" beside ")
         what, early, _ = what.partition(" early")
         point = "before_insert" if early else NEAR_COMMIT
         method, args, operation = self._operations[what]()
@@ -136,6 +151,8 @@ class Rivalling(Play):
         self._session.hold_at(point, step.worker)
         handle = self._session.start(method, args, step.worker)
         self._session.reached(point)
+        if command:
+            self._refused(command, (step.worker + 1) % WORKERS)
         answers, operations = [], [operation]
         # A letter is among them: another operation leaves nothing.
         others = ("send", *dice_of(step).sample(_HELD, _WAITING - 1))
@@ -150,7 +167,19 @@ class Rivalling(Play):
         self._judge([self._session.finish(handle), *answers], operations)
         self._remaining.inspect()
 
-    def _race_of(self, step: Step, command: str) -> None:
+    def _refused(self, command: str, worker: int) -> None:
+        """A command while another process is about to commit: it fails, or comes before that."""
+        if not self._can("command_line"):
+            return
+        told, commanded = (
+            self._session.provoke("command_line", {"arguments": [command]}, worker),
+            self._commanded(command),
+        )
+        if not self._worlds.narrow(lambda state: commanded.after(told, state, fails=True)):
+            received = f"{told['status']}: {told['output'][:300]}"
+            self._differs("wrong_reason", f"that {command} is done, or another status than 0", received)
+
+    def _race_of(self, command: str) -> None:
         """The same command twice at once."""
         if not self._can("command_line") or not self._is_migratable():
             return
@@ -158,5 +187,15 @@ class Rivalling(Play):
         calls: Sequence[tuple[str, dict[str, list[str]]]] = [("command_line", {"arguments": [command]})] * WORKERS
         answers = self._session.race(calls)
         self._judged = answers[-1].n
-        for answer in answers:
-            self._judge_command(command, answer.value, step.worker)
+        commanded, printed = self._commanded(command), [answer.value for answer in answers]
+
+        def after(state: State) -> Iterator[State]:
+            for order in itertools.permutations(printed):
+                states = [state]
+                for one in order:
+                    states = [end for each in states for end in commanded.after(one, each)]
+                yield from states
+
+        if not self._worlds.narrow(after):
+            received = "; ".join(f"{one['status']}: {one['output'][:200]}" for one in printed)
+            self._differs("wrong_reason", f"an order of two {command} that explains what both print", received)

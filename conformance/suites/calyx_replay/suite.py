@@ -1,5 +1,4 @@
-"""calyx-replay: what a script cannot say. Many processes on one mailbox, days of traffic, any envelope in any spelling,
-any history against a small model."""
+"""calyx-replay: what a script cannot say. Many processes on one mailbox, days of traffic, any envelope."""
 
 from __future__ import annotations
 
@@ -12,18 +11,13 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant, shift
+from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.beginning import playing
-from holdfast.conformance.suites.calyx_replay.history import AHEAD, BACK, CHAPTERS, Deck, Openings, made_ahead, volume
-from holdfast.conformance.suites.calyx_replay.offers import owed, wanted
-from holdfast.conformance.suites.histories import DRAWN, hold, steer
+from holdfast.conformance.suites.histories import DRAWN
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import around
-from holdfast.conformance.suites.steering import Steering
 from holdfast.vectors.derive import derive
 
 _RIVALS = 8
@@ -307,82 +301,3 @@ def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
             check(distance)
         drawn = given(st.one_of(edges, edges, st.integers(-700_000_000, 700_000_000)))
         drawn(settings(DRAWN, max_examples=40)(check))()
-
-
-# Any history
-
-# Every chapter comes up at least once: six of them make a history.
-_HISTORIES = 4
-_BACKWARDS = 2
-# Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
-_STEERED, _COSTS, _FLOOR = 14, 60, 0.8
-
-
-@clause(
-    "CALYX-ALG-3",
-    "CALYX-ALG-5",
-    "CALYX-ALG-8",
-    "CALYX-ALG-10",
-    "CALYX-PRN-2",
-    "CALYX-MIG-4",
-    "CALYX-HARD-2",
-    "CALYX-HARD-6",
-    "CALYX-LOC-2",
-    whole=True,
-)
-def test_any_history_agrees_with_the_model(bench: Bench) -> None:
-    """All operations by two processes and the command line, days, restarts, kills and failures, in any order."""
-    deck = Deck(tuple(CHAPTERS), together=6)
-    hold(bench, count=_HISTORIES, draw=deck.draw, begin=playing(bench))
-
-
-@clause("CALYX-PRN-6a", whole=True)
-def test_a_mailbox_that_was_made_while_the_clock_was_ahead_prunes_when_it_is_right_again(bench: Bench) -> None:
-    """A time to come is no time of the last prune."""
-    hold(bench, count=1, draw=made_ahead, begin=playing(bench, made=shift(START, f"+{AHEAD:.0f}s")))
-
-
-@clause("CALYX-ALG-12", whole=True)
-def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
-    """What a prune removed stays refused, after a prune by either process and after later prunes."""
-    deck = Deck(BACK, together=3)
-    hold(bench, count=_BACKWARDS, draw=deck.draw, begin=playing(bench, remembers=True))
-
-
-@clause(
-    "CALYX-ALG-14",
-    "CALYX-ALG-3",
-    "CALYX-PRN-12",
-    "CALYX-LOC-3",
-    "CALYX-LOC-4",
-    "CALYX-MIG-4",
-    "CALYX-MIG-5",
-    whole=True,
-)
-def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
-    """Every situation of a letter, of the mailbox and of its clock that the model can reach, with every operation."""
-    _steered(bench, remembers=False)
-
-
-@clause("CALYX-ALG-12", whole=True)
-def test_what_was_pruned_is_refused_in_every_situation(bench: Bench) -> None:
-    """It does not matter who pruned it, and where the clock is then."""
-    _steered(bench, remembers=True)
-
-
-def _steered(bench: Bench, *, remembers: bool) -> None:
-    pairs = wanted(bench.not_claimed, after_prunes=remembers)
-    steer(
-        bench,
-        count=_STEERED,
-        length=_COSTS,
-        begin=playing(bench, remembers=remembers),
-        steering=Steering(pairs, owed(pairs), floor=_FLOOR),
-        opening=Openings(commands="command_line" not in bench.not_claimed, back=remembers).draw,
-    )
-
-
-@clause("CALYX-PRN-4", "CALYX-PRN-10", "CALYX-MIG-5", "CALYX-ALG-3", whole=True)
-def test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all(bench: Bench) -> None:
-    """Failures and kills among them."""
-    hold(bench, count=1, draw=volume, begin=playing(bench))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -167,9 +167,13 @@ class Beside:
         for nonce in (*self.nonces[:1], *self.nonces[-1:], unknown):
             self._observed("nonce_state", {"nonce": nonce}, worker)
 
+    def narrow(self, after: Callable[[World], World]) -> None:
+        """Something that is no operation changed the world."""
+        self._worlds.narrow(lambda world: (after(world),))
+
     def changed(self, worker: int, *, readable: bool = True, **members: Any) -> None:
         """A provocation changed the world. Of a database that cannot be read nothing can be listed."""
-        self._worlds.narrow(lambda world: (replace(world, **members),))
+        self.narrow(lambda world: replace(world, **members))
         self._objects = self._catalogue(worker) if readable else None
 
     def _catalogue(self, worker: int) -> frozenset[str]:

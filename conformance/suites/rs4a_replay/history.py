@@ -12,12 +12,13 @@ from typing import Any
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.beside import Beside
+from holdfast.conformance.suites.rs4a_replay.many import Many
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.nonces import DATED_S, MOVED, bound, window_of
 from holdfast.conformance.suites.rs4a_replay.offers import offered
 from holdfast.conformance.suites.rs4a_replay.requests import numbered, principal, request, tampered
 from holdfast.conformance.suites.rs4a_replay.situations import Around, Traces, situations
-from holdfast.conformance.suites.rs4a_replay.steps import AGES, FIRST_OF_MANY, WORKERS, Step
+from holdfast.conformance.suites.rs4a_replay.steps import AGES, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.world import Call, Effect, World
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.steering import Offer
@@ -43,6 +44,7 @@ class Play:
         self._keys: dict[int, str] = {}
         # The worker that broke something. It alone goes on, because what other processes notice of it is open.
         self._alone: int | None = None
+        self._many = Many(bench, session, self._beside, self._request)
         self._actions: Mapping[str, Callable[[Step], None]] = {
             "register": lambda step: self._submit(step, "register"),
             "compensate": lambda step: self._submit(step, "compensate"),
@@ -58,7 +60,8 @@ class Play:
             "issue": self._issue,
             "resolve": self._resolve,
             "maintain": self._maintain,
-            "many": self._many,
+            "many": self._many.register,
+            "rows": self._many.insert,
             "clock": lambda step: self._session.clock(f"{step.seconds:+f}s"),
             "restart": lambda step: self._again_up(step, self._session.restart),
             "kill": lambda step: self._again_up(step, self._kill),
@@ -148,6 +151,7 @@ class Play:
         self._tries += 1
         changed = {
             "dated now": {"issued_at": self._session.now},
+            "stale": {"issued_at": shift(self._session.now, f"-{AGES['stale']}s")},
             "as another attempt": {"issued_at": self._session.now, "attempt_id": numbered(self._tries)},
         }.get(step.how, {})
         again = {**sent, "request": {**sent["request"], **changed}}
@@ -321,24 +325,6 @@ class Play:
 
     def _maintain(self, step: Step) -> None:
         self._beside.ask(self._call("maintain", {}), step.worker)
-
-    def _many(self, step: Step) -> None:
-        """Many new keys, each with a nonce of its own, by all workers at once."""
-        workers = range(self._session.workers)
-        for number in range(0, step.number, len(workers)):
-            binding = {"principal": principal(self._session)}
-            window = {"not_before": self._session.now, "not_after": shift(self._session.now, f"+{self._longest_s}s")}
-            issued = [self._call("issue_nonce", {"binding": binding, "window": window}) for _ in workers]
-            self._at_once(issued)
-            keys = [FIRST_OF_MANY + number + worker for worker in workers]
-            pairs = zip(keys, self._beside.nonces[-len(workers) :], strict=True)
-            self._at_once([self._call("register", self._request(key, nonce=nonce)) for key, nonce in pairs])
-
-    def _at_once(self, calls: Sequence[Call]) -> None:
-        """One call at each worker, none of which minds the others."""
-        handles = [self._session.start(call.method, call.args, worker) for worker, call in enumerate(calls)]
-        for call, handle in zip(calls, handles, strict=True):
-            self._beside.finish(call, handle)
 
     def _kill(self, worker: int) -> None:
         self._session.kill(worker)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from holdfast.conformance.cases.values import shift
@@ -49,3 +51,8 @@ def window_of(kind: str, now: str, longest_s: int) -> dict[str, str]:
     opens = shift(now, _OPENS.get(kind, "+0s"))
     length = _BRIEF_S if kind in MOVED and kind != "issued later" else longest_s
     return {"not_before": opens, "not_after": shift(opens, f"+{length}s")}
+
+
+def bits_of(nonces: Sequence[str]) -> float:
+    """How many bits of nonces differ at most: the sum over their places of what the letters there can say."""
+    return sum(math.log2(len(set(letters))) for letters in zip_longest(*nonces))

@@ -48,7 +48,7 @@ _SUBMITTED = frozenset(
     {"register", "compensate", "validate", "forge", "fail", "abort", "lose", "race", "interrupt", "overtake"}
 )
 _KEYED = _SUBMITTED | {"retry", "resolve"}
-_NUMBERED = frozenset({"many", "abort", "lose"})
+_NUMBERED = frozenset({"many", "rows", "abort", "lose"})
 # How old a request is in seconds when it is sent; a negative age lies ahead.
 AGES = {
     "stale": 300.000001,
@@ -124,26 +124,35 @@ class Openings:
 _THEN = ("past", "past", "kept", "back", "kept, back")
 
 
-def volume(dice: Random, *, horizon_s: int, keys: int) -> list[Step]:
-    """Many keys, after which what came first still counts, here, elsewhere and behind a restart; then retention.
+def volume(dice: Random, *, horizon_s: int, keys: int, rows: int) -> list[Step]:
+    """Many keys and more rows, behind which each key counts, here, elsewhere and behind a restart; then retention.
 
     Before them come a nonce that is kept, a key that fails, and a process that is killed again and again. Behind them
-    that key is compensated.
+    that key is compensated, and a last one registered. The first key, one between and the last one are asked for.
     """
-    first, failed = FIRST_OF_MANY, FIRST_OF_MANY - 1
-    retries = [Step("retry", first, worker, how="dated now") for worker in range(WORKERS)]
+    first, failed, last = FIRST_OF_MANY, FIRST_OF_MANY - 1, FIRST_OF_MANY + keys + rows
+    between, undone = first + keys - 1, range(failed - 1000, failed - 1000 + _UNDONE)
+    asked = [(key, worker) for key in (first, between, last) for worker in range(WORKERS)]
+    retries = [Step("retry", key, worker, how="dated now") for key, worker in asked]
     own = _Dice(dice, first, horizon_s)
     return [
         own.one("issue"),
         own.one("fail", failed),
         *(step for key in range(_KILLS) for step in (Step("register", failed - 1 - key), Step("kill"))),
         *(Step("retry", failed - 1 - key, how="dated now") for key in range(_KILLS)),
-        Step("many", number=keys),
+        *(step for key in undone for step in (own.one("fail", key), own.one("compensate", key))),
+        Step("many", first, number=keys),
+        Step("rows", first + keys, number=rows),
+        own.one("register", last),
         *retries,
-        Step("register", first, dice.randrange(WORKERS)),
-        *(Step("resolve", key, worker) for key in (first, failed) for worker in range(WORKERS)),
+        *(Step("retry", key, worker, how="stale") for key, worker in asked),
+        *(Step("register", key, dice.randrange(WORKERS)) for key in (first, between, last)),
+        *(Step("compensate", key, dice.randrange(WORKERS)) for key in (first, between, last)),
+        # The nonce of the first key serves no other.
+        Step("register", last + 1, dice.randrange(WORKERS), "old", number=2 + _KILLS + 2 * _UNDONE),
+        *(Step("resolve", key, worker) for key in (first, between, last, failed) for worker in range(WORKERS)),
         Step("compensate", failed, dice.randrange(WORKERS), "old", number=0),
-        Step("retry", failed, dice.randrange(WORKERS), number=1),
+        *(Step("retry", key, dice.randrange(WORKERS), number=1) for key in (failed, undone[0], undone[-1])),
         own.one("restart"),
         *retries,
         own.one("resolve", first),
@@ -186,8 +195,8 @@ class _Dice:
             yield self.one(what, key, nonce=nonce, how=how)
 
 
-# More kills than anybody takes for chance.
-_KILLS = 8
+# More kills than anybody takes for chance, and more compensations than one looks through by hand.
+_KILLS, _UNDONE = 8, 70
 # By both workers at once.
 _MAINTAINED_TWICE = Step("race", 0, 0, "loose", "maintain", rival=Step("race", 0, 1, "fresh", "maintain"))
 _RETRIES = ("", "dated now", "dated now", "as another attempt")

@@ -48,6 +48,8 @@ def _must_pair(bench: Bench, state: Mapping[str, Any], when: str) -> None:
 _HORIZON_S = 7200
 
 
+# Registrations of one session, and rows that come to five thousand with them.
+_KEYS, _ROWS = 1010, 4010
 # Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
 _STEERED, _COSTS, _FLOOR = 14, 90, 0.7
 
@@ -87,13 +89,13 @@ def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> No
 
 @clause("RS4A-TTL-3", "RS4A-RP-05", whole=True)
 def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> None:
-    """A thousand keys forget none, however long they take, and retention tombstones every one of them."""
+    """A thousand keys and four thousand rows forget none, and retention tombstones every one of them."""
     hold(
         bench,
         count=1,
-        draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=1010),
+        draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=_KEYS, rows=_ROWS),
         begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
-        trials=4,
+        trials=0,
     )
 
 
@@ -168,6 +170,9 @@ def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
 
 # As long as an identity may be, and more refusals than anybody would allow in a moment.
 _LONGEST, _REFUSALS = 512, 450
+# As many records as fit into a line of the protocol, however an adapter names them.
+_MANY = 3060
+_AUDITED = ("register", "compensate", "issue_nonce", "resolve_status")
 
 
 @clause("RS4A-AUD-1", "RS4A-RP-04")
@@ -197,6 +202,22 @@ def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) 
                 expected=f"{_REFUSALS} records of each, with the whole attempt where it could be read",
                 received=f"{told}, and {malformed} of REQUEST_MALFORMED",
             )
+
+
+@clause("RS4A-AUD-1")
+def test_of_thousands_of_refusals_each_is_on_record(bench: Bench) -> None:
+    """Of each operation in turn, by one process; a registration is admitted behind them."""
+    with bench.session(hurried=False) as session:
+        asked = [_AUDITED[number % len(_AUDITED)] for number in range(_MANY)]
+        for method in asked:
+            must_be(bench, f"{method} of nothing", shown(session.call(method)), "refused REQUEST_MALFORMED")
+        args = request(session, "behind", nonce=issue(bench, session))
+        must_be(bench, f"a registration behind {_MANY} refusals", shown(session.call("register", args)), "accepted new")
+        kept = [row["method"] for row in session.observe("audit")["records"]]
+        if sorted(kept) != sorted(asked):
+            due = f"{_MANY} records, {len(asked) // len(_AUDITED)} of each operation"
+            counts = ", ".join(f"{kept.count(method)} of {method}" for method in _AUDITED)
+            bench.fail("lost_durability", f"{_MANY} refusals", expected=due, received=counts)
 
 
 # Many nonces, many rivals

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
+from holdfast.reference_impl.mesh_delivery.terms import Field
 from holdfast.reference_impl.planting import Change, part
 
 
@@ -35,6 +36,11 @@ class KeyCaseKept(Fingerprinter):
 class KeyUnchecked(Fingerprinter):
     def public_key(self, reference: str) -> bytes:
         return self.lower(reference).encode()
+
+
+class KeyStripped(Fingerprinter):
+    def public_key(self, reference: str) -> bytes:
+        return super().public_key(reference.strip())
 
 
 class Folded(Fingerprinter):
@@ -69,8 +75,8 @@ class UlidKept(Fingerprinter):
 
 
 class ReplyUnchecked(Fingerprinter):
-    def invalid_reference(self, field: str, text: str) -> bytes:
-        return text.encode() if field == "reply_to" else super().invalid_reference(field, text)
+    def invalid_reference(self, field: Field, text: str) -> bytes:
+        return text.encode() if field is Field.REPLY_TO else super().invalid_reference(field, text)
 
 
 class PriorityDropped(Fingerprinter):
@@ -85,9 +91,14 @@ class PriorityEmpty(Fingerprinter):
 
 
 class PriorityUnchecked(Fingerprinter):
-    def unknown(self, field: str, value: str) -> None:
-        if field != "priority":
+    def unknown(self, field: Field, value: str) -> None:
+        if field is not Field.PRIORITY:
             super().unknown(field, value)
+
+
+class OtherField(Fingerprinter):
+    def unknown(self, field: Field, value: str) -> None:
+        super().unknown(Field.PRIORITY if field is Field.DESTINATION_KIND else Field.DESTINATION_KIND, value)
 
 
 class BodyDropped(Fingerprinter):
@@ -116,12 +127,12 @@ class EmptyNothing(Fingerprinter):
 
 
 class NulUnchecked(Fingerprinter):
-    def without_nul(self, field: str, text: str) -> str:
+    def without_nul(self, field: Field, text: str) -> str:
         return text
 
 
 class NulStripped(Fingerprinter):
-    def without_nul(self, field: str, text: str) -> str:
+    def without_nul(self, field: Field, text: str) -> str:
         return text.replace("\0", "")
 
 
@@ -131,6 +142,7 @@ BUGS: Mapping[str, Change] = {
     "kind-any-case": part(fingerprinter=KindAnyCase),
     "key-case-kept": part(fingerprinter=KeyCaseKept),
     "public-key-unchecked": part(fingerprinter=KeyUnchecked),
+    "public-key-stripped": part(fingerprinter=KeyStripped),
     "reference-folded": part(fingerprinter=Folded),
     "reference-composed": part(fingerprinter=Composed),
     "reply-dropped": part(fingerprinter=ReplyDropped),
@@ -141,6 +153,7 @@ BUGS: Mapping[str, Change] = {
     "priority-dropped": part(fingerprinter=PriorityDropped),
     "priority-absent-empty": part(fingerprinter=PriorityEmpty),
     "priority-unchecked": part(fingerprinter=PriorityUnchecked),
+    "refusal-names-another-field": part(fingerprinter=OtherField),
     "body-dropped": part(fingerprinter=BodyDropped),
     "body-decoded": part(fingerprinter=BodyDecoded),
     "body-line-ends": part(fingerprinter=LineEnds),

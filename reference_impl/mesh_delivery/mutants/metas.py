@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.reference_impl.jcs.factory import REFERENCE
 from holdfast.reference_impl.jcs.terms import Profile, Refusal
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError
+from holdfast.reference_impl.mesh_delivery.terms import Field, Reason, RefusedError
 from holdfast.reference_impl.planting import Change, part
 
 
@@ -76,7 +76,7 @@ class Lenient(Fingerprinter):
             try:
                 return _dumped(document)
             except ValueError:
-                raise RefusedError(Reason.META_INVALID, "meta") from None
+                raise RefusedError(Reason.META_INVALID, Field.META) from None
 
 
 class AnyValue(Fingerprinter):

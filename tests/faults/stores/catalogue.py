@@ -102,6 +102,8 @@ STORES = (
     Store("plain", "short", Layer.SHORT, "does not look how much was written"),
     Store("plain", "no_checksum", Layer.DAMAGE, "believes any bytes that parse"),
     Store("log", "right"),
+    # It logs that a sync failed, removes what it had written, and then refuses.
+    Store("log", "undoes"),
     Store("log", "no_fsync", Layer.POWER, "nothing is synced"),
     Store("log", "every_third", Layer.POWER, "syncs every third put"),
     Store("log", "ack_first", Layer.POWER, "answers before it syncs"),

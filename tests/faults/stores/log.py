@@ -78,6 +78,8 @@ class Log:
         self._puts = self._end = 0
         self.answers_itself = variant == "ack_first"
         self._lock = folder / "lock"
+        if variant == "undoes":
+            self._log = os.pipe()
         if variant == "stale_lock":
             self._lock.touch(exist_ok=False)
         self._record = bare_record if variant == "no_checksum" else record
@@ -126,10 +128,10 @@ class Log:
 
     def put(self, facts: dict[str, str]) -> None:
         data = self._record(facts)
-        if self._variant == "undoes_late":
-            if self.answers_itself:
+        if self._variant in ("undoes", "undoes_late"):
+            if self.answers_itself and self._variant == "undoes_late":
                 os.ftruncate(self._fd, self._end)
-                self.answers_itself = False
+            self.answers_itself = False
             self._end = os.fstat(self._fd).st_size
         if self._variant == "swallow":
             with contextlib.suppress(OSError):
@@ -142,27 +144,35 @@ class Log:
             write_all(self._fd, data)
             if self._variant == "ack_first":
                 say("OK")
-            self._sync()
+            if not self._is_synced():
+                return
         self._facts |= facts
 
-    def _sync(self) -> None:
+    def _is_synced(self) -> bool:
+        """False where a failed sync was answered."""
         self._puts += 1
         if self._variant == "no_fsync" or (self._variant == "every_third" and self._puts % 3):
-            return
+            return True
         if self._variant == "syncs_new" and not self._is_new:
-            return
+            return True
         try:
             os.fsync(self._fd)
-        except OSError:
-            if self._variant == "undoes_late":
-                # Until the next put the record is in the file, and a start reads it.
+        except OSError as error:
+            if self._variant == "undoes":
+                # A line in a log that is a pipe is no answer: the record is still in the file.
+                os.write(self._log[1], f"sync: {error}\n".encode())
+                os.ftruncate(self._fd, self._end)
+                os.fsync(self._fd)
+            if self._variant in ("undoes", "undoes_late"):
+                # Where it is undone late, the record is in the file until the next put, and a start reads it.
                 say("REFUSED nothing was written")
                 self.answers_itself = True
-                return
+                return False
             if self._variant != "retries_fsync":
                 raise
             # The second time it says yes: the pages count as clean now.
             os.fsync(self._fd)
+        return True
 
     def dump(self) -> dict[str, str]:
         if self._variant == "gone_is_empty" and not self._path.exists():

@@ -1,0 +1,104 @@
+"""calyx-replay: any history against a small model (`model`)."""
+
+from __future__ import annotations
+
+from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.values import shift
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay import chapters
+from holdfast.conformance.suites.calyx_replay.beginning import playing
+from holdfast.conformance.suites.calyx_replay.history import AHEAD, BACK, Deck, Openings, made_ahead, volume
+from holdfast.conformance.suites.calyx_replay.offers import owed, wanted
+from holdfast.conformance.suites.calyx_replay.settings import Dealt, dice_of, drawn
+from holdfast.conformance.suites.histories import hold, steer
+from holdfast.conformance.suites.steering import Steering
+
+# Every chapter comes up at least once: six of them make a history.
+_HISTORIES = 4
+_BACKWARDS = 2
+# Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
+_STEERED, _COSTS, _FLOOR = 14, 60, 0.8
+
+
+@clause(
+    "CALYX-ALG-3",
+    "CALYX-ALG-5",
+    "CALYX-ALG-8",
+    "CALYX-ALG-10",
+    "CALYX-PRN-2",
+    "CALYX-MIG-4",
+    "CALYX-HARD-2",
+    "CALYX-HARD-6",
+    "CALYX-LOC-2",
+    "CALYX-SCH-6",
+    "CALYX-PRN-3",
+    "CALYX-PRN-6c",
+    "CALYX-MIG-7",
+    "CALYX-OPS-2",
+    "CALYX-OPS-3",
+    "CALYX-PRN-13",
+    whole=True,
+)
+def test_any_history_agrees_with_the_model(bench: Bench) -> None:
+    """All operations by two processes and the command line, days, restarts, kills and failures, in any order.
+
+    Some mailboxes are configured otherwise than is usual, and some too narrowly.
+    """
+    deck, dealt = Deck(tuple(chapters.ALL), together=6, chapters=chapters.ALL), Dealt(bench)
+    draw = dealt.draw(deck.draw, chapters.configured)
+    hold(bench, count=_HISTORIES, draw=draw, begin=playing(bench, settings=lambda: dealt.now))
+
+
+@clause("CALYX-PRN-6a", whole=True)
+def test_a_mailbox_that_was_made_while_the_clock_was_ahead_prunes_when_it_is_right_again(bench: Bench) -> None:
+    """A time to come is no time of the last prune."""
+    hold(bench, count=1, draw=made_ahead, begin=playing(bench, made=shift(START, f"+{AHEAD:.0f}s")))
+
+
+@clause("CALYX-ALG-12", whole=True)
+def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
+    """What a prune removed stays refused, after a prune by either process and after later prunes."""
+    deck = Deck(BACK, together=3)
+    hold(bench, count=_BACKWARDS, draw=deck.draw, begin=playing(bench, remembers=True))
+
+
+@clause(
+    "CALYX-ALG-14",
+    "CALYX-ALG-3",
+    "CALYX-PRN-12",
+    "CALYX-LOC-3",
+    "CALYX-LOC-4",
+    "CALYX-MIG-4",
+    "CALYX-MIG-5",
+    whole=True,
+)
+def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
+    """Every situation of a letter, of the mailbox and of its clock that the model can reach, with every operation."""
+    _steered(bench, remembers=False)
+
+
+@clause("CALYX-ALG-12", whole=True)
+def test_what_was_pruned_is_refused_in_every_situation(bench: Bench) -> None:
+    """It does not matter who pruned it, and where the clock is then."""
+    _steered(bench, remembers=True)
+
+
+def _steered(bench: Bench, *, remembers: bool) -> None:
+    pairs = wanted(bench.not_claimed, after_prunes=remembers)
+    settings = drawn(bench, dice_of(bench))
+    opening = Openings(commands="command_line" not in bench.not_claimed, back=remembers)
+    steer(
+        bench,
+        count=_STEERED,
+        length=_COSTS,
+        begin=playing(bench, remembers=remembers, settings=lambda: settings),
+        steering=Steering(pairs, owed(pairs), floor=_FLOOR),
+        opening=lambda dice: [settings.stretched(step) for step in opening.draw(dice)],
+    )
+
+
+@clause("CALYX-PRN-4", "CALYX-PRN-10", "CALYX-MIG-5", "CALYX-ALG-3", whole=True)
+def test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all(bench: Bench) -> None:
+    """Failures and kills among them."""
+    hold(bench, count=1, draw=volume, begin=playing(bench))

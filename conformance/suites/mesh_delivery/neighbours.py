@@ -1,0 +1,56 @@
+"""mesh-delivery: near misses of every argument and of what is in meta, as `specs/mesh-delivery/neighbours.yaml`
+declares them."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.neighbours import sweep
+
+
+@clause("MESH-4.4-F1")
+def test_a_request_with_anything_beside_its_fields_has_no_fingerprint(bench: Bench) -> None:
+    """Unknown members, names in other letters, and what is no object."""
+    sweep(bench, "MESH-4.4-F1")
+
+
+@clause("MESH-4.4-F2")
+def test_a_near_miss_of_a_version_is_another_one_or_none(bench: Bench) -> None:
+    """Numbers of every width, and texts that resemble them."""
+    sweep(bench, "MESH-4.4-F2")
+
+
+@clause("MESH-4.4-F3")
+def test_no_near_miss_of_a_kind_is_the_kind(bench: Bench) -> None:
+    """Each refused beside the kind itself."""
+    sweep(bench, "MESH-4.4-F3")
+
+
+@clause("MESH-4.4-F4")
+def test_a_near_miss_of_a_destination_is_another_one_or_none(bench: Bench) -> None:
+    """Names, which are never folded, and keys, of which the case alone is."""
+    sweep(bench, "MESH-4.4-F4")
+
+
+@clause("MESH-4.4-F5")
+def test_a_near_miss_of_a_reply_is_another_one_or_none(bench: Bench) -> None:
+    """UUIDs and ULIDs."""
+    sweep(bench, "MESH-4.4-F5")
+
+
+@clause("MESH-4.4-F6")
+def test_no_near_miss_of_a_priority_is_the_priority(bench: Bench) -> None:
+    """Each refused beside the priority itself."""
+    sweep(bench, "MESH-4.4-F6")
+
+
+@clause("MESH-4.4-F9")
+def test_a_near_miss_of_a_body_is_another_one_or_none(bench: Bench) -> None:
+    """Spellings of base64url, and bytes that differ at one place up to 65,536."""
+    sweep(bench, "MESH-4.4-F9")
+
+
+@clause("MESH-4.4-F13")
+def test_a_near_miss_of_a_meta_is_another_one_or_none(bench: Bench) -> None:
+    """The base64url around it, and the JSON document in it."""
+    sweep(bench, "MESH-4.4-F13")

@@ -1,0 +1,61 @@
+"""A store that another tool has rebuilt without its constraints: a registrar refuses it, or still refuses rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.conformance.cases.values import shift
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, principal, request, shown
+from holdfast.conformance.suites.rs4a_replay.world import keys_of
+from holdfast.conformance.suites.session import SuiteSession
+
+
+@clause("RS4A-ID-11", provocations=("raw_insert",))
+def test_a_store_without_its_constraints_admits_nothing_or_refuses_a_second_row(bench: Bench) -> None:
+    """It is rebuilt while no registrar runs on it. The harness can do that to SQLite databases in the workdir."""
+    databases = _without(bench, ".")
+    bench.note(f"without constraints were {', '.join(databases) or 'no databases: none in the workdir is of SQLite'}")
+    # Of several each alone, because what is wrong with one may hide what is wrong with another.
+    for path in databases if len(databases) > 1 else ():
+        _without(bench, path)
+
+
+def _without(bench: Bench, path: str) -> list[str]:
+    """A session whose databases at a path lose their constraints; which these were."""
+    with bench.session(workers=2) as session:
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
+        again = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "a second one", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        other = request(session, "other", nonce=issue(bench, session))
+        _refuses(bench, session, first, "as it was made")
+        lost = [each["path"] for each in session.loosen(path) if each["tables"]]
+        for worker in range(session.workers if lost else 0):
+            session.restart(worker)
+        admitted = [method for method, answer in _asked(session, other) if answer.effect == "new"]
+        if admitted:
+            _refuses(bench, session, first, f"without constraints, where {admitted[0]} was admitted")
+        if not lost:
+            must_be(bench, "another registration", " ".join(admitted), "issue_nonce register")
+    return lost
+
+
+def _asked(session: SuiteSession, args: dict[str, Any]) -> list[tuple[str, Answer]]:
+    window = {"not_before": session.now, "not_after": shift(session.now, "+60s")}
+    issued = session.call("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
+    return [("issue_nonce", issued), ("register", session.call("register", args, 1))]
+
+
+def _refuses(bench: Bench, session: SuiteSession, args: dict[str, Any], when: str) -> None:
+    """The store refuses a second row of a consumed key by itself."""
+    columns = bench.contract.relations["registration"].columns
+    row = {name: text for name, text in args["request"].items() if name in columns}
+    row |= {**keys_of(args), "decision_id": f"second {when}", "inert": True, "committed_at": session.now}
+    row["replay_key"] = session.hex64("second")
+    if session.provoke("raw_insert", {"relation": "registration", "row": row})["inserted"]:
+        bench.fail(
+            "fail_open", f"a second row of a consumed key, in a store {when}", expected="refused", received="put in"
+        )

@@ -1,0 +1,173 @@
+"""Bugs of rs4a-replay behind thousands of rows, under other settings, beside a false proof, and first after a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.reference_impl.answers import Accepted, Answer
+from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.rs4a_replay.authority import Authority
+from holdfast.reference_impl.rs4a_replay.custody import Custody
+from holdfast.reference_impl.rs4a_replay.mutants.operating import _mark_of
+from holdfast.reference_impl.rs4a_replay.service import Service
+from holdfast.reference_impl.rs4a_replay.settings import Settings, load_settings
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, insert_sql, plain
+from holdfast.reference_impl.rs4a_replay.store import Insert, Row, Sight, SurfaceUnreadableError
+from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+
+_NEWEST, _AUDITED = 4096, 3000
+
+# Thousands of rows
+
+
+class LooksAmongTheNewest(SqliteStore):
+    """A key is looked for in the newest registrations."""
+
+    def _row(self, connection: sqlite3.Connection, relation: str, column: str, value: str | None) -> Row | None:
+        found = super()._row(connection, relation, column, value)
+        if found is None or (relation, column) != ("registration", "logical_request_key"):
+            return found
+        newer = "SELECT count(*) FROM registration WHERE rowid > (SELECT rowid FROM registration WHERE {} = ?)"
+        (count,) = connection.execute(newer.format(column), (value,)).fetchone()
+        return found if count < _NEWEST else None
+
+
+class TombstonesInPart(Custody):
+    """One retention writes no more than so many tombstones."""
+
+    def due_tombstones(self, *, now: datetime) -> list[Row]:
+        return list(super().due_tombstones(now=now))[:_NEWEST]
+
+
+class AuditFull(SqliteAudit):
+    """The audit takes so many records and no more."""
+
+    def write(self, record: Row) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            counted = f"SELECT count(*) FROM {self._relation.name}"
+            if self._database.connection().execute(counted).fetchone()[0] >= _AUDITED:
+                return
+        super().write(record)
+
+
+class NonceOfFewBits(Authority):
+    def new_nonce(self, binding: dict[str, str]) -> str:
+        return f"nonce-{secrets.randbits(40):032x}"
+
+
+# Settings
+
+
+def _usual_tags(settings: Settings) -> Settings:
+    return replace(settings, keys=load_settings({}).keys)
+
+
+class CompensatesByTheUsualTime(Service):
+    """The age of a compensation is judged by the time to live that the contract names."""
+
+    def compensate(self, args: Any) -> Answer:
+        validator, usual = self._parts.validator, load_settings({})
+        own = validator._settings
+        validator._settings = replace(own, ttl=usual.ttl, clock_skew=usual.clock_skew)
+        try:
+            return super().compensate(args)
+        finally:
+            validator._settings = own
+
+
+class HorizonOfTheFirstRun(Custody):
+    """The horizon of the first retention is kept beside the store, and is that of every later one."""
+
+    def maintain(self, *, now: datetime) -> Answer:
+        with contextlib.suppress(sqlite3.Error, AssertionError):
+            mark, horizon = _mark_of(self.store, ".horizon"), self._settings.horizon
+            kept = mark.read_text() if mark.exists() else "" if horizon is None else str(horizon.total_seconds())
+            mark.write_text(kept)
+            self._settings = replace(self._settings, horizon=timedelta(seconds=float(kept)) if kept else None)
+        return super().maintain(now=now)
+
+
+# Proofs
+
+
+class TrustsAnyProof(Service):
+    """A proof that says FIT opens the gate, of whichever surface it is."""
+
+    def gate(self) -> dict[str, Any]:
+        told = super().gate()
+        store = self._parts.ports.store
+        with contextlib.suppress(OSError, ValueError, sqlite3.Error):
+            proof = json.loads((_mark_of(store, ".x").parents[2] / "fitness.json").read_bytes())
+            if proof.get("status") == "FIT":
+                return {**told, "can_proceed": "YES", "surface": "FIT"}
+        return told
+
+
+# Constraints
+
+
+class NamesAreFitness(SurfaceJudge):
+    """A surface is good if its relations and their columns are there."""
+
+    def unfit(self, seen: Mapping[str, SeenRelation]) -> SurfaceReport | None:
+        return None
+
+
+class NamesNoArbiter(SqliteStore):
+    """Which constraint a row may meet is not said, so none has to be there."""
+
+    def insert_statement(self, insert: Insert) -> str:
+        return insert_sql(self._relations[insert.relation], arbiter=None)
+
+
+# First after a crash
+
+
+class StatusBeforeRecovery(Custody):
+    """The status is read as the file stands, with the journal of a killed process beside it."""
+
+    def resolve_status(self, args: Any, *, now: datetime) -> Answer:
+        key, found = args.get("logical_request_key") if isinstance(args, dict) else None, None
+        with contextlib.suppress(sqlite3.Error, SurfaceUnreadableError, AssertionError):
+            assert isinstance(self.store, SqliteStore)
+            name = f"{self.store._database.path.as_uri()}?mode=ro&immutable=1"
+            with contextlib.closing(sqlite3.connect(name, uri=True)) as asked:
+                asked.row_factory = sqlite3.Row
+                statement = "SELECT * FROM registration WHERE logical_request_key = ?"
+                found = plain(self._settings.relations["registration"], asked.execute(statement, (key,)).fetchone())
+        answer = super().resolve_status(args, now=now)
+        if found is None or not isinstance(answer, Accepted) or answer.value["status"] == "COMMITTED":
+            return answer
+        names = ("decision_id", "logical_request_key", "replay_key", "inert", "committed_at")
+        decision = {"state": "COMMITTED", **{name: found[name] for name in names}}
+        return replace(answer, value={"status": "COMMITTED", "decision": decision})
+
+
+class JournalsItsCommits(SqliteStore):
+    """The store has a rollback journal, as stores of many have."""
+
+    def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
+        with contextlib.suppress(sqlite3.Error):
+            self._database.connection().execute("PRAGMA journal_mode = DELETE")
+        return super().look(logical_request_key=logical_request_key, nonce=nonce)
+
+
+BUGS: Mapping[str, Change] = {
+    "looks-among-the-newest": part(sqlite_store=LooksAmongTheNewest),
+    "tombstones-in-part": part(custody=TombstonesInPart),
+    "audit-full-at-3000": part(sqlite_audit=AuditFull),
+    "nonce-of-few-bits": part(authority=NonceOfFewBits),
+    "usual-tags": value(_usual_tags),
+    "compensates-by-the-usual-time": part(service=CompensatesByTheUsualTime),
+    "horizon-of-the-first-run": part(custody=HorizonOfTheFirstRun),
+    "trusts-any-proof": part(service=TrustsAnyProof),
+    "names-are-fitness": part(judge=NamesAreFitness, sqlite_store=NamesNoArbiter),
+    "status-before-recovery": part(custody=StatusBeforeRecovery, sqlite_store=JournalsItsCommits),
+}

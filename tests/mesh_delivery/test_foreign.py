@@ -1,0 +1,47 @@
+"""A sound implementation in another language conforms, and with one line changed it does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOREIGN = Path(__file__).resolve().parent / "foreign.mjs"
+
+
+def verified(adapter: Path, *words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The run of `holdfast verify`."""
+    command = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", "mesh-delivery", *words]
+    return subprocess.run(
+        [*command, "--", "node", str(adapter)], capture_output=True, text=True, cwd=folder, check=False
+    )
+
+
+def test_a_sound_implementation_in_another_style_conforms(tmp_path: Path) -> None:
+    done = verified(FOREIGN, folder=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("case", "before", "after", "verdict"),
+    [
+        ("mesh-delivery/f3/an-unknown-kind", '"/destination_kind"', '"/priority"', "wrong_reason"),
+        ("mesh-delivery/f3/an-unknown-kind", '"/destination_kind"', '"/destinationKind"', "wrong_reason"),
+        (
+            "mesh-delivery/suite/a-near-miss-of-a-destination-is-another-one-or-none",
+            "let reference = destination_ref;",
+            "let reference = destination_ref.trim();",
+            "fail_open",
+        ),
+    ],
+)
+def test_one_changed_line_of_it_is_found(case: str, before: str, after: str, verdict: str, tmp_path: Path) -> None:
+    source = FOREIGN.read_text(encoding="utf-8")
+    assert source.count(before) == 1
+    adapter = tmp_path / "changed.mjs"
+    adapter.write_text(source.replace(before, after), encoding="utf-8")
+    done = verified(adapter, "--case", case, folder=tmp_path)
+    # The exit status says first that one case proves little.
+    assert f"verdict:  {verdict} " in done.stdout
