@@ -233,6 +233,8 @@ def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
         for action in step_facts("store").keys() & step.keys():
             if contract.inspection is None:
                 yield f"{action}: the contract has no `inspection`, so it does not say where its store lies"
+            elif contract.inspection.format != "sqlite" and action != "inspect":
+                yield f"{action}: the store is {contract.inspection.format}; rows are put into SQLite only"
         for action, least in step_facts("workers").items():
             if action in step and case.workers < least:
                 yield f"a {action} needs at least {least} workers"

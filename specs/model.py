@@ -164,7 +164,7 @@ class Inspection(Entry, frozen=True):
     """A store whose place in the workdir and format the contract fixes: the harness can inspect it itself."""
 
     path: Annotated[str, text("^[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
-    format: Literal["sqlite"]
+    format: Literal["sqlite", "rocksdb"]
 
 
 class Inertness(Entry, frozen=True):

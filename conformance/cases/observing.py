@@ -11,7 +11,7 @@ from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.inertness import NOTHING_SHOWN, STORE, TREE
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Finding, Judgement
-from holdfast.conformance.cases.rows import store_path
+from holdfast.conformance.cases.rows import store_operand
 from holdfast.conformance.session import EXCHANGE, Talk, call_request
 from holdfast.conformance.steps.inspect import INSPECT
 from holdfast.conformance.steps.tree import LIST
@@ -27,7 +27,7 @@ def observed(reading: Reading, worker: int, note: str, when: str) -> Talk[dict[s
     found: dict[str, Any] = {}
     at = reading.state.observed
     if inertness.by_harness:
-        operand = {"path": store_path(reading.contract)}
+        operand = store_operand(reading.contract)
         (record,) = yield Action(INSPECT, f"inspect {when} [{note}]", operand=operand)
         found[STORE] = state_of(INSPECT.value_of(record, operand), when, damaged=reading.state.damaged)
         at[STORE] = record.n

@@ -21,6 +21,13 @@ def store_path(contract: Contract) -> str:
     return contract.inspection.path
 
 
+def store_operand(contract: Contract) -> dict[str, str]:
+    """What an inspection is asked for: where the store lies, and its format if that is not SQLite. Raises CaseError."""
+    path = store_path(contract)
+    kind = contract.inspection.format if contract.inspection is not None else "sqlite"
+    return {"path": path} if kind == "sqlite" else {"path": path, "format": kind}
+
+
 def rows_of(name: str, step: Mapping[str, Any], scope: Scope) -> list[Mapping[str, Any]]:
     """The rows of a step. Raises CaseError."""
     rows = [scope.resolve(row) for row in ([step["row"]] if "row" in step else step["rows"])]

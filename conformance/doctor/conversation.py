@@ -36,6 +36,7 @@ from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.specs import Contract, contract_names, load_contract
+from holdfast.specs.model import Inspection
 
 
 @unique
@@ -245,7 +246,7 @@ def _session(
             found.append(Examination("session", Health.SKIPPED, "no session could be opened"))
             return found
         if start and contract.inspection is not None and observed is None:
-            found.append(_store(contract.inspection.path, workdir))
+            found.append(_store(contract.inspection, workdir))
     return found
 
 
@@ -254,17 +255,18 @@ def _silent(label: str, reply: Reply, worker: int) -> Examination:
     return Examination(label, Health.BAD, reply.event.detail, _HELLO_ADVICE[reply.event.kind], worker)
 
 
-def _store(path: str, workdir: Path) -> Examination:
-    """Where the contract fixes the file, the harness reads it itself and asks no worker."""
-    label = f"store {path}"
+def _store(place: Inspection, workdir: Path) -> Examination:
+    """Where the contract fixes the store, the harness reads it itself and asks no worker."""
+    label = f"store {place.path}"
     try:
-        found = store.inspect(workdir, path)
+        found = store.inspect(workdir, place.path, place.format)
     except OSError as error:
         found = {"exists": True, "error": str(error)}
     if found["exists"] and not found["error"]:
         return Examination(label, Health.GOOD, "the harness can read it")
     text = found["error"] or "there is none after `open`"
-    return Examination(label, Health.BAD, str(text), "Keep the store in this file of the workdir, as SQLite writes it.")
+    kept = "file of the workdir, as SQLite" if place.format == "sqlite" else "folder of the workdir, as RocksDB"
+    return Examination(label, Health.BAD, str(text), f"Keep the store in this {kept} writes it.")
 
 
 def _close_alone(pool: WorkerPool, greeting: Greeting) -> Examination:

@@ -1,9 +1,4 @@
-"""Work on the database of an implementation: it is inspected, or a row is put into it. Standard library only.
-
-`python -P -m conformance.inspection.database` reads requests and writes answers, one JSON object a line, until its
-input ends. It is a process of its own because a database may hang or crash the process that opens it. A request has
-`op`, which names a function (`inspect`, `add`, `alter`, `switch`, `loosen` or `ignored`), and its arguments; an answer
-is what it returns.
+"""Work on an SQLite database of an implementation: it is inspected, or a row is put into it. Standard library only.
 
 A cell is text, a number or null as JSON has it. What JSON cannot say, or only at length, is an object: {"blob": hex},
 {"text": hex} (not UTF-8), {"integer": digits} (beyond 2^53), {"real": repr} (a whole number, or infinite),
@@ -16,10 +11,7 @@ import contextlib
 import hashlib
 import json
 import math
-import resource
-import signal
 import sqlite3
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -32,13 +24,9 @@ MAX_CELL = 8192
 # Bytes of one inspection in all; with its quotes escaped it still fits into a line of evidence.
 MAX_LOOK = 1_900_000
 _MAX_VALUE = 64 * 1024 * 1024
-_MEMORY = 1024 * 1024 * 1024
-_FILE = 256 * 1024 * 1024
 _MAX_SAFE = 2**53 - 1
 # How many instructions of SQLite's machine go by between two readings of the clock.
 _INSTRUCTIONS = 10_000
-# A signal ends what the time limit inside SQLite cannot end, this number of seconds later.
-_GRACE_S = 2
 
 
 class LookError(Exception):
@@ -360,33 +348,3 @@ def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa:
                     return True
                 break
     return False
-
-
-_OPERATIONS = {
-    "inspect": inspect,
-    "add": add,
-    "alter": alter,
-    "switch": switch,
-    "loosen": loosen,
-    "ignored": ignored,
-}
-
-
-def main() -> None:
-    """Answer requests until the input ends."""
-    for what, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_FSIZE, _FILE), (resource.RLIMIT_CORE, 0)):
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(what, (most, most))
-    for line in sys.stdin:
-        request = json.loads(line)
-        operation = _OPERATIONS[request.pop("op")]
-        seconds = request["seconds"] if "seconds" in request else request.pop("limit")
-        signal.alarm(math.ceil(seconds) + _GRACE_S)
-        answer: Any = operation(**request)  # type: ignore[operator]
-        signal.alarm(0)
-        sys.stdout.write(json.dumps(answer) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

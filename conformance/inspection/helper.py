@@ -34,7 +34,7 @@ class Helper:
         self._lock = threading.Lock()
 
     def ask(self, op: str, *, seconds: float = LIMIT_S, **arguments: Any) -> Any:
-        """The answer of `conformance.inspection.database`, within `seconds` times `slow`. Raises HelperError."""
+        """The answer of `conformance.inspection.process`, within `seconds` times `slow`. Raises HelperError."""
         seconds *= self.slow
         limit = {"limit": seconds} if op == "ignored" else {"seconds": seconds}
         line = json.dumps({"op": op, **arguments, **limit}).encode() + b"\n"
@@ -57,7 +57,7 @@ class Helper:
         if self._process is None or self._process.poll() is not None:
             self._end()
             # -P: nothing must be imported from the adapter's folder, or the user's.
-            argv = [sys.executable, "-P", "-m", "holdfast.conformance.inspection.database"]
+            argv = [sys.executable, "-P", "-m", "holdfast.conformance.inspection.process"]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(
                 argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from holdfast.conformance.inspection import changing, files
+from holdfast.conformance.inspection import changing, files, folders
 from holdfast.conformance.inspection.database import MAX_LOOK, nothing
 from holdfast.conformance.inspection.helper import HELPER, HelperError
 from holdfast.specs.strictjson import canonical
@@ -19,20 +19,29 @@ Row = Mapping[str, Any]
 _SQLITE = b"SQLite format 3\x00"
 
 
-def inspect(workdir: Path, path: str) -> dict[str, Any]:
-    """The content of the database at `path` in the workdir. Only a copy is opened. Raises OSError."""
+def inspect(workdir: Path, path: str, kind: str = "sqlite") -> dict[str, Any]:
+    """The content of the database at `path` in the workdir. Only a copy is opened. Raises OSError.
+
+    `kind` is its format: sqlite for a file, rocksdb for a folder.
+    """
     with tempfile.TemporaryDirectory(prefix="look-", dir=workdir.parent) as folder:
-        copy = Path(folder, "copy.db")
-        copied = files.copy_database(workdir, path, copy)
+        if kind == "rocksdb":
+            copied, copy, op = folders.copy_rocksdb(workdir, path, Path(folder)), Path(folder), "inspect rocksdb"
+        else:
+            copy, op = Path(folder, "copy.db"), "inspect"
+            copied = files.copy_database(workdir, path, copy)
         if copied.digest is None:
-            return nothing(exists=copied.exists, error=copied.error)
-        try:
-            found: dict[str, Any] = HELPER.ask("inspect", path=str(copy))
-        except HelperError as error:
-            return nothing(exists=True, error=str(error), digest=copied.digest)
-    found["digest"] = copied.digest
+            found = nothing(exists=copied.exists, error=copied.error)
+        else:
+            try:
+                found = HELPER.ask(op, path=str(copy))
+            except HelperError as error:
+                found = nothing(exists=True, error=str(error))
+            found["digest"] = copied.digest
     if len(canonical(found)) > MAX_LOOK:
-        return nothing(exists=True, error=f"a look at it takes more than {MAX_LOOK} bytes", digest=copied.digest)
+        found = nothing(exists=True, error=f"a look at it takes more than {MAX_LOOK} bytes", digest=copied.digest)
+    if kind == "rocksdb" and found["exists"] and found["error"] is not None:
+        found["digest"] = folders.identity_of(workdir, path)
     return found
 
 

@@ -9,7 +9,7 @@ from holdfast.conformance.cases.forms import REPORTED, TEXT, form, value_form
 from holdfast.conformance.cases.reading import Reading, hold
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import has_error, judge_value, report_of, wrong
-from holdfast.conformance.cases.rows import store_path
+from holdfast.conformance.cases.rows import store_operand
 from holdfast.conformance.inspection import store
 from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
@@ -71,7 +71,7 @@ def _contradiction(value: Mapping[str, Any]) -> str | None:
 
 INSPECT = Report(
     name="inspect",
-    do=lambda workdir, operand: store.inspect(workdir, operand["path"]),
+    do=lambda workdir, operand: store.inspect(workdir, operand["path"], operand.get("format", "sqlite")),
     schema=value_form(
         exists=_FLAG,
         error=_MAYBE,
@@ -88,7 +88,7 @@ INSPECT = Report(
 
 
 def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
-    record, value = yield from report_of(INSPECT, {"path": store_path(reading.contract)}, note)
+    record, value = yield from report_of(INSPECT, store_operand(reading.contract), note)
     expected = reading.state.scope.resolve(step.get("expect", {}).get("value", {}))
     if not value["exists"] and "exists" not in expected:
         problem = "there is no database where the contract has it"

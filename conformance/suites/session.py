@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.rows import store_path
+from holdfast.conformance.cases.rows import store_operand, store_path
 from holdfast.conformance.cases.values import Scope, base64url, shift
 from holdfast.conformance.inspection.changing import apart, target_of
 from holdfast.conformance.inspection.files import parts_of
@@ -163,7 +163,7 @@ class SuiteSession:
 
         One that cannot be read ends the test as not reached; with `damaged` its `error` says why it cannot.
         """
-        value = self._reported(INSPECT, "store", {"path": store_path(self._session.contract)})
+        value = self._reported(INSPECT, "store", store_operand(self._session.contract))
         if value["error"] is not None and not damaged:
             _not_reached(f"the store cannot be inspected: {value['error']}")
         return value

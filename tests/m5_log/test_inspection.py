@@ -1,0 +1,151 @@
+"""The harness reads the rows of a RocksDB database itself, from a copy, while its owner has it open."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rocksdict import Options, Rdict, WriteOptions
+
+from holdfast.conformance.inspection import store
+from holdfast.conformance.inspection.database import MAX_ROWS
+from holdfast.conformance.inspection.helper import HELPER
+from holdfast.reference_impl.m5_log.terms import Family
+from tests.m5_log.logs import DATABASE, Box, draft, id_of, raw_of
+
+
+@pytest.fixture(autouse=True, scope="module")
+def helper() -> Iterator[None]:
+    """No process is left behind."""
+    yield
+    HELPER.close()
+
+
+def inspected(root: Path) -> dict[str, Any]:
+    return store.inspect(root, DATABASE, "rocksdb")
+
+
+def rows_of(found: dict[str, Any]) -> dict[str, dict[bytes, bytes]]:
+    return {
+        family: {bytes.fromhex(row["key"]["blob"]): bytes.fromhex(row["value"]["blob"]) for row in rows}
+        for family, rows in found["rows"].items()
+    }
+
+
+def own(root: Path, **logs: str) -> Rdict:
+    """A database of another owner, with one family more than it needs."""
+    root.joinpath("m5").mkdir()
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    if logs:
+        options.set_wal_dir(logs["wal_dir"])
+    return Rdict(str(root / DATABASE), options, {"more": Options(raw_mode=True)})
+
+
+def test_every_row_is_seen_while_its_owner_holds_the_lock(box: Box) -> None:
+    drafts = [draft(1), draft(2, by="bob")]
+    box.put_all(drafts)
+    found = inspected(box.root)
+    assert (found["exists"], found["error"], found["integrity"]) == (True, None, "ok")
+    assert rows_of(found) == {family.value: box.rows(family) for family in Family}
+    assert rows_of(found)["ops"] == {bytes.fromhex(id_of(each)): raw_of(each) for each in drafts}
+    assert box.put(draft(3)).new
+
+
+def test_looking_changes_nothing_and_two_looks_are_equal(box: Box) -> None:
+    box.put(draft(1))
+    before = {path: path.read_bytes() for path in box.root.rglob("*") if path.is_file()}
+    first = inspected(box.root)
+    assert first == inspected(box.root)
+    assert before == {path: path.read_bytes() for path in box.root.rglob("*") if path.is_file()}
+
+
+def test_a_torn_end_of_the_log_is_read_as_far_as_it_is_whole(box: Box) -> None:
+    box.put(draft(1))
+    box.parts.store.release()
+    (log,) = (box.root / DATABASE).glob("*.log")
+    before = rows_of(inspected(box.root))
+    with log.open("ab") as file:
+        file.write(b"\x01" * 5)
+    assert rows_of(inspected(box.root)) == before
+
+
+@pytest.mark.parametrize("name", ["CURRENT", "MANIFEST-*"])
+def test_what_cannot_be_read_is_compared_by_what_its_owner_never_writes_again(box: Box, name: str) -> None:
+    box.put(draft(1))
+    box.parts.store.release()
+    (file,) = (box.root / DATABASE).glob(name)
+    file.unlink()
+    found = inspected(box.root)
+    assert found["exists"]
+    assert found["error"]
+    assert found["rows"] == {}
+    (box.root / DATABASE / "000099.sst").write_bytes(b"an opening that failed may leave this")
+    assert inspected(box.root)["digest"] == found["digest"]
+    (box.root / DATABASE / "IDENTITY").write_text("of another database")
+    assert inspected(box.root)["digest"] != found["digest"]
+
+
+def test_a_damaged_block_is_an_error_and_no_empty_family(tmp_path: Path) -> None:
+    database = own(tmp_path)
+    more = database.get_column_family("more")
+    more.put(b"k", b"v" * 1000)
+    more.flush()
+    database.close()
+    for table in (tmp_path / DATABASE).glob("*.sst"):
+        table.write_bytes(bytes([table.read_bytes()[0] ^ 0xFF]) + table.read_bytes()[1:])
+    found = inspected(tmp_path)
+    assert found["error"]
+    assert found["rows"] == {}
+
+
+def test_a_folder_without_a_database_holds_none(tmp_path: Path) -> None:
+    assert not inspected(tmp_path)["exists"]
+    (tmp_path / DATABASE).mkdir(parents=True)
+    for name in ("LOCK", "LOG"):
+        (tmp_path / DATABASE / name).touch()
+    # RocksDB leaves both where it finds nothing to open.
+    assert (inspected(tmp_path)["exists"], inspected(tmp_path)["error"]) == (False, None)
+
+
+def test_a_log_in_another_folder_of_the_workdir_is_read_too(tmp_path: Path) -> None:
+    database = own(tmp_path, wal_dir=str(tmp_path / "m5" / "log"))
+    synced = WriteOptions()
+    synced.sync = True
+    database.get_column_family("more").put(b"k", b"v", synced)
+    assert list((tmp_path / "m5" / "log").glob("*.log"))
+    assert rows_of(inspected(tmp_path)) == {"more": {b"k": b"v"}}
+    database.close()
+
+
+def test_a_log_outside_of_the_workdir_is_an_error(tmp_path: Path) -> None:
+    root = tmp_path / "workdir"
+    root.mkdir()
+    own(root, wal_dir=str(tmp_path / "elsewhere")).close()
+    assert "outside of the workdir" in inspected(root)["error"]
+
+
+def test_a_link_is_not_followed(box: Box) -> None:
+    box.parts.store.release()
+    (log,) = (box.root / DATABASE).glob("*.log")
+    shutil.move(log, box.root / "kept.log")
+    os.symlink(box.root / "kept.log", log)
+    assert "no plain file" in inspected(box.root)["error"]
+
+
+def test_the_rows_of_a_family_of_its_own_are_shown_and_too_many_are_an_error(tmp_path: Path) -> None:
+    database = own(tmp_path)
+    more = database.get_column_family("more")
+    more.put(b"", b"")
+    assert rows_of(inspected(tmp_path)) == {"more": {b"": b""}}
+    database.put(b"d", b"e")
+    assert rows_of(inspected(tmp_path)) == {"default": {b"d": b"e"}, "more": {b"": b""}}
+    for number in range(MAX_ROWS):
+        more.put(str(number).encode(), b"")
+    assert "rows" in inspected(tmp_path)["error"]
+    database.close()
