@@ -80,9 +80,12 @@ def _asked() -> Iterator[None]:
 class Database:
     """An open database. Keys and values are bytes; each method raises StoreError."""
 
-    def __init__(self, path: Path, access: Access, recovery: Recovery = Recovery.ABSOLUTE) -> None:
+    def __init__(
+        self, path: Path, access: Access, recovery: Recovery = Recovery.ABSOLUTE, write_buffer_bytes: int | None = None
+    ) -> None:
         self.path = path
         self.access = access
+        self._write_buffer_bytes = write_buffer_bytes
         self._options = self.options(access, recovery)
         with _asked():
             self._rocks: Rdict | None = self._opened(access)
@@ -119,6 +122,8 @@ class Database:
         options, table = Options(raw_mode=True), BlockBasedOptions()
         table.set_checksum_type(ChecksumType.xxh3())
         options.set_block_based_table_factory(table)
+        if self._write_buffer_bytes is not None:
+            options.set_write_buffer_size(self._write_buffer_bytes)
         return options
 
     def read_options(self) -> ReadOptions:

@@ -140,7 +140,7 @@ class Opening:
         """An open database that holds all that the witness says; what was computed of the same rows before is kept."""
         # Before the database: what another process writes meanwhile is in the database first.
         acknowledged = self._witness.read()
-        database = self._database(self._location.database, access, recovery)
+        database = self._database(self._location.database, access, recovery, self._settings.write_buffer_bytes)
         try:
             self.check_version(database)
             before, mark = decode_marks(database.get(Family.META, MARKS))

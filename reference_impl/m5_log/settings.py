@@ -27,6 +27,7 @@ class Settings:
     max_op_bytes: int
     max_depth: int
     max_batch_ops: int
+    write_buffer_bytes: int
 
 
 def _number(name: str, text: str) -> int:

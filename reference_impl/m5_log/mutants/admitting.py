@@ -1,0 +1,130 @@
+"""Bugs in what is admitted: forged operations, and second spellings of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from holdfast.reference_impl.m5_log import cbor
+from holdfast.reference_impl.m5_log.cbor import Map, Value
+from holdfast.reference_impl.m5_log.log import Log
+from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, op_id_of
+from holdfast.reference_impl.m5_log.signatures import Signatures
+from holdfast.reference_impl.m5_log.terms import RefusedError
+from holdfast.reference_impl.planting import part
+
+# The order of the group (RFC 8032 section 5.1).
+_ORDER = 2**252 + 27742317777372353535851937790883648493
+
+
+class DeclaredBelieved(OpCodec):
+    def check_id(self, operation: Operation, declared: bytes | None) -> None:
+        pass
+
+
+class Unsigned(OpCodec):
+    def check_signature(self, operation: Operation) -> None:
+        pass
+
+
+class SmallOrderAccepted(Signatures):
+    def valid(self, key: bytes, message: bytes, signature: bytes) -> bool:
+        try:
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+class Malleable(Signatures):
+    def valid(self, key: bytes, message: bytes, signature: bytes) -> bool:
+        number = int.from_bytes(signature[32:], "little") % _ORDER
+        return super().valid(key, message, signature[:32] + number.to_bytes(32, "little"))
+
+
+class ParentsMerged(OpCodec):
+    def parents(self, value: Value) -> tuple[bytes, ...]:
+        assert isinstance(value, tuple)
+        return tuple(each for each in dict.fromkeys(value) if isinstance(each, bytes))
+
+
+class LooseReader(cbor._Reader):
+    """Takes keys in any order, and arguments in any length."""
+
+    def _argument(self, info: int, at: int) -> tuple[int, int]:
+        if info not in cbor._WIDTHS:
+            return super()._argument(info, at)
+        raw, behind = self._bytes(cbor._WIDTHS[info], at + 1)
+        return int.from_bytes(raw, "big"), behind
+
+
+class AnyOrderReader(cbor._Reader):
+    """Takes keys in any order."""
+
+    def _map(self, length: int, at: int, depth: int) -> tuple[Value, int]:
+        self._deeper(depth, at)
+        pairs = []
+        for _ in range(length):
+            key, at = self.read(at, depth - 1)
+            value, at = self.read(at, depth - 1)
+            pairs.append((key, value))
+        return Map(tuple(pairs)), at
+
+
+def _read_by(reader: type[Any], max_depth: int) -> Callable[[bytes], Value]:
+    return lambda raw: reader(raw).read(0, max_depth)[0]
+
+
+class AnyLength(OpCodec):
+    def canonical(self, raw: bytes) -> Value:
+        try:
+            return super().canonical(raw)
+        except RefusedError:
+            return _read_by(LooseReader, self._settings.max_depth)(raw)
+
+
+class AnyOrder(OpCodec):
+    def canonical(self, raw: bytes) -> Value:
+        try:
+            return super().canonical(raw)
+        except RefusedError:
+            return _read_by(AnyOrderReader, self._settings.max_depth)(raw)
+
+
+class TailIgnored(OpCodec):
+    def canonical(self, raw: bytes) -> Value:
+        try:
+            return super().canonical(raw)
+        except RefusedError:
+            return _read_by(cbor._Reader, self._settings.max_depth)(raw)
+
+
+class IdOfBody(OpCodec):
+    def op_id(self, raw: bytes) -> bytes:
+        return op_id_of(self.split(raw)[0])
+
+
+class OrphansRefused(Log):
+    def append(self, operations: Sequence[Operation]) -> Sequence[Any]:
+        opened = self._store.writing()
+        for operation in operations:
+            if any(parent not in opened.dag for parent in operation.parents):
+                self._codec.parents(None)
+        return super().append(operations)
+
+
+BUGS = {
+    "declared-id-believed": part(codec=DeclaredBelieved),
+    "operation-unsigned": part(codec=Unsigned),
+    "small-order-key-accepted": part(signatures=SmallOrderAccepted),
+    "malleable-signature-accepted": part(signatures=Malleable),
+    "parent-twice-accepted": part(codec=ParentsMerged),
+    "longer-lengths-accepted": part(codec=AnyLength),
+    "unsorted-map-accepted": part(codec=AnyOrder),
+    "tail-of-operation-ignored": part(codec=TailIgnored),
+    "id-of-the-body": part(codec=IdOfBody),
+    "orphans-refused": part(log=OrphansRefused),
+}

@@ -1,0 +1,85 @@
+"""Bugs in opening a store, and in the options of its database."""
+
+from __future__ import annotations
+
+import uuid
+
+from rocksdict import BlockBasedOptions, ChecksumType, Options
+
+from holdfast.reference_impl.m5_log.database import Access, Database, Recovery
+from holdfast.reference_impl.m5_log.opening import UUID, VERSION, Opened, Opening
+from holdfast.reference_impl.m5_log.terms import Family
+from holdfast.reference_impl.m5_log.witness import Mark
+from holdfast.reference_impl.planting import part
+
+
+class MissingVersionOpened(Opening):
+    def check_version(self, database: Database) -> None:
+        if database.get(Family.META, VERSION) is not None:
+            super().check_version(database)
+
+
+class AnyVersionOpened(Opening):
+    def check_version(self, database: Database) -> None:
+        pass
+
+
+class WitnessIgnored(Opening):
+    def check_acknowledged(self, acknowledged: Mark, before: Mark, mark: Mark, access: Access) -> None:
+        pass
+
+
+class NewIdentity(Opening):
+    def open(self) -> Opened:
+        opened = super().open()
+        opened.database.write([(Family.META, UUID, str(uuid.uuid4()).encode())])
+        return opened
+
+
+class MadeAnew(Opening):
+    def check_place(self) -> None:
+        if not self._location.exists():
+            self.make()
+        super().check_place()
+
+
+class NoChecksums(Database):
+    def family_options(self) -> Options:
+        options, table = Options(raw_mode=True), BlockBasedOptions()
+        table.set_checksum_type(ChecksumType.no_checksum())
+        options.set_block_based_table_factory(table)
+        return options
+
+
+class NotParanoid(Database):
+    def options(self, access: Access, recovery: Recovery) -> Options:
+        options = super().options(access, recovery)
+        options.set_paranoid_checks(False)
+        return options
+
+
+class CreatesIfMissing(Database):
+    def options(self, access: Access, recovery: Recovery) -> Options:
+        options = super().options(access, recovery)
+        options.create_if_missing(True)
+        return options
+
+
+class FamiliesMade(Database):
+    def options(self, access: Access, recovery: Recovery) -> Options:
+        options = super().options(access, recovery)
+        options.create_missing_column_families(True)
+        return options
+
+
+BUGS = {
+    "missing-version-opened": part(opening=MissingVersionOpened),
+    "any-version-opened": part(opening=AnyVersionOpened),
+    "witness-ignored": part(opening=WitnessIgnored),
+    "identity-at-each-opening": part(opening=NewIdentity),
+    "lost-store-made-anew": part(opening=MadeAnew),
+    "no-checksums-of-blocks": part(database=NoChecksums),
+    "not-paranoid": part(database=NotParanoid),
+    "created-if-missing": part(database=CreatesIfMissing),
+    "missing-family-made": part(database=FamiliesMade),
+}

@@ -1,0 +1,151 @@
+"""Bugs in what is written: other rows than the contract's, more or fewer batches, no sync."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rocksdict import Options, WriteOptions
+
+from holdfast.reference_impl.m5_log.cbor import encode
+from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
+from holdfast.reference_impl.m5_log.credentials import Verifier
+from holdfast.reference_impl.m5_log.database import Access, Change, Database, Recovery
+from holdfast.reference_impl.m5_log.log import Log, Put
+from holdfast.reference_impl.m5_log.opening import Opened
+from holdfast.reference_impl.m5_log.operations import Operation, packed
+from holdfast.reference_impl.m5_log.state import Verified
+from holdfast.reference_impl.m5_log.store import Store
+from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError
+from holdfast.reference_impl.planting import part
+
+
+class Unsynced(Database):
+    def write_options(self) -> WriteOptions:
+        return WriteOptions()
+
+
+class UnsyncedWithoutFsync(Unsynced):
+    def options(self, access: Access, recovery: Recovery) -> Options:
+        options = super().options(access, recovery)
+        options.set_use_fsync(False)
+        return options
+
+
+class RowByRow(Store):
+    def write(self, opened: Opened, changes: Sequence[Change]) -> None:
+        for change in changes:
+            opened.database.write([change])
+
+
+class HexKeys(Log):
+    def rows(self, operation: Operation) -> Sequence[Change]:
+        _, *others = super().rows(operation)
+        return [(Family.OPS, operation.op_id.hex().encode(), operation.raw), *others]
+
+
+class SortedParents(Log):
+    def rows(self, operation: Operation) -> Sequence[Change]:
+        first, _, *others = super().rows(operation)
+        return [first, (Family.EDGES, operation.op_id, packed(sorted(operation.parents))), *others]
+
+
+class GenesisWithoutEdges(Log):
+    def rows(self, operation: Operation) -> Sequence[Change]:
+        first, edges, *others = super().rows(operation)
+        return [first, edges, *others] if operation.parents else [first, *others]
+
+
+class LittleEndianClock(Log):
+    def rows(self, operation: Operation) -> Sequence[Change]:
+        first, edges, _, *others = super().rows(operation)
+        clock = operation.hlc[:8][::-1] + operation.hlc[8:]
+        return [first, edges, (Family.BY_AUTHOR, operation.author + clock + operation.op_id, b""), *others]
+
+
+class CarriedForgotten(Log):
+    def rows(self, operation: Operation) -> Sequence[Change]:
+        return super().rows(operation)[:3]
+
+
+class StoredTwice(Log):
+    def admitted(self, raw: bytes, declared: bytes | None) -> Operation:
+        operation = self._codec.decode(raw)
+        self._codec.check_signature(operation)
+        return operation if declared is None else replace(operation, op_id=declared)
+
+    def check_same(self, opened: Opened, operation: Operation) -> None:
+        self._store.commit(opened, [(Family.OPS, operation.op_id, operation.raw)])
+
+
+class AlwaysNew(Log):
+    def append(self, operations: Sequence[Operation]) -> Sequence[Put]:
+        return [replace(put, new=True) for put in super().append(operations)]
+
+
+class RefusesAgain(Log):
+    def check_same(self, opened: Opened, operation: Operation) -> None:
+        raise RefusedError(Reason.OP_MALFORMED, "it is stored")
+
+
+class OneByOne(Log):
+    def put_file(self, raw: bytes) -> Sequence[Put]:
+        return [self.put(each) for each in self._codec.batch(raw)]
+
+
+class CheckpointInOps(Log):
+    def checkpoint_create(self, index: int | None = None) -> Checkpoint:
+        made = super().checkpoint_create(index)
+        event = hashlib.sha256(made.snapshot).digest()
+        self._store.commit(self._store.writing(), [(Family.OPS, event, b"checkpoint")])
+        return made
+
+
+class FirstRemoved(Log):
+    def checkpoint_create(self, index: int | None = None) -> Checkpoint:
+        made, opened = super().checkpoint_create(index), self._store.writing()
+        self._store.commit(opened, [(Family.OPS, op_id, None) for op_id in opened.dag.order()[:1]])
+        return made
+
+
+class HashOfClaims(Log):
+    def persist_vc(self, raw: bytes) -> tuple[bytes, bool]:
+        self._verifier.compact(raw)
+        cred_hash = hashlib.sha256(raw.split(b".")[1]).digest()
+        self._store.commit(self._store.writing(), [(Family.VC_RAW, cred_hash, raw)])
+        return cred_hash, True
+
+
+class CachedUnverified(Log):
+    def persist_vc(self, raw: bytes) -> tuple[bytes, bool]:
+        cred_hash, new = super().persist_vc(raw)
+        row = self._verifier.row(self._verifier.claims(self._verifier.compact(raw)))
+        self._store.commit(self._store.writing(), [(Family.VC_VERIFIED, cred_hash, row)])
+        return cred_hash, new
+
+
+class EndForgotten(Verifier):
+    def row(self, said: Verified) -> bytes:
+        return encode({"issuer": said.issuer, "role": said.role, "scope": list(said.scope), "nbf": said.nbf})
+
+
+BUGS = {
+    "unsynced-batch": part(database=Unsynced),
+    "unsynced-without-fsync": part(database=UnsyncedWithoutFsync),
+    "row-by-row": part(store=RowByRow),
+    "op-id-in-hex": part(log=HexKeys),
+    "parents-sorted": part(log=SortedParents),
+    "genesis-without-edges": part(log=GenesisWithoutEdges),
+    "clock-little-endian": part(log=LittleEndianClock),
+    "carried-credential-forgotten": part(log=CarriedForgotten),
+    "operation-written-again": part(log=StoredTwice),
+    "stored-operation-is-new": part(log=AlwaysNew),
+    "stored-operation-is-refused": part(log=RefusesAgain),
+    "file-one-by-one": part(log=OneByOne),
+    "checkpoint-is-an-operation": part(log=CheckpointInOps),
+    "checkpoint-collects-operations": part(log=FirstRemoved),
+    "hash-of-claims": part(log=HashOfClaims),
+    "unverified-is-cached": part(log=CachedUnverified),
+    "end-of-credential-forgotten": part(verifier=EndForgotten),
+}

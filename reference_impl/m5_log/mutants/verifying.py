@@ -1,0 +1,115 @@
+"""Bugs in verify-store, and in the commands of an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from holdfast.reference_impl.m5_log.command_line import CommandLine
+from holdfast.reference_impl.m5_log.dag import Dag
+from holdfast.reference_impl.m5_log.database import Database
+from holdfast.reference_impl.m5_log.opening import Opened
+from holdfast.reference_impl.m5_log.operations import Operation
+from holdfast.reference_impl.m5_log.verify import Problem, Report, Verify
+from holdfast.reference_impl.planting import part
+
+
+class ByAuthorUnread(Verify):
+    def by_author(self, database: Database, expected: set[bytes]) -> Iterator[Problem]:
+        return iter(())
+
+
+class EdgesUnread(Verify):
+    def scan(self, database: Database, report: Report) -> None:
+        super().scan(database, report)
+        report.problems[:] = [problem for problem in report.problems if problem.family != "edges"]
+
+
+class CacheUnread(Verify):
+    def credentials(self, database: Database) -> Iterator[Problem]:
+        return iter(())
+
+
+class CheckpointsUnread(Verify):
+    def checkpoints(self, database: Database) -> Iterator[Problem]:
+        return iter(())
+
+
+class MetaUnread(Verify):
+    def meta(self, database: Database, dag: Dag) -> Iterator[Problem]:
+        return iter(())
+
+
+class NothingReplayed(Verify):
+    def replayed(self, opened: Opened) -> Iterator[Problem]:
+        return iter(())
+
+
+class SignaturesUnread(Verify):
+    def operation(self, op_id: bytes, raw: bytes) -> Operation:
+        operation = self._codec.decode(raw)
+        self._codec.check_id(operation, op_id)
+        return operation
+
+
+class IdsUnread(Verify):
+    def operation(self, op_id: bytes, raw: bytes) -> Operation:
+        return self._codec.accept(raw)
+
+
+class UnreadPasses(Verify):
+    def run(self) -> Report:
+        report = super().run()
+        report.problems = [problem for problem in report.problems if problem.family != "store"]
+        return report
+
+
+class AlwaysDone(CommandLine):
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        return {**super().run(arguments, environment), "status": 0}
+
+
+class NewestFirst(CommandLine):
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        done = super().run(arguments, environment)
+        if arguments[0] == "checkpoint-list":
+            done["output"] = "".join(reversed(done["output"].splitlines(keepends=True)))
+        return done
+
+
+class FirstIdOnly(CommandLine):
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        done = super().run(arguments, environment)
+        return {**done, "output": "1\n"} if arguments[0] == "checkpoint-create" else done
+
+
+class InTheLocale(CommandLine):
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        done = super().run(arguments, environment)
+        zone = environment.get("TZ", "")
+        return {**done, "output": done["output"] + zone} if arguments[0] == "dump-state-json" else done
+
+
+class ReplayOfNothing(CommandLine):
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        if list(arguments)[:1] == ["replay-from-store"] and "latest" in arguments:
+            arguments = ["checkpoint-load", "1"]
+        return super().run(arguments, environment)
+
+
+BUGS = {
+    "verify-without-by-author": part(verify=ByAuthorUnread),
+    "verify-without-edges": part(verify=EdgesUnread),
+    "verify-without-cache": part(verify=CacheUnread),
+    "verify-without-checkpoints": part(verify=CheckpointsUnread),
+    "verify-without-meta": part(verify=MetaUnread),
+    "verify-without-replay": part(verify=NothingReplayed),
+    "verify-without-signatures": part(verify=SignaturesUnread),
+    "verify-without-ids": part(verify=IdsUnread),
+    "verify-passes-what-it-cannot-read": part(verify=UnreadPasses),
+    "command-always-exits-with-0": part(command_line=AlwaysDone),
+    "newest-checkpoint-listed-first": part(command_line=NewestFirst),
+    "first-checkpoint-id-printed": part(command_line=FirstIdOnly),
+    "dump-with-time-zone": part(command_line=InTheLocale),
+    "replay-of-the-checkpoint-alone": part(command_line=ReplayOfNothing),
+}
