@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from holdfast.reference_impl.m5_log import cbor
-from holdfast.reference_impl.m5_log.cbor import Map, Value
+from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value
 from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, op_id_of
 from holdfast.reference_impl.m5_log.signatures import Signatures
-from holdfast.reference_impl.m5_log.terms import RefusedError
+from holdfast.reference_impl.m5_log.terms import Reason, RefusedError
 from holdfast.reference_impl.planting import part
 
 # The order of the group (RFC 8032 section 5.1).
@@ -74,32 +74,27 @@ class AnyOrderReader(cbor._Reader):
         return Map(tuple(pairs)), at
 
 
-def _read_by(reader: type[Any], max_depth: int) -> Callable[[bytes], Value]:
-    return lambda raw: reader(raw).read(0, max_depth)[0]
+def _read(reader: type[Any], raw: bytes, max_depth: int) -> Value:
+    try:
+        found: Value = reader(raw).read(0, max_depth)[0]
+    except CborError as error:
+        raise RefusedError(Reason.NON_CANONICAL, str(error)) from error
+    return found
 
 
 class AnyLength(OpCodec):
     def canonical(self, raw: bytes) -> Value:
-        try:
-            return super().canonical(raw)
-        except RefusedError:
-            return _read_by(LooseReader, self._settings.max_depth)(raw)
+        return _read(LooseReader, raw, self._settings.max_depth)
 
 
 class AnyOrder(OpCodec):
     def canonical(self, raw: bytes) -> Value:
-        try:
-            return super().canonical(raw)
-        except RefusedError:
-            return _read_by(AnyOrderReader, self._settings.max_depth)(raw)
+        return _read(AnyOrderReader, raw, self._settings.max_depth)
 
 
 class TailIgnored(OpCodec):
     def canonical(self, raw: bytes) -> Value:
-        try:
-            return super().canonical(raw)
-        except RefusedError:
-            return _read_by(cbor._Reader, self._settings.max_depth)(raw)
+        return _read(cbor._Reader, raw, self._settings.max_depth)
 
 
 class IdOfBody(OpCodec):

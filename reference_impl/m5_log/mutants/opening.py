@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
+from typing import Any
 
 from rocksdict import BlockBasedOptions, ChecksumType, Options
 
-from holdfast.reference_impl.m5_log.database import Access, Database, Recovery
+from holdfast.reference_impl.m5_log.database import Access, Change, Database, Recovery
+from holdfast.reference_impl.m5_log.observing import Observing, base64url
 from holdfast.reference_impl.m5_log.opening import UUID, VERSION, Opened, Opening
-from holdfast.reference_impl.m5_log.terms import Family
+from holdfast.reference_impl.m5_log.terms import Family, StoreError
 from holdfast.reference_impl.m5_log.witness import Mark
 from holdfast.reference_impl.planting import part
 
@@ -65,11 +68,24 @@ class CreatesIfMissing(Database):
         return options
 
 
-class FamiliesMade(Database):
-    def options(self, access: Access, recovery: Recovery) -> Options:
-        options = super().options(access, recovery)
-        options.create_missing_column_families(True)
-        return options
+class MadeWithRow(Opening):
+    def first_rows(self, mark: Mark) -> Sequence[Change]:
+        return [*super().first_rows(mark), (Family.POLICY_INDEX, b"made", b"")]
+
+
+class GetsDamaged(Observing):
+    def get_op(self, op_id: bytes) -> dict[str, Any]:
+        with self._store.reading() as opened:
+            raw = opened.database.get(Family.OPS, op_id)
+        return {"has": raw is not None, "op": None if raw is None else base64url(raw)}
+
+
+class GetsNone(Observing):
+    def get_op(self, op_id: bytes) -> dict[str, Any]:
+        try:
+            return super().get_op(op_id)
+        except StoreError:
+            return {"has": False, "op": None}
 
 
 BUGS = {
@@ -81,5 +97,7 @@ BUGS = {
     "no-checksums-of-blocks": part(database=NoChecksums),
     "not-paranoid": part(database=NotParanoid),
     "created-if-missing": part(database=CreatesIfMissing),
-    "missing-family-made": part(database=FamiliesMade),
+    "made-with-a-row": part(opening=MadeWithRow),
+    "damaged-operation-is-shown": part(observing=GetsDamaged),
+    "damaged-operation-is-none": part(observing=GetsNone),
 }

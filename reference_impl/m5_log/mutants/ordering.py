@@ -30,11 +30,6 @@ class ClockAsText(Dag):
         return str(int.from_bytes(clock[:8], "big")).encode() + b"." + clock[8:], op_id
 
 
-class GreatestIdFirst(Dag):
-    def place(self, op_id: bytes) -> Place:
-        return self._clocks[op_id], bytes(255 - byte for byte in op_id)
-
-
 class CounterIgnored(Dag):
     def place(self, op_id: bytes) -> Place:
         return self._clocks[op_id][:8], op_id
@@ -94,7 +89,6 @@ BUGS = {
     "direct-parents-only": part(dag=DirectParentsOnly),
     "order-by-clock-alone": part(dag=ByClockAlone),
     "clock-compared-as-text": part(dag=ClockAsText),
-    "greatest-id-first": part(dag=GreatestIdFirst),
     "counter-of-clock-ignored": part(dag=CounterIgnored),
     "order-of-arrival": part(dag=OrderOfArrival),
     "missing-parents-sorted": part(dag=MissingSorted),

@@ -78,6 +78,19 @@ class IdUsedAgain(Checkpoints):
         return made, [(Family.CHECKPOINTS, key, self.encode(made)), (Family.META, LAST_CHECKPOINT, key)]
 
 
+class LittleEndianIds(Checkpoints):
+    def created(self, database: Database, state: State) -> tuple[Checkpoint, Sequence[Change]]:
+        made, (first, *others) = super().created(database, state)
+        return made, [(first[0], first[1][::-1], first[2]), *others]
+
+    def stored(self, database: Database, checkpoint_id: int) -> bytes:
+        found = database.get(Family.CHECKPOINTS, number(checkpoint_id)[::-1])
+        return super().stored(database, checkpoint_id) if found is None else found
+
+    def all(self, database: Database) -> Sequence[tuple[int, bytes]]:
+        return sorted((self.id_of(key[::-1]), row) for key, row in database.rows(Family.CHECKPOINTS))
+
+
 class IndexOfNext(Checkpoints):
     def created(self, database: Database, state: State) -> tuple[Checkpoint, Sequence[Change]]:
         made, changes = super().created(database, state)
@@ -119,6 +132,7 @@ BUGS = {
     "unknown-checkpoint-is-empty": part(checkpoints=EmptyForUnknown),
     "checkpoint-digest-unchecked": part(checkpoints=DigestUnchecked),
     "checkpoint-id-used-again": part(checkpoints=IdUsedAgain),
+    "checkpoint-id-little-endian": part(checkpoints=LittleEndianIds),
     "checkpoint-index-of-the-next": part(checkpoints=IndexOfNext),
     "snapshot-with-salt": part(checkpoints=Salted),
     "latest-checkpoint-not-noted": part(checkpoints=LatestNotNoted),

@@ -18,6 +18,7 @@ from holdfast.reference_impl.m5_log.operations import Operation, packed
 from holdfast.reference_impl.m5_log.state import Verified
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError
+from holdfast.reference_impl.m5_log.witness import Mark
 from holdfast.reference_impl.planting import part
 
 
@@ -37,6 +38,19 @@ class RowByRow(Store):
     def write(self, opened: Opened, changes: Sequence[Change]) -> None:
         for change in changes:
             opened.database.write([change])
+
+
+class EdgesBehind(Store):
+    late: Sequence[Change] = ()
+
+    def write(self, opened: Opened, changes: Sequence[Change]) -> None:
+        self.late = [change for change in changes if change[0] is Family.EDGES]
+        super().write(opened, [change for change in changes if change[0] is not Family.EDGES])
+
+    def attest(self, mark: Mark) -> None:
+        if self.late and self.held is not None:
+            self.held.database.write(self.late)
+        super().attest(mark)
 
 
 class HexKeys(Log):
@@ -134,6 +148,7 @@ BUGS = {
     "unsynced-batch": part(database=Unsynced),
     "unsynced-without-fsync": part(database=UnsyncedWithoutFsync),
     "row-by-row": part(store=RowByRow),
+    "edges-in-a-second-batch": part(store=EdgesBehind),
     "op-id-in-hex": part(log=HexKeys),
     "parents-sorted": part(log=SortedParents),
     "genesis-without-edges": part(log=GenesisWithoutEdges),
