@@ -233,8 +233,8 @@ def _case_problems(contract: Contract, case: Case) -> Iterable[str]:
         for action in step_facts("store").keys() & step.keys():
             if contract.inspection is None:
                 yield f"{action}: the contract has no `inspection`, so it does not say where its store lies"
-            elif contract.inspection.format != "sqlite" and action != "inspect":
-                yield f"{action}: the store is {contract.inspection.format}; rows are put into SQLite only"
+            elif contract.inspection.format != _FORMATS.get(action, contract.inspection.format):
+                yield f"{action}: the store is {contract.inspection.format}, expected {_FORMATS[action]}"
         for action, least in step_facts("workers").items():
             if action in step and case.workers < least:
                 yield f"a {action} needs at least {least} workers"
@@ -272,6 +272,10 @@ def _expect_problems(contract: Contract, step: Mapping[str, Any]) -> Iterable[st
         reports = step_facts("reports").keys() & step.keys()
         if ("value" in option or "data" in option) and outcome is None and not reports:
             yield "expects a value without an outcome; say `outcome: accepted`"
+
+
+# Of the kinds of steps that work on the store, those that know one format only.
+_FORMATS = {"insert": "sqlite", "probe": "sqlite", "alter": "rocksdb"}
 
 
 def _twin_problems(contract: Contract, case: Case, twin: Twin, labels: set[str]) -> Iterable[str]:

@@ -61,6 +61,14 @@ def copy_rocksdb(workdir: Path, path: str, into: Path) -> Copied:
     return Copied(exists=True, error=f"it changed while it was copied, {_TRIES} times in a row")
 
 
+def unfit(workdir: Path, path: str) -> str | None:
+    """Why the database in the folder `path` must not be written to; None if it can be."""
+    try:
+        return None if _states(workdir, path) else f"there is no database at {path}"
+    except _UnfitError as error:
+        return str(error)
+
+
 def identity_of(workdir: Path, path: str) -> str:
     """A digest of what RocksDB writes once into a database and keeps.
 

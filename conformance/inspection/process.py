@@ -29,9 +29,15 @@ def _inspect_rocksdb(path: str, seconds: float) -> dict[str, Any]:
     return rocksdb.inspect(path)
 
 
+def _alter_rocksdb(path: str, family: str, key: str, value: str | None, seconds: float) -> dict[str, Any]:
+    signal.alarm(math.ceil(seconds))
+    return rocksdb.alter(path, family, key, value)
+
+
 _OPERATIONS = {
     "inspect": database.inspect,
     "inspect rocksdb": _inspect_rocksdb,
+    "alter rocksdb": _alter_rocksdb,
     "add": database.add,
     "alter": database.alter,
     "switch": database.switch,

@@ -1,4 +1,4 @@
-"""The rows of a RocksDB database. It runs in the helper process, and opens a copy that no other process uses.
+"""The rows of a RocksDB database. It runs in the helper process, and reads a copy that no other process uses.
 
 Each column family is shown as a table with the columns `key` and `value`, both BLOBs. What a crash left of the
 write-ahead log is read up to its first damaged record, as RocksDB does for a database that is opened again.
@@ -7,6 +7,7 @@ write-ahead log is read up to its first damaged record, as RocksDB does for a da
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from holdfast.conformance.inspection.database import MAX_LOOK, MAX_OBJECTS, MAX_ROWS, LookError, cell, nothing
@@ -24,18 +25,52 @@ def inspect(path: str) -> dict[str, Any]:
         return nothing(exists=True, error=(str(error) or type(error).__name__)[:500])
 
 
+def alter(path: str, family: str, key: str, value: str | None) -> dict[str, Any]:
+    """Put a row into the database in the folder `path`, or remove it where the value is None; both in hexadecimal.
+
+    `error` says why it could not be done: another process has the database open, there is no such family.
+    """
+    from rocksdict import AccessType, Rdict, WriteOptions
+
+    try:
+        options, families = _options(Rdict.list_cf(path))
+        if family not in families:
+            return {"error": f"it has no family {family}"}
+        database = Rdict(path, options, families, AccessType.read_write())
+        try:
+            synced = WriteOptions()
+            synced.sync = True
+            rows = database.get_column_family(family)
+            if value is None:
+                rows.delete(bytes.fromhex(key), synced)
+            else:
+                rows.put(bytes.fromhex(key), bytes.fromhex(value), synced)
+        finally:
+            database.close()
+    except Exception as error:  # rocksdict raises nothing more special
+        return {"error": (str(error) or type(error).__name__)[:500]}
+    return {"error": None}
+
+
+def _options(names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    """Options of a database with these families, and of each family."""
+    from rocksdict import DBRecoveryMode, Options
+
+    options = Options(raw_mode=True)
+    options.create_if_missing(False)
+    options.set_paranoid_checks(True)
+    options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
+    return options, {name: Options(raw_mode=True) for name in names}
+
+
 def _look(path: str) -> dict[str, Any]:
-    from rocksdict import AccessType, DBRecoveryMode, Options, Rdict, ReadOptions
+    from rocksdict import AccessType, Rdict, ReadOptions
 
     names = sorted(Rdict.list_cf(path))
     if len(names) > MAX_OBJECTS:
         raise LookError(f"it has more than {MAX_OBJECTS} column families")
-    options, reading = Options(raw_mode=True), ReadOptions()
-    options.create_if_missing(False)
-    options.set_paranoid_checks(True)
-    options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
+    (options, families), reading = _options(names), ReadOptions()
     reading.set_verify_checksums(True)
-    families = {name: Options(raw_mode=True) for name in names}
     database = Rdict(path, options, families, AccessType.read_only(False))
     found = nothing(exists=True, error=None)
     # RocksDB has a write-ahead log always; every block that was read had the checksum that was written with it.

@@ -106,6 +106,21 @@ def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[st
     return _added(workdir / path, table, rows, or_replace=False)
 
 
+def alter(workdir: Path, path: str, family: str, key: bytes, value: bytes | None) -> dict[str, Any]:
+    """Put a row into the RocksDB database in the folder `path`, or remove it: {error}. Raises OSError."""
+    unfit = folders.unfit(workdir, path)
+    if unfit is not None:
+        return {"error": unfit}
+    new = None if value is None else value.hex()
+    try:
+        answer: dict[str, Any] = HELPER.ask(
+            "alter rocksdb", path=str(workdir / path), family=family, key=key.hex(), value=new
+        )
+    except HelperError as error:
+        return {"error": str(error)}
+    return answer
+
+
 def probe(
     workdir: Path,
     path: str,

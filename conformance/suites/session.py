@@ -15,6 +15,7 @@ from holdfast.conformance.cases.values import Scope, base64url, shift
 from holdfast.conformance.inspection.changing import apart, target_of
 from holdfast.conformance.inspection.files import parts_of
 from holdfast.conformance.session import Answer, Records, Session, Talk, call_request, carried_out, must_be_done
+from holdfast.conformance.steps.alter import ALTER
 from holdfast.conformance.steps.copy import COPY
 from holdfast.conformance.steps.file import FILE
 from holdfast.conformance.steps.finish import FINISH
@@ -247,6 +248,16 @@ class SuiteSession:
     def insert(self, table: str, *rows: Mapping[str, Any]) -> dict[str, Any]:
         """Put rows into the store itself: {inserted, error}. What fails without a constraint ends the test."""
         return self._tried(INSERT, table, rows, {})
+
+    def alter(self, family: str, key: str, value: str | None) -> None:
+        """Put a row into the RocksDB store, or remove it; base64url. What cannot be done ends the test as not reached.
+
+        No process may have it open: first `kill`, then `reopen`.
+        """
+        operand = {"path": store_path(self._session.contract), "family": family, "key": key, "value": value}
+        done = self._reported(ALTER, family, operand)
+        if done["error"] is not None:
+            _not_reached(f"alter {family} came to nothing: {done['error']}")
 
     def probe(self, table: str, *rows: Mapping[str, Any], or_replace: bool = False) -> dict[str, Any]:
         """Put rows into a copy of the store: {inserted, error}. What fails without a constraint ends the test."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoints
 from holdfast.reference_impl.m5_log.credentials import unpadded
-from holdfast.reference_impl.m5_log.database import Access, Database, read_options_file
+from holdfast.reference_impl.m5_log.database import read_options_file
 from holdfast.reference_impl.m5_log.location import Location
 from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES
@@ -182,16 +182,6 @@ class Observing:
             return {"wal_synced": 0, "wal_writes": 0}
         tickers = self._store.held.database.tickers()
         return {"wal_synced": tickers.wal_synced, "wal_writes": tickers.wal_writes}
-
-    def alter(self, family: Family, key: bytes, value: bytes | None) -> None:
-        """Change a row as somebody does who has the folder."""
-        if not self._location.exists():
-            raise StoreError("there is no store")
-        database = Database(self._location.database, Access.WRITE)
-        try:
-            database.write([(family, key, value)])
-        finally:
-            database.close()
 
 
 def _row(key: bytes, value: bytes) -> dict[str, str]:

@@ -17,7 +17,7 @@ from holdfast.reference_impl.m5_log.observing import Observing, from_base64url
 from holdfast.reference_impl.m5_log.replay import Replay, Source
 from holdfast.reference_impl.m5_log.state import Snapshots
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, UncertainError, check_args
+from holdfast.reference_impl.m5_log.terms import Reason, RefusedError, UncertainError, check_args
 from holdfast.reference_impl.m5_log.verify import Verify
 from holdfast.reference_impl.patience import Patience
 from holdfast.specs import Contract
@@ -67,7 +67,6 @@ class Service:
         self._others: Mapping[str, Callable[[Any], Mapping[str, Any] | None]] = {
             **observing.methods(),
             "command_line": self.command_line,
-            "alter_row": self.alter_row,
             "hold_at": self.hold_at,
         }
 
@@ -163,12 +162,6 @@ class Service:
         """Another process needs the lock."""
         self._parts.store.release()
         return self._parts.command_line.run(args["arguments"], args.get("environment", {}))
-
-    def alter_row(self, args: Any) -> None:
-        """Change a row behind the back of the store."""
-        key, value = bytes_of(args["key"]), args["value"]
-        self._parts.store.release()
-        self._parts.observing.alter(Family(args["family"]), key, None if value is None else bytes_of(value))
 
     def hold_at(self, args: Any) -> None:
         """Arm one failpoint inside the next commit of this worker."""

@@ -149,3 +149,23 @@ def test_the_rows_of_a_family_of_its_own_are_shown_and_too_many_are_an_error(tmp
         more.put(str(number).encode(), b"")
     assert "rows" in inspected(tmp_path)["error"]
     database.close()
+
+
+def test_a_row_is_put_and_removed_behind_the_back_of_its_owner(box: Box) -> None:
+    box.put(draft(1))
+    op_id = bytes.fromhex(id_of(draft(1)))
+    assert "lock" in store.alter(box.root, DATABASE, "edges", op_id, bytes(32))["error"].lower()
+    box.parts.store.release()
+    assert store.alter(box.root, DATABASE, "edges", op_id, bytes(32)) == {"error": None}
+    assert rows_of(inspected(box.root))["edges"] == {op_id: bytes(32)}
+    assert [problem.key for problem in box.again().problems()] == [op_id]
+    assert store.alter(box.root, DATABASE, "edges", op_id, None) == {"error": None}
+    assert rows_of(inspected(box.root))["edges"] == {}
+
+
+def test_no_row_is_put_where_no_database_or_no_family_is(box: Box, tmp_path_factory: pytest.TempPathFactory) -> None:
+    box.parts.store.release()
+    assert "no family" in store.alter(box.root, DATABASE, "nothing", b"k", b"v")["error"]
+    empty = tmp_path_factory.mktemp("empty")
+    assert "no database" in store.alter(empty, DATABASE, "ops", b"k", b"v")["error"]
+    assert list(empty.iterdir()) == []

@@ -101,16 +101,6 @@ def test_an_operation_that_fails_behind_its_batch_is_uncertain_and_prior_afterwa
     assert value(session.call("verify_store", {}))["whole"]
 
 
-def test_a_row_is_altered_behind_the_back_of_the_store(session: Session) -> None:
-    put(session)
-    row = derive.row({"parts": [{"hex": id_of(draft(1))}]})
-    session.call("alter_row", {"family": "edges", "key": row, "value": derive.encoded(bytes(32))})
-    report = value(session.call("verify_store", {}))
-    assert (report["whole"], report["operations"]) == (False, 1)
-    assert report["problems"][0]["key"] == id_of(draft(1))
-    assert isinstance(session.call("topo_iter", {}), Fault)
-
-
 def test_the_options_are_those_that_the_contract_wants(session: Session) -> None:
     put(session)
     found = value(session.call("options", {}))
