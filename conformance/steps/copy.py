@@ -38,6 +38,8 @@ def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise CaseError(f"copy: {error}") from error
     reading.touches(to)
+    if "move" in step:
+        reading.touches(path)
     return {"path": path, "to": to, **({"move": True} if "move" in step else {})}
 
 

@@ -72,7 +72,7 @@ class Observing:
 
     def rows(self) -> dict[str, Any]:
         """Every row of every family, as stored."""
-        with self._store.raw() as database:
+        with self._store.attested() as database:
             return {family.value: [_row(*row) for row in database.rows(family)] for family in Family}
 
     def get_op(self, op_id: bytes) -> dict[str, Any]:

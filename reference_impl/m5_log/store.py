@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Change, DamagedError, Database
@@ -83,6 +83,17 @@ class Store:
     @contextlib.contextmanager
     def raw(self) -> Iterator[Database]:
         """The database alone, whatever its rows say. Raises StoreError."""
+        with self._bare(self.opening.raw) as database:
+            yield database
+
+    @contextlib.contextmanager
+    def attested(self) -> Iterator[Database]:
+        """The database alone, if it is all that was acknowledged. Raises StoreError."""
+        with self._bare(self.opening.attested) as database:
+            yield database
+
+    @contextlib.contextmanager
+    def _bare(self, opened: Callable[[], Database]) -> Iterator[Database]:
         self.check_configured()
         if self._held is not None:
             self.guard(self._held)
@@ -90,7 +101,7 @@ class Store:
             return
         with contextlib.ExitStack() as stack:
             try:
-                database = self.opening.raw()
+                database = opened()
                 stack.callback(database.close)
             except DamagedError:
                 # A crash may have torn what was never acknowledged; only the witness knows.

@@ -312,3 +312,19 @@ def test_tables_that_a_compaction_replaces_are_not_gone(box: Box) -> None:
         assert len(box.order()) == ms + 1
         box.parts.store.release()
     assert box.problems() == []
+
+
+def test_a_manifest_that_is_cut_shows_no_older_store(box: Box) -> None:
+    for number in range(3):
+        box.put(draft(number))
+        box.parts.store.release()
+    (manifest,) = (box.root / DATABASE).glob("MANIFEST-*")
+    whole = manifest.read_bytes()
+    for size in range(len(whole)):
+        manifest.write_bytes(whole[:size])
+        box.again().parts.store.release()
+        try:
+            shown = box.again().parts.observing.rows()
+        except StoreError:
+            continue
+        assert len(shown["ops"]) == 3
