@@ -284,7 +284,16 @@ def state(asked: Mapping[str, Any]) -> str:
     )
 
 
+def binary(text: str) -> str:
+    """The normal form of bytes: base64url without padding and without spare bits. Raises ValueError for others."""
+    data = decoded(text)
+    if encoded(data) != text:
+        raise ValueError("expected base64url without padding and spare bits")
+    return data.hex()
+
+
 DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
+    "binary": binary,
     "public_key": public_key,
     "op": op,
     "op_id": op_id,
