@@ -120,7 +120,7 @@ class Opening:
         return self._database(self._location.database, Access.READ)
 
     def attested(self) -> Database:
-        """The same, if it is not behind the witness. A MANIFEST that is cut shows an older database without an error."""
+        """The same, if it is not behind the witness. A MANIFEST that is cut shows an older one without an error."""
         self.check_place()
         acknowledged = self._witness.read()
         database = self._database(self._location.database, Access.READ)

@@ -315,8 +315,8 @@ def test_tables_that_a_compaction_replaces_are_not_gone(box: Box) -> None:
 
 
 def test_a_manifest_that_is_cut_shows_no_older_store(box: Box) -> None:
-    for number in range(3):
-        box.put(draft(number))
+    for ms in range(3):
+        box.put(draft(ms))
         box.parts.store.release()
     (manifest,) = (box.root / DATABASE).glob("MANIFEST-*")
     whole = manifest.read_bytes()
