@@ -320,9 +320,8 @@ def test_a_manifest_that_is_cut_shows_no_older_store(box: Box) -> None:
         box.parts.store.release()
     (manifest,) = (box.root / DATABASE).glob("MANIFEST-*")
     whole = manifest.read_bytes()
-    for size in range(len(whole)):
+    for size in range(0, len(whole), len(whole) // 20):
         manifest.write_bytes(whole[:size])
-        box.again().parts.store.release()
         try:
             shown = box.again().parts.observing.rows()
         except StoreError:
