@@ -159,7 +159,19 @@ class JournalsItsCommits(SqliteStore):
         return super().look(logical_request_key=logical_request_key, nonce=nonce)
 
 
+class KeepsItsLocks(SqliteStore):
+    """What a transaction has locked that was given up is free only when the next one of its process begins."""
+
+    def _roll_back(self) -> None:
+        """Later."""
+
+    def _begin(self) -> sqlite3.Connection:
+        super()._roll_back()
+        return super()._begin()
+
+
 BUGS: Mapping[str, Change] = {
+    "loser-keeps-its-locks": part(sqlite_store=KeepsItsLocks),
     "looks-among-the-newest": part(sqlite_store=LooksAmongTheNewest),
     "tombstones-in-part": part(custody=TombstonesInPart),
     "audit-full-at-3000": part(sqlite_audit=AuditFull),
