@@ -13,9 +13,11 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer
 from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.operating import _mark_of
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar, _submission
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.settings import Settings, load_settings
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, insert_sql, plain
@@ -170,7 +172,20 @@ class KeepsItsLocks(SqliteStore):
         return super()._begin()
 
 
+class SaysWhatIsBoundElsewhere(Registrar):
+    """The refusal names the member in which a nonce and the request differ."""
+
+    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
+        refusal = super().guard_nonce_binding(attempt)
+        if refusal is None or attempt.sight.issue is None:
+            return refusal
+        bound, submission = json.loads(str(attempt.sight.issue["binding"])), _submission(attempt)
+        elsewhere = [name for name, value in bound.items() if getattr(submission, name, value) != value]
+        return replace(refusal, detail=f"bound elsewhere: {', '.join(elsewhere)}")
+
+
 BUGS: Mapping[str, Change] = {
+    "says-what-is-bound-elsewhere": part(registrar=SaysWhatIsBoundElsewhere),
     "loser-keeps-its-locks": part(sqlite_store=KeepsItsLocks),
     "looks-among-the-newest": part(sqlite_store=LooksAmongTheNewest),
     "tombstones-in-part": part(custody=TombstonesInPart),
