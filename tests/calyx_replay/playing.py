@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -99,7 +100,9 @@ class Mailboxes(Driver):
         self._write(action, worker, request, None, None, 0, None)
 
     def _reply(self, worker: int, request: Mapping[str, Any]) -> Reply:
-        return Reply(dict(self._answer(worker, request)), None, 0, 0)
+        sent_us = time.monotonic_ns() // 1000
+        answer = dict(self._answer(worker, request))
+        return Reply(answer, None, sent_us, time.monotonic_ns() // 1000)
 
     def _answer(self, worker: int, request: Mapping[str, Any]) -> Mapping[str, Any]:
         if request["op"] == "open":
