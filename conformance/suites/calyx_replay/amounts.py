@@ -28,6 +28,10 @@ _UNAVAILABLE = "STORE_UNAVAILABLE"
 _KNOWN = ("REPLAY_DUPLICATE", "MSG_ID_BLOCKED", "REPLAY_UNPROVABLE")
 # Letters from ahead lie 2^9 to 2^24 s ahead: from the window to more than half a year.
 _EXPONENTS = range(9, 25)
+# After the time of how many of them they are migrated again: it lies more than the shortest retention ahead.
+_AGAIN = 3
+# A few minutes before the end of the calendar: less than a window, and more than this test takes.
+_LATE = "9999-12-31T23:57:00Z"
 # More than any limit that comes to mind, and short enough for the answer, which names nearly all of them.
 _LISTED = 10_240
 # How many records a mailbox has to show in one answer, and how many it has to hold: more than SQLite has variables for.
@@ -90,7 +94,7 @@ def test_a_migrated_envelope_from_ahead_is_refused_whenever_its_time_comes(bench
         for letter in made:
             left.leave_one(letter, found=True, more=True)
         _migrate(bench, session, len(made))
-        for letter in made:
+        for number, letter in enumerate(made):
             distance = dice.choice((0, 300, -300, dice.uniform(-300, 300)))
             moment = max(timedelta(), letter.at - letters.now + timedelta(seconds=distance))
             session.clock(f"+{moment.total_seconds():.6f}s")
@@ -101,7 +105,34 @@ def test_a_migrated_envelope_from_ahead_is_refused_whenever_its_time_comes(bench
                 session.restart()
             elif what == 2:
                 session.call("accept", {"envelope": letters.make(0).data})
+            if number == _AGAIN:
+                # Records go, or stay for those that are to come. What was taken over before is taken over all the same.
+                session.call("prune", {"retention_hours": 600 / 3600})
+                again = _patiently(bench, session, "migrate")
+                if again.outcome != "accepted":
+                    bench.fail("over_refusal", "a second migration", expected="accepted", received=str(again))
             told(bench, session, letter, *_KNOWN, what="a migrated envelope whose time comes")
+
+
+@clause("CALYX-MIG-4", "CALYX-ALG-3", "CALYX-ALG-8")
+def test_near_the_end_of_the_calendar_mail_is_received_and_migrated(bench: Bench) -> None:
+    """Less than a window before it: a block, a record and a window that end behind it end never."""
+    with bench.session() as session:
+        session.clock(_LATE)
+        letters = Letters(session)
+        left = _left(bench, session, letters)
+        came, found, lost = (letters.make(seconds) for seconds in (0, 60, -60))
+        told(bench, session, came, "new", what="an envelope of the last minutes")
+        left.leave_one(found, found=True, more=True)
+        left.leave_one(lost, found=False, more=True)
+        _migrate(bench, session, 1)
+        for _ in range(2):
+            told(bench, session, came, "REPLAY_DUPLICATE", what="a copy in the last minutes")
+            told(bench, session, found, "REPLAY_DUPLICATE", what="a copy of what was migrated in the last minutes")
+            told(bench, session, lost, "MSG_ID_BLOCKED", what="what was lost in the last minutes")
+            session.clock("+80s")
+            session.restart()
+        told(bench, session, letters.make(-350), "TIMESTAMP_OUT_OF_WINDOW", what="an envelope that is too old")
 
 
 @clause("CALYX-MIG-2", "CALYX-MIG-6", "CALYX-MIG-1")
