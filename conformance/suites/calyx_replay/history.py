@@ -217,6 +217,16 @@ def lower_cutoff_second(dice: Random) -> list[Step]:
     return [sent, Step("clock", seconds=ahead), pruned, back, lower, *_others(dice)]
 
 
+def _provable(dice: Random) -> list[Step]:
+    """The clock is back behind a prune, and letters are new that are dated a window behind its cutoff, or just not."""
+    # A quarter of an hour is a number of hours that every language holds exactly.
+    retention, back = 900, fraction(dice, 310, 890)
+    sent = [round(back + 300 - retention + more, 6) for more in (0, 0.000001, -0.000001)]
+    steps = [Step("send", caller(dice)), Step("clock", seconds=fraction(dice, 4 * _HOUR, 9 * _HOUR))]
+    steps += [Step("prune", caller(dice), seconds=retention), Step("clock", seconds=-back)]
+    return [*steps, *(Step("send", caller(dice), seconds=each) for each in dice.sample(sent, len(sent)))]
+
+
 def _too_short(dice: Random) -> list[Step]:
     short = [
         Step("prune", caller(dice), seconds=each) for each in dice.sample((-1, -_DAY, 1e-9, 599.99, 300, 598.5), 3)
@@ -317,6 +327,7 @@ CHAPTERS: Mapping[str, Chapter] = {
     "clock back": _clock_back_before_prune,
     "lower cutoff": _lower_cutoff,
     "lower cutoff second": lower_cutoff_second,
+    "a window behind a cutoff": _provable,
     "too short": _too_short,
     "migration": _migration,
     "two lists": _two_lists,
@@ -329,7 +340,7 @@ CHAPTERS: Mapping[str, Chapter] = {
     "operator": _operator,
 }
 # Those in which the clock goes back behind a cutoff.
-BACK = ("clock back", "lower cutoff", "from ahead", "at the cutoff", "lower cutoff second")
+BACK = ("clock back", "lower cutoff", "from ahead", "at the cutoff", "lower cutoff second", "a window behind a cutoff")
 
 
 def volume(dice: Random) -> list[Step]:
