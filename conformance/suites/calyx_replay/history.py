@@ -186,7 +186,8 @@ def _clock_back_before_prune(dice: Random) -> list[Step]:
     steps = []
     for back in (fraction(dice, 0.000001, 1), fraction(dice, 1.1 * _DAY, 3 * _DAY)):
         receiver = caller(dice)
-        pruned = Step("prune", (receiver + 1) % WORKERS, seconds=dice.choice((0, 600, 600.25, 7200)))
+        # Not the usual retention, which may be configured too short for a prune.
+        pruned = Step("prune", (receiver + 1) % WORKERS, seconds=dice.choice((600, 600.25, 7200)))
         steps += [Step("send", receiver), Step("clock", seconds=-back), pruned, Step("send", receiver)]
         steps += [Step("clock", seconds=back), Step("again", caller(dice), 1), Step("look")]
     return steps
