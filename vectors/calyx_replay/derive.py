@@ -85,6 +85,16 @@ def sender_fp(label: str) -> str:
     return hashlib.sha256(public_key(_seed(label))).hexdigest()
 
 
+def sender_fp_of_key(key: Any) -> str:
+    """The fingerprint of a public key as base64url, of any length; of a text that is none, that of its characters."""
+    text = str(key)
+    try:
+        data = decoded(text)
+    except ValueError:
+        data = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()
+
+
 def replay_key(envelope: str) -> str:
     """The key of an envelope: SHA-256 over its bytes as they stand, 64 lower-case hex digits."""
     return hashlib.sha256(decoded(envelope)).hexdigest()
@@ -387,6 +397,7 @@ DERIVATIONS = {
         replay_key,
         retention,
         sender_fp,
+        sender_fp_of_key,
         sender_key,
         spliced,
         text,
