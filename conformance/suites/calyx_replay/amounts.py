@@ -67,7 +67,7 @@ def _patiently(bench: Bench, session: SuiteSession, method: str, args: Mapping[s
         answer = session.call(method, args)
         if answer.reason != _UNAVAILABLE:
             return answer
-        record = bench.records[-1 if answer.n is None else answer.n]
+        record = bench.records[-1]
         quick = quick or (record.received_us or 0) - (record.sent_us or 0) < _LONG_US
     if quick:
         return answer

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.history import CHAPTERS, Step, caller, leap
+from holdfast.conformance.suites.calyx_replay.history import CHAPTERS, DAY, Step, caller, leap
 
-_DAY = 86_400.0
 # How many letters have records of older versions: four of each step.
 _OLD = 8
 _MICROSECOND = 0.000001
@@ -30,7 +29,7 @@ def older_versions(dice: Random) -> list[Step]:
     steps += [Step("again", caller(dice), each) for each in others]
     steps += [Step("clock", seconds=round(dice.uniform(601, 5000), 6))]
     steps += [Step("prune near", caller(dice), which, delta) for delta in (0.9, -0.3)]
-    steps += [Step("clock", seconds=round(dice.uniform(0.1, 0.9) * _DAY, 6))]
+    steps += [Step("clock", seconds=round(dice.uniform(0.1, 0.9) * DAY, 6))]
     return [*steps, Step("prune", caller(dice)), Step("send", caller(dice)), Step("look")]
 
 
@@ -40,8 +39,8 @@ def configured(dice: Random) -> list[Step]:
     steps += [Step("send", caller(dice), seconds=side * (300 + more)) for side in (1, -1) for more in (0, _MICROSECOND)]
     steps += [Step("send long", caller(dice), which=more) for more in (0, 1)]
     # By itself: what is as old as the retention stays, and the interval has not passed a second time.
-    steps += [Step("clock", seconds=1.5 * _DAY), Step("count"), Step("send"), Step("clock", seconds=0.6 * _DAY)]
-    steps += [Step("send", caller(dice)), Step("count"), Step("clock", seconds=0.4 * _DAY)]
+    steps += [Step("clock", seconds=1.5 * DAY), Step("count"), Step("send"), Step("clock", seconds=0.6 * DAY)]
+    steps += [Step("send", caller(dice)), Step("count"), Step("clock", seconds=0.4 * DAY)]
     steps += [Step("send", caller(dice)), Step("look")]
     for migrate in dice.sample(("migrate", "command migrate"), 2):
         steps += [Step("leave", lists=(0, 1, 3)), Step("leave long"), Step(migrate, caller(dice))]
@@ -52,7 +51,7 @@ def configured(dice: Random) -> list[Step]:
     steps += [Step("leave long", which=1), Step("migrate", caller(dice))]
     steps += [Step("command migrate", caller(dice)) for _ in range(dice.randrange(2))]
     steps += [Step("leave", lists=(0, 1, 0))]
-    steps += [Step("send"), Step("clock", seconds=_DAY - 0.5), Step("send")]
+    steps += [Step("send"), Step("clock", seconds=DAY - 0.5), Step("send")]
     prunes = (Step("prune", caller(dice)), Step("command prune", caller(dice)), Step("send", caller(dice)))
     steps += [each for prune in dice.sample(prunes, 3) for each in (prune, Step("clock", seconds=0.25))]
     return [*steps, Step("look")]

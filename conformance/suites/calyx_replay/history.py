@@ -15,7 +15,7 @@ from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
 
 # As many as every adapter allows.
 WORKERS = 2
-_DAY, _HOUR = 86400.0, 3600.0
+DAY, _HOUR = 86400.0, 3600.0
 # The places of a transaction, and those that the operations without an envelope are sure to reach.
 POINTS = ("before_insert", "after_insert", "before_commit", "after_commit")
 NEAR_COMMIT = "before_commit"
@@ -177,14 +177,14 @@ def _at_the_cutoff(dice: Random) -> list[Step]:
 
 def _usual_retention(dice: Random) -> list[Step]:
     steps = [Step("send", caller(dice)), Step("clock", seconds=fraction(dice, 0.1, 0.9)), Step("send", caller(dice))]
-    steps += [Step("clock", seconds=_DAY + dice.choice((-0.5, -0.000001, 0, 0.000001)))]
+    steps += [Step("clock", seconds=DAY + dice.choice((-0.5, -0.000001, 0, 0.000001)))]
     return [*steps, Step("prune", caller(dice)), Step("look"), Step("prune", caller(dice))]
 
 
 def _clock_back_before_prune(dice: Random) -> list[Step]:
     """Between a receipt and a prune by another process the clock goes back, by less than a second and by days."""
     steps = []
-    for back in (fraction(dice, 0.000001, 1), fraction(dice, 1.1 * _DAY, 3 * _DAY)):
+    for back in (fraction(dice, 0.000001, 1), fraction(dice, 1.1 * DAY, 3 * DAY)):
         receiver = caller(dice)
         # Not the usual retention, which may be configured too short for a prune.
         pruned = Step("prune", (receiver + 1) % WORKERS, seconds=dice.choice((600, 600.25, 7200)))
@@ -229,9 +229,7 @@ def _provable(dice: Random) -> list[Step]:
 
 
 def _too_short(dice: Random) -> list[Step]:
-    short = [
-        Step("prune", caller(dice), seconds=each) for each in dice.sample((-1, -_DAY, 1e-9, 599.99, 300, 598.5), 3)
-    ]
+    short = [Step("prune", caller(dice), seconds=each) for each in dice.sample((-1, -DAY, 1e-9, 599.99, 300, 598.5), 3)]
     return [Step("send"), Step("clock", seconds=fraction(dice, 1, 5000)), *short, Step("look"), *_others(dice)]
 
 
@@ -276,7 +274,7 @@ def _blocks_end(dice: Random) -> list[Step]:
 
 def _killed_when_due(dice: Random) -> list[Step]:
     """A receipt that finds a prune due is killed, and another comes on the same day."""
-    steps = [Step("send", caller(dice)), Step("clock", seconds=fraction(dice, 2 * _DAY, 3 * _DAY))]
+    steps = [Step("send", caller(dice)), Step("clock", seconds=fraction(dice, 2 * DAY, 3 * DAY))]
     steps += [Step("kill send", caller(dice), point=dice.choice(("after_commit", "before_commit")))]
     steps += [Step("clock", seconds=fraction(dice, _HOUR, 3 * _HOUR)), Step("send", caller(dice))]
     return [*steps, Step("clock", seconds=_HOUR), Step("send", caller(dice)), Step("look")]
@@ -311,7 +309,7 @@ def _operator(dice: Random) -> list[Step]:
     steps += [Step("send", caller(dice)), Step("leave", lists=(1, 2, 1))]
     steps += [Step("command migrate", caller(dice)), *(Step("again", caller(dice), which) for which in range(4))]
     steps += [Step("insert", which=2), Step("send", caller(dice))]
-    steps += [Step("clock", seconds=fraction(dice, 0.9 * _DAY, 1.1 * _DAY)), Step("send", caller(dice))]
+    steps += [Step("clock", seconds=fraction(dice, 0.9 * DAY, 1.1 * DAY)), Step("send", caller(dice))]
     return [*steps, Step("command prune", caller(dice)), *_others(dice), Step("command inspect"), Step("look")]
 
 
@@ -351,7 +349,7 @@ def volume(dice: Random) -> list[Step]:
     steps += [Step("migrate", caller(dice), point=NEAR_COMMIT), _kill(dice, "migrate", within=0.4)]
     steps += [Step("migrate", caller(dice), point=dice.choice(("after_insert", "after_commit")))]
     steps += [Step("migrate", caller(dice)), Step("insert", which=dice.randrange(4097, 4300), seconds=600)]
-    steps += [Step("clock", seconds=fraction(dice, 700, _DAY / 2)), Step("send", caller(dice))]
+    steps += [Step("clock", seconds=fraction(dice, 700, DAY / 2)), Step("send", caller(dice))]
     steps += [Step("prune", caller(dice), seconds=650, point=NEAR_COMMIT), _kill(dice, "prune", within=0.02)]
     steps += [Step("prune", caller(dice), seconds=650, point=dice.choice(("after_insert", "after_commit")))]
     return [*steps, Step("prune", caller(dice), seconds=650), *_others(dice), Step("look")]

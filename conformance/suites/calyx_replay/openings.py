@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.history import Step, caller, fraction, leap, lower_cutoff_second
-
-_DAY = 86_400.0
+from holdfast.conformance.suites.calyx_replay.history import DAY, Step, caller, fraction, leap, lower_cutoff_second
 
 
 def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
     """Letters that came in every way, and were then pruned. `back`: the clock goes back afterwards."""
     steps = [leap(dice)] if by == "command" else []
     steps += [Step("leave", lists=(0, 2, 1)), Step("migrate", caller(dice)), Step("leave", lists=(1, 1, 1))]
-    steps += [
-        Step("send", caller(dice)),
-        Step("same id", caller(dice)),
-        Step("send", caller(dice), seconds=300),
-    ]
+    steps += [Step("send", caller(dice)), Step("same id", caller(dice)), Step("send", caller(dice), seconds=300)]
     steps += [Step("send", caller(dice), seconds=fraction(dice, 1, 299))]
     if by == "prune":
         # The cutoff lies before the times of those from ahead, or behind them. Before them, a mailbox that compares
@@ -26,7 +20,7 @@ def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
         later = between if back else dice.choice((between, behind))
         steps += [Step("clock", seconds=later), Step("send"), Step("clock", seconds=601)]
         return [*steps, Step("prune", caller(dice), seconds=dice.choice((600, fraction(dice, 600, 601))))]
-    steps.append(Step("clock", seconds=fraction(dice, 1.01 * _DAY, 3 * _DAY)))
+    steps.append(Step("clock", seconds=fraction(dice, 1.01 * DAY, 3 * DAY)))
     last = {"send": Step("send", caller(dice)), "restart": Step("restart", caller(dice))}
     return [*steps, last.get(by) or Step("command prune", caller(dice))]
 
