@@ -185,9 +185,7 @@ class AdapterSubject:
         if "provoke" in step:
             self._run(self._session.call(0, step["provoke"], {}, f"{step['provoke']} for {asked}"))
         answer = self._run(self._session.call(0, method, args, asked))
-        record = self._last()
-        # When the line was read, not when it was taken: a later effect is no part of the acknowledgement.
-        sent_at, came_at = (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
+        sent_at, came_at = self._times()
         if "command" in step:
             # Whether it was done is all that its status says: one that failed may have done it.
             status = answer.value["status"] if answer.outcome == "ok" else None
@@ -206,14 +204,18 @@ class AdapterSubject:
             return Answer(Outcome.REFUSED, sent_at, came_at, str(answer.reason))
         return Answer(Outcome.ERROR, sent_at, came_at, _described(answer))
 
+    def _times(self) -> tuple[int, int]:
+        """When the last request left, and when the line of its answer was read. An effect after that is a later one."""
+        record = self._last()
+        return (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
+
     def _unanswered(self, asked: str, error: SubjectError) -> Answer:
         """An operation that failed: by an answer that says so, or without a valid one."""
         failure = judgement_of(error)
-        sent_at = time.monotonic_ns() if self._driver is None else (self._last().sent_us or 0) * 1000
+        sent_at, came_at = (time.monotonic_ns(), None) if self._driver is None else self._times()
         if failure.silence is Silence.FAULT:
             self._terms.faulted.append(f"{asked}: {failure.detail}"[:_SHOWN])
         if failure.silence is Silence.FAULT or failure.verdict is Verdict.UNSUPPORTED:
-            came_at = None if self._driver is None else ((self._last().received_us or 0) + 1) * 1000
             return Answer(Outcome.ERROR, sent_at, came_at, str(error))
         return Answer(Outcome.SILENT, sent_at, text=str(error), hung=failure.silence is Silence.HANG)
 

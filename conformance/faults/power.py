@@ -15,8 +15,9 @@ from holdfast.conformance.faults import naming, story
 from holdfast.conformance.faults.metadata import Given, Metadata, some
 from holdfast.conformance.faults.model import Candidate, Plan, Stage
 from holdfast.conformance.faults.model import Kind as StateKind
-from holdfast.conformance.faults.oracle import Kind, Promises, Verdict, judge
+from holdfast.conformance.faults.oracle import Kind, Verdict, judge
 from holdfast.conformance.faults.order import spread
+from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.recording import Recording, Sync
 from holdfast.conformance.faults.report import Finding, Tally
 from holdfast.conformance.faults.runs import Runs, read_whole

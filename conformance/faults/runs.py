@@ -12,7 +12,7 @@ from typing import Self, TypeAlias
 from holdfast.conformance.faults import fidelity
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deadline import Deadline
-from holdfast.conformance.faults.oracle import Promises, UnplacedError, acknowledgements
+from holdfast.conformance.faults.promises import Promises, UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Recording, RecordingError, read
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform

@@ -9,7 +9,8 @@ from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.model import Candidate
 from holdfast.conformance.faults.model import Kind as StateKind
 from holdfast.conformance.faults.naming import listed, short
-from holdfast.conformance.faults.oracle import Kind, Promises, Verdict
+from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.report import Finding, Layer
 from holdfast.conformance.faults.subject import Workload
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -178,10 +179,11 @@ class Workload:
         if self.prior and not self.once:
             raise ValueError("expected `once` where `prior` says what it means")
         set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
-        for before, op in zip((None, *self.every), self.every, strict=False):
+        for before, op in pairwise(self.every):
+            if op.number <= before.number:
+                raise ValueError(f"expected a number behind {before.number} for the next operation, got {op.number}")
+        for op in self.every:
             number = op.number
-            if before is not None and number <= before.number:
-                raise ValueError(f"expected a number behind {before.number} for the next operation, got {number}")
             if len(op.facts) < MIN_FACTS and not op.idle:
                 raise ValueError(f"operation {number}: expected {MIN_FACTS} facts or more, got {len(op.facts)}")
             for fact in op.facts.items():

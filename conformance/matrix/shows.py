@@ -191,6 +191,8 @@ class Shown:
         is_back = is_back and (each.verb == "copy" or each.path in self._lost)
         if attack is Attack.MISSING:
             self._lost.add(each.path)
+        elif is_back:
+            self._lost.clear()
         self._store = None if is_back else attack
         self._changed_at, self._ran = each.newest, bool(each.running)
 

@@ -31,7 +31,7 @@ def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_I
         room = max(0, size - len(part))
         # Each part gets its share of what comes early in the list.
         every = processes - number
-        taken = sorted(range(len(others)), key=lambda place: place % every > 0)[:room]
-        ordered += [*part, *(others[place] for place in sorted(taken))]
-        others = [item for place, item in enumerate(others) if place not in {*taken}]
+        taken = set(sorted(range(len(others)), key=lambda place: place % every > 0)[:room])
+        ordered += [*part, *(item for place, item in enumerate(others) if place in taken)]
+        others = [item for place, item in enumerate(others) if place not in taken]
     return [*ordered, *others]

@@ -125,9 +125,9 @@ class Registrar(Admission):
             "owner_or_approval_binding": submission.owner_or_approval_binding,
         }
         bound: dict[str, str] = loads(str(attempt.sight.issue["binding"]))
-        elsewhere = [name for name, value in bound.items() if presented.get(name) != value]
-        if not bound or elsewhere:
-            return Refusal(Reason.NONCE_UNBOUND, detail=f"bound elsewhere: {', '.join(elsewhere) or 'to nothing'}")
+        if not bound or any(presented.get(name) != value for name, value in bound.items()):
+            # Which member differs would say what it is bound to.
+            return Refusal(Reason.NONCE_UNBOUND, detail="bound elsewhere")
         return None
 
     def guard_nonce_window(self, attempt: Attempt) -> Refusal | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from holdfast.conformance.adapter.messages import Reply
 from holdfast.conformance.adapter.worker import Workers
@@ -52,10 +53,19 @@ class Here(CommandLine):
         return now
 
 
+class _Held(BaseException):
+    """The call stands at its failpoint, from which it does not return."""
+
+
+def _held(point: object) -> NoReturn:
+    raise _Held(str(point))
+
+
 class Mailboxes(Driver):
     """A driver whose workers are sessions of one implementation in this process.
 
-    A failpoint that holds fails here instead: to the store it is the same, since a killed worker never goes on.
+    A failpoint that holds ends the call here, past everything that a mailbox does about a failure: to the store it is
+    the same, since a killed worker never goes on.
     """
 
     def __init__(self, implementation: CalyxReplay, config: Mapping[str, str]) -> None:
@@ -85,11 +95,14 @@ class Mailboxes(Driver):
 
     def send(self, action: Action) -> None:
         ((worker, request),) = action.requests
-        self._reply(worker, self.located(request))
+        with contextlib.suppress(_Held):
+            self._reply(worker, self.located(request))
         self._write(action, worker, request, None, None, 0, None)
 
     def _reply(self, worker: int, request: Mapping[str, Any]) -> Reply:
-        return Reply(dict(self._answer(worker, request)), None, 0, 0)
+        sent_us = time.monotonic_ns() // 1000
+        answer = dict(self._answer(worker, request))
+        return Reply(answer, None, sent_us, time.monotonic_ns() // 1000)
 
     def _answer(self, worker: int, request: Mapping[str, Any]) -> Mapping[str, Any]:
         if request["op"] == "open":
@@ -109,10 +122,10 @@ class Mailboxes(Driver):
                 return {"outcome": "fault", "detail": "no session is open"}
             self._sessions.pop(worker).close()
         else:
-            args = request["args"]
+            session = self._sessions[worker]
             if request["method"] == "hold_at":
-                args = {**args, "fault": "abort"}
-            return to_message(self._sessions[worker].call(request["method"], args))
+                cast(Any, session)._parts.failpoints.hold = _held
+            return to_message(session.call(request["method"], request["args"]))
         return {"outcome": "ok"}
 
     def kill(self, number: int) -> None:

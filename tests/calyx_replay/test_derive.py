@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from holdfast.specs.strictjson import canonical as rfc8785
 from holdfast.vectors.calyx_replay import derive as calyx
+from holdfast.vectors.calyx_replay.canonical import decoded, encoded
 from holdfast.vectors.derive import derive
 
 FP = "ab" * 32
@@ -29,14 +30,14 @@ DRAFT: dict[str, Any] = {
 
 
 def read(envelope: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(calyx.decoded(envelope))
+    found: dict[str, Any] = json.loads(decoded(envelope))
     return found
 
 
 def verifies(envelope: str) -> bool:
     parts = read(envelope)
-    signature = calyx.decoded(parts.pop("signature"))
-    key = Ed25519PublicKey.from_public_bytes(calyx.decoded(parts["header"]["sender_key"]))
+    signature = decoded(parts.pop("signature"))
+    key = Ed25519PublicKey.from_public_bytes(decoded(parts["header"]["sender_key"]))
     try:
         key.verify(signature, rfc8785(parts))
     except InvalidSignature:
@@ -57,17 +58,17 @@ def test_keys_and_signatures_are_those_of_rfc_8032_test_1() -> None:
 
 def test_a_label_names_the_seed_that_is_its_digest() -> None:
     public = calyx.public_key(hashlib.sha256(b"alice").digest())
-    assert calyx.decoded(derive("calyx.sender_key", "alice")) == public
+    assert decoded(derive("calyx.sender_key", "alice")) == public
     assert derive("calyx.sender_fp", "alice") == hashlib.sha256(public).hexdigest()
 
 
 def test_an_envelope_is_its_rfc_8785_form_and_bears_the_senders_signature() -> None:
     made = derive("calyx.envelope", DRAFT)
     parts = read(made)
-    assert calyx.decoded(made) == rfc8785(parts)
+    assert decoded(made) == rfc8785(parts)
     assert parts.keys() == {"protocol_version", "header", "ciphertext", "signature"}
     assert parts["header"]["sender_fp"] == derive("calyx.sender_fp", "alice")
-    assert len(calyx.decoded(parts["signature"])) == 64
+    assert len(decoded(parts["signature"])) == 64
     assert verifies(made)
     assert derive("calyx.replay_key", made) == hashlib.sha256(rfc8785(parts)).hexdigest()
 
@@ -90,8 +91,8 @@ def test_members_can_be_dropped_and_added_under_the_signature() -> None:
 @pytest.mark.parametrize("how", list(calyx._VARIANTS))
 def test_a_variant_is_other_bytes(how: str) -> None:
     made = derive("calyx.envelope", DRAFT)
-    spelled = calyx.decoded(derive("calyx.variant", {"envelope": made, "how": how}))
-    assert spelled != calyx.decoded(made)
+    spelled = decoded(derive("calyx.variant", {"envelope": made, "how": how}))
+    assert spelled != decoded(made)
     lenient = ("duplicate-member", "member-order", "whitespace", "unicode-escape", "escaped-solidus", "leading-space")
     if how in (*lenient, "trailing-newline"):
         assert json.loads(spelled) == read(made)
@@ -101,18 +102,18 @@ def test_a_variant_is_other_bytes(how: str) -> None:
         part = how.partition("-")[2].removeprefix("bits-").replace("-", "_")
         one, other = (p.get(part, p["header"].get(part)) for p in (json.loads(spelled), read(made)))
         assert one != other
-        assert calyx.decoded(one.rstrip("=")) == calyx.decoded(other)
+        assert decoded(one.rstrip("=")) == decoded(other)
 
 
 @pytest.mark.parametrize("key", [None, "alice"])
 def test_a_malleated_signature_is_another_one_of_the_same_message(key: str | None) -> None:
     made = derive("calyx.envelope", DRAFT)
-    before = calyx.decoded(read(made)["signature"])
+    before = decoded(read(made)["signature"])
     for how in ("s-plus-l", "r-reencoded", "trailing-bytes"):
         asked = {"envelope": made, "how": how} | ({} if key is None else {"key": key})
         forged = derive("calyx.malleated", asked)
         assert {**read(forged), "signature": ""} == {**read(made), "signature": ""}
-        after = calyx.decoded(read(forged)["signature"])
+        after = decoded(read(forged)["signature"])
         assert after != before
         assert not verifies(forged)
         if how == "s-plus-l":
@@ -180,16 +181,16 @@ VECTOR = "565e06852d8977df132a65f719611034623d84a1b586978c4d321a7fd7341bb7"
 @pytest.mark.parametrize("part", ["name", "value"])
 @pytest.mark.parametrize("token", [b'"plain"', b'"\\u0061"', b'"\\ud800"', b'"\xff"'])
 def test_a_spliced_envelope_holds_the_bytes_of_the_token_and_is_signed(part: str, token: bytes) -> None:
-    raw = calyx.decoded(derive("calyx.spliced", {**DRAFT, part: calyx.encoded(token)}))
+    raw = decoded(derive("calyx.spliced", {**DRAFT, part: encoded(token)}))
     assert token in raw
     signature = raw.split(b'"signature":"')[1].split(b'"')[0]
     as_it_stands = raw.replace(b',"signature":"' + signature + b'"', b"")
     canonical = as_it_stands.replace(b'"\\u0061"', b'"a"')
     key = Ed25519PublicKey.from_public_bytes(calyx.public_key(hashlib.sha256(b"alice").digest()))
-    key.verify(calyx.decoded(signature.decode()), canonical)
+    key.verify(decoded(signature.decode()), canonical)
 
 
 def test_a_list_of_version_0_holds_the_ids_that_are_given_and_as_many_more_as_are_asked_for() -> None:
-    listed = json.loads(calyx.decoded(derive("calyx.id_list", {"first": ["one", "two"], "more": 3, "of": "seed"})))
+    listed = json.loads(decoded(derive("calyx.id_list", {"first": ["one", "two"], "more": 3, "of": "seed"})))
     assert listed[:2] == ["one", "two"]
     assert len(set(listed)) == 5

@@ -61,6 +61,12 @@ def test_another_seed_has_other_histories_and_a_seed_always_the_same(template: L
     assert asked[0] != asked[1]
 
 
+@pytest.mark.parametrize("seed", ["one", "two", "three"])
+def test_a_prune_with_a_lower_cutoff_comes_second_with_every_seed(seed: str, template: Launched) -> None:
+    judgement, _ = played(BACK, template, seed, mutant="last-cutoff-only")
+    assert judgement.verdict is Verdict.FAIL_OPEN, judgement
+
+
 # Sound, and not as the reference is
 
 

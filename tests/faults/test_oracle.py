@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from holdfast.conformance.faults.deprived import judge_deprived
 from holdfast.conformance.faults.lines import Lines, puts
-from holdfast.conformance.faults.oracle import Kind, UnplacedError, Verdict, acknowledgements, compare, judge
+from holdfast.conformance.faults.oracle import Kind, Verdict, compare, judge
+from holdfast.conformance.faults.promises import UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Ending, Event, Operation, Recording, Write
 from holdfast.conformance.faults.subject import (
     Answer,

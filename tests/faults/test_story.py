@@ -8,7 +8,8 @@ from holdfast.conformance.faults import story
 from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.model import Candidate, Plan, Stage
 from holdfast.conformance.faults.model import Kind as StateKind
-from holdfast.conformance.faults.oracle import Kind, Promises, Verdict
+from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.promises import Promises
 from tests.faults.model.script import Script
 
 WORKLOAD = puts(2, size=60)

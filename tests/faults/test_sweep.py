@@ -17,8 +17,9 @@ from holdfast.conformance.faults import fidelity, runs
 from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import Kind, Promises, UnplacedError
+from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.faults.order import each_kind_first, halves_first, in_place_first, spread
+from holdfast.conformance.faults.promises import Promises, UnplacedError
 from holdfast.conformance.faults.recording import (
     Action,
     Ending,

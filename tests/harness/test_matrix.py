@@ -185,6 +185,19 @@ def test_a_store_that_is_removed_under_a_process_is_not_one_that_was_missing_bef
     assert told.shows()["store-missing"] == 1
 
 
+def test_a_store_that_was_lost_and_came_back_can_be_replaced_later(told: Told) -> None:
+    for note in ("tamper store/file", "place store/file"):
+        told.does(note)
+    told.opens(1)
+    told.calls("register", REFUSED, 1)
+    assert told.shows() == {}
+    for note in ("tamper store/log", "place store/file"):
+        told.does(note)
+    told.opens(2)
+    told.calls("register", REFUSED, 2)
+    assert told.shows()["store-replaced"] == 1
+
+
 def test_a_file_beside_the_store_is_none_of_it(told: Told) -> None:
     told.does("tamper other/file")
     told.calls("register", REFUSED)

@@ -1,12 +1,11 @@
 """Envelopes, keys and forgeries of `calyx-replay`, computed from the contract (methods.yaml, `$defs/bytes`).
 
 Bytes travel as base64url without padding. A sender is named by a label; its Ed25519 seed is the SHA-256 of that label.
-The canonical form is written out here (RFC 8785), and so is what a forger does to a signature.
+What a forger does to a signature is written out here.
 """
 
 from __future__ import annotations
 
-import base64
 import copy
 import hashlib
 import json
@@ -16,6 +15,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from holdfast.vectors.calyx_replay.canonical import canonical, decoded, encoded
 from holdfast.vectors.calyx_replay.forms import id_list, instant, listed_id, msg_id, pruned, retention
 
 PROTOCOL_VERSION = "calyx-mail/0.1"
@@ -24,41 +24,7 @@ _P = 2**255 - 19
 _L = 2**252 + 27742317777372353535851937790883648493
 _BYTES = frozenset({"ciphertext", "signature", "header.sender_key"})
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
-# RFC 8785 section 3.2.2.2.
-_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SECONDS = re.compile(r"(T[0-9]{2}:[0-9]{2}:[0-9])([0-9])")
-
-
-def canonical(value: Any) -> str:
-    """The RFC 8785 text of `value`. Raises ValueError for fractions, which no envelope has."""
-    if isinstance(value, str):
-        return '"' + _ESCAPED.sub(_escape, value) + '"'
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, list):
-        return "[" + ",".join(map(canonical, value)) + "]"
-    if isinstance(value, Mapping):
-        names = sorted(value, key=lambda name: str(name).encode("utf-16-be"))
-        return "{" + ",".join(f"{canonical(name)}:{canonical(value[name])}" for name in names) + "}"
-    raise ValueError(f"an envelope cannot hold {value!r}")
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
-
-
-def encoded(data: bytes) -> str:
-    """Bytes as base64url without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
-def decoded(text: str) -> bytes:
-    """The bytes of a base64url text without padding."""
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def _seed(label: str) -> bytes:
@@ -83,6 +49,16 @@ def sender_key(label: str) -> str:
 def sender_fp(label: str) -> str:
     """The fingerprint of that sender: SHA-256 of its public key, 64 lower-case hex digits."""
     return hashlib.sha256(public_key(_seed(label))).hexdigest()
+
+
+def sender_fp_of_key(key: Any) -> str:
+    """The fingerprint of a public key as base64url, of any length; of a text that is none, that of its characters."""
+    text = str(key)
+    try:
+        data = decoded(text)
+    except ValueError:
+        data = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha256(data).hexdigest()
 
 
 def replay_key(envelope: str) -> str:
@@ -387,6 +363,7 @@ DERIVATIONS = {
         replay_key,
         retention,
         sender_fp,
+        sender_fp_of_key,
         sender_key,
         spliced,
         text,

@@ -5,10 +5,14 @@ The seed decides, around the powers of two and the contract's own values.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
+from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
@@ -16,17 +20,26 @@ from holdfast.conformance.suites.calyx_replay.letters import FORGERIES, Letters,
 from holdfast.conformance.suites.calyx_replay.model import written
 from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.verdict import Verdict
 
 _SOON = timedelta(seconds=1)
+_UNAVAILABLE = "STORE_UNAVAILABLE"
 # The reasons with which a migrated letter may be refused when its time comes.
 _KNOWN = ("REPLAY_DUPLICATE", "MSG_ID_BLOCKED", "REPLAY_UNPROVABLE")
 # Letters from ahead lie 2^9 to 2^24 s ahead: from the window to more than half a year.
 _EXPONENTS = range(9, 25)
+# After the time of how many of them they are migrated again: it lies more than the shortest retention ahead.
+_AGAIN = 3
+# A few minutes before the end of the calendar: less than a window, and more than this test takes.
+_LATE = "9999-12-31T23:57:00Z"
 # More than any limit that comes to mind, and short enough for the answer, which names nearly all of them.
 _LISTED = 10_240
 # How many records a mailbox has to show in one answer, and how many it has to hold: more than SQLite has variables for.
 _SHOWN, _HELD = 2_001, 32_801
 _MEMBERS = 1_100
+# How often what takes long is asked for, and from how many microseconds on an answer took long: a mailbox that gives up
+# after so long, and in time for the two seconds of a call, may have had no processor.
+_TRIES, _LONG_US = 5, 750_000
 _SIZES = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
 
 
@@ -44,8 +57,27 @@ def _left(bench: Bench, session: SuiteSession, letters: Letters) -> LeftBehind:
     )
 
 
+def _patiently(bench: Bench, session: SuiteSession, method: str, args: Mapping[str, Any] | None = None) -> Answer:
+    """Call what takes long, and again where the store was unavailable: that changed nothing, so it can be repeated.
+
+    A machine that is busy may make it take too long each time. That is no finding, and no pass.
+    """
+    quick = False
+    for _ in range(_TRIES):
+        answer = session.call(method, args)
+        if answer.reason != _UNAVAILABLE:
+            return answer
+        record = bench.records[-1]
+        quick = quick or (record.received_us or 0) - (record.sent_us or 0) < _LONG_US
+    if quick:
+        return answer
+    detail = f"{method} was refused as {_UNAVAILABLE} {_TRIES} times, each after {_LONG_US / 1e6} s or more"
+    advice = "Repeat it on a machine that is less busy."
+    raise Finding(Judgement(Verdict.NOT_REACHED, detail=detail, advice=advice, n=answer.n))
+
+
 def _migrate(bench: Bench, session: SuiteSession, due: int) -> None:
-    answer = session.call("migrate")
+    answer = _patiently(bench, session, "migrate")
     if answer.outcome != "accepted" or answer.value["migrated"] != due:
         bench.fail("over_refusal", f"{due} envelopes of version 0", expected=f"{due} migrated", received=str(answer))
 
@@ -62,7 +94,7 @@ def test_a_migrated_envelope_from_ahead_is_refused_whenever_its_time_comes(bench
         for letter in made:
             left.leave_one(letter, found=True, more=True)
         _migrate(bench, session, len(made))
-        for letter in made:
+        for number, letter in enumerate(made):
             distance = dice.choice((0, 300, -300, dice.uniform(-300, 300)))
             moment = max(timedelta(), letter.at - letters.now + timedelta(seconds=distance))
             session.clock(f"+{moment.total_seconds():.6f}s")
@@ -73,7 +105,34 @@ def test_a_migrated_envelope_from_ahead_is_refused_whenever_its_time_comes(bench
                 session.restart()
             elif what == 2:
                 session.call("accept", {"envelope": letters.make(0).data})
+            if number == _AGAIN:
+                # Records go, or stay for those that are to come. What was taken over before is taken over all the same.
+                session.call("prune", {"retention_hours": 600 / 3600})
+                again = _patiently(bench, session, "migrate")
+                if again.outcome != "accepted":
+                    bench.fail("over_refusal", "a second migration", expected="accepted", received=str(again))
             told(bench, session, letter, *_KNOWN, what="a migrated envelope whose time comes")
+
+
+@clause("CALYX-MIG-4", "CALYX-ALG-3", "CALYX-ALG-8")
+def test_near_the_end_of_the_calendar_mail_is_received_and_migrated(bench: Bench) -> None:
+    """Less than a window before it: a block, a record and a window that end behind it end never."""
+    with bench.session() as session:
+        session.clock(_LATE)
+        letters = Letters(session)
+        left = _left(bench, session, letters)
+        came, found, lost = (letters.make(seconds) for seconds in (0, 60, -60))
+        told(bench, session, came, "new", what="an envelope of the last minutes")
+        left.leave_one(found, found=True, more=True)
+        left.leave_one(lost, found=False, more=True)
+        _migrate(bench, session, 1)
+        for _ in range(2):
+            told(bench, session, came, "REPLAY_DUPLICATE", what="a copy in the last minutes")
+            told(bench, session, found, "REPLAY_DUPLICATE", what="a copy of what was migrated in the last minutes")
+            told(bench, session, lost, "MSG_ID_BLOCKED", what="what was lost in the last minutes")
+            session.clock("+80s")
+            session.restart()
+        told(bench, session, letters.make(-350), "TIMESTAMP_OUT_OF_WINDOW", what="an envelope that is too old")
 
 
 @clause("CALYX-MIG-2", "CALYX-MIG-6", "CALYX-MIG-1")
@@ -132,7 +191,7 @@ def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
         count = _LISTED + dice.randrange(2)
         first, *lost = (letters.make(0) for _ in range(4))
         left.leave_many(first, lost, count, digits=session.hex64)
-        answer = session.call("migrate")
+        answer = _patiently(bench, session, "migrate")
         got = answer.value or {}
         untold = got.get("unmigrated", [])
         if (got.get("listed"), got.get("migrated"), len(untold)) != (count, 1, count - 1):
@@ -165,7 +224,10 @@ def test_no_number_of_records_is_too_many(bench: Bench) -> None:
         told(bench, session, letters.make(0), "new")
         told(bench, session, oldest, "REPLAY_DUPLICATE")
         session.clock("+2h")
-        answer = session.call("prune", {"retention_hours": 1})
+        answer = _patiently(bench, session, "prune", {"retention_hours": 1})
+        if answer.outcome == "refused":
+            bench.fail("over_refusal", f"a prune of {held + 2} records", expected="all removed", received=str(answer))
+        # A prune that was refused before has removed none of them.
         counts = {name: (answer.value or {}).get(name) for name in ("removed", "kept")}
         if counts != {"removed": held + 2, "kept": 0}:
             bench.fail("state_leak", f"a prune of {held + 2} records", expected="all removed", received=str(answer))

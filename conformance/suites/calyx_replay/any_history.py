@@ -8,8 +8,9 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import chapters
 from holdfast.conformance.suites.calyx_replay.beginning import playing
-from holdfast.conformance.suites.calyx_replay.history import AHEAD, BACK, Deck, Openings, made_ahead, volume
+from holdfast.conformance.suites.calyx_replay.history import AHEAD, BACK, Deck, made_ahead, volume
 from holdfast.conformance.suites.calyx_replay.offers import owed, wanted
+from holdfast.conformance.suites.calyx_replay.openings import Openings
 from holdfast.conformance.suites.calyx_replay.settings import Dealt, dice_of, drawn
 from holdfast.conformance.suites.histories import hold, steer
 from holdfast.conformance.suites.steering import Steering

@@ -154,6 +154,8 @@ class Robbed(Play):
             else:
                 session.kill(worker)
         is_other = session.switch(_STORE, "delete")
+        if not (is_other or runs):
+            self._bench.fail("not_reached", "no process has the store open, and its journal mode cannot be changed")
         for worker in () if runs else range(WORKERS):
             session.reopen(worker)
         if is_other:

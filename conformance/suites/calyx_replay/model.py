@@ -100,8 +100,8 @@ class State:
     """What is recorded by key, was delivered in order, and was ever recorded; which ids are blocked, and until when.
 
     `surely` and `perhaps` are the greatest cutoffs of any prune: of those that took place, and of those by itself that
-    may have. A block ends between two instants. `receipts` are the times of the last two deliveries, and `count` is the
-    number of operations by which rows came.
+    may have. `last` is that of the last that took place. A block ends between two instants. `receipts` are the times of
+    the last two deliveries, and `count` is the number of operations by which rows came.
     """
 
     records: Mapping[str, Record] = field(default_factory=dict)
@@ -110,6 +110,7 @@ class State:
     blocked: Mapping[str, tuple[datetime, datetime]] = field(default_factory=dict)
     surely: datetime = BEGINNING
     perhaps: datetime = BEGINNING
+    last: datetime = BEGINNING
     receipts: tuple[datetime, datetime] = (BEGINNING, BEGINNING)
     count: int = 0
 
@@ -217,7 +218,8 @@ def prune(terms: Terms, state: State, hours: float | None, now: datetime) -> Ite
         if max(record.latest, record.ahead) >= cutoff
     }
     kept = (sum(record.sure for record in rest.values()), len(rest))
-    after = replace(state, records=rest, surely=max(state.surely, cutoff), perhaps=max(state.perhaps, cutoff))
+    surely, perhaps = max(state.surely, cutoff), max(state.perhaps, cutoff)
+    after = replace(state, records=rest, surely=surely, perhaps=perhaps, last=cutoff)
     told = {"unreadable": sum(record.latest == NEVER for record in rest.values())}
     if most:
         yield Due("new", told, {"removed": (max(1, least), most), "kept": kept}), after

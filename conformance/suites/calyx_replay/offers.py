@@ -67,6 +67,8 @@ _ENVELOPES = tuple(f"an envelope is left that {what}" for what in ("never came",
 _ALONE = ("an id is listed alone that never came", "an id is listed alone that came")
 _TWIN_LEFT, _BLOCKED_LEFT = "an envelope is left whose id came with another", "an envelope is left whose id is blocked"
 _BLOCKED_ALONE, _TWICE = "an id is listed alone that is blocked", "an id is listed twice"
+# A letter in the window that a prune has removed, and then another prune with a lower cutoff took place.
+_LOWER = "a lower cutoff came second"
 _LISTS = (*_ENVELOPES, *_ALONE, _TWIN_LEFT, _BLOCKED_LEFT, _BLOCKED_ALONE, _TWICE)
 _BLOCKED_EARLIER = "its id is blocked by an earlier list"
 # How many of what is listed are looked at.
@@ -79,6 +81,7 @@ def wanted(not_claimed: Collection[str], *, after_prunes: bool = False) -> froze
     """The pairs that the model can reach with this adapter; or those of letters that a prune has removed."""
     came = [f"{became}, {what}" for became in _BECAME for what in _OF_CAME if became != "it never came"]
     came += [f"{became}, near the cutoff" for became in _BECAME if became.startswith("an operator")]
+    came += [f"{became}, {_LOWER}" for became in _BECAME if became.startswith("an operator")]
     letters = [*came, *(f"{became}, {what}" for became in _BECAME for what in _OF_ALL)]
     letters += [f"its id is blocked, {where}" for where in _PLACES]
     letters += [
@@ -264,6 +267,8 @@ def _letter(
             yield f"{became}, the clock went back"
         if letter.key not in state.records and where == _PLACES[0] and 0 <= _behind(letter, state, terms) < 1:
             yield f"{became}, near the cutoff"
+        if state.last < state.surely and letter.key in traces.gone and where == _PLACES[0]:
+            yield f"{became}, {_LOWER}"
         if letter.at > came + _SECOND:
             yield f"{became}, from ahead, {where}"
     if not state.known.isdisjoint(twins):

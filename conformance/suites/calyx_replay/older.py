@@ -14,8 +14,9 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.letters import Letters
 from holdfast.conformance.suites.session import SuiteSession
 
-# Digits of a fraction, and how many times are tried with each.
-_DIGITS, _EACH = range(7), 8
+# Digits of a fraction, and how many times are tried with each. Nanoseconds are less than half a microsecond, so that it
+# makes no difference whether they are read, cut or rounded.
+_DIGITS, _EACH, _MICROSECONDS = range(10), 8, 6
 _OFFSETS = (0, 60, -60, 330, 345, -210, 765, -720, 840, 30, -30, -1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Fractions of a second that a number holds exactly.
@@ -96,7 +97,7 @@ def _judged(bench: Bench, session: SuiteSession, times: Mapping[str, _Time], cut
 def _times(dice: Random, cutoff: datetime) -> Iterator[_Time]:
     """Instants, each as it is stored: the last before the cutoff and the first from it on that its digits can say."""
     for digits in _DIGITS:
-        unit = timedelta(microseconds=10 ** (6 - digits))
+        unit = timedelta(microseconds=10 ** max(0, _MICROSECONDS - digits))
         for _ in range(_EACH):
             last = cutoff - ((cutoff - EPOCH) % unit or unit)
             for at in (last, last + unit):
@@ -119,7 +120,8 @@ def spelt(dice: Random, at: datetime, digits: int) -> str:
     zone = dice.choice(("", "Z", "offset", "offset"))
     local = at.astimezone(timezone(timedelta(minutes=minutes if zone == "offset" else 0)))
     whole = local.strftime(f"%Y-%m-%d{dice.choice('T ')}%H:%M:%S")
-    fraction = f".{local.microsecond:06d}"[: digits + 1] if digits else ""
+    more = str(dice.randrange(5 * 10 ** (digits - 7))).zfill(digits - 6) if digits > _MICROSECONDS else ""
+    fraction = f".{local.microsecond:06d}{more}"[: digits + 1] if digits else ""
     hours, rest = divmod(abs(minutes), 60)
     sign = "-" if minutes < 0 else "+"
     return whole + fraction + (f"{sign}{hours:02d}:{rest:02d}" if zone == "offset" else zone)

@@ -25,13 +25,14 @@ def _worker(dice: Random) -> int:
 def _days(dice: Random, retention_s: float) -> list[Step]:
     """Three records: older than the retention, or younger, by what their places differ. Then days, and back."""
     steps = [step for _ in range(2) for step in (Step("send", _worker(dice)), Step("clock", seconds=0.5))]
-    steps += [Step("send", _worker(dice)), Step("clock", seconds=retention_s - dice.choice(_NEAR))]
-    for at, later in enumerate((dice.uniform(1, 600), retention_s + dice.uniform(1, 600), -dice.uniform(4000, 7000))):
+    near, soon, late = retention_s - dice.choice(_NEAR), dice.uniform(1, 600), retention_s + dice.uniform(1, 600)
+    steps.append(Step("send", _worker(dice)))
+    for at, later in enumerate((near, soon, late, -dice.uniform(4000, 7000))):
         # What is due for them, also when they are run again.
-        steps += [Step("insert", which=1 + at), Step("leave", lists=(0, 1, 1))]
+        steps += [Step("clock", seconds=round(later, 6)), Step("insert", which=1 + at), Step("leave", lists=(0, 1, 1))]
         commands = [Step("command prune", _worker(dice)), Step("command migrate", _worker(dice))]
         steps += [*dice.sample(commands, 2), Step("again", _worker(dice), which=1), Step("again", _worker(dice))]
-        steps += [Step("send", _worker(dice)), Step("clock", seconds=round(later, 6))]
+        steps.append(Step("send", _worker(dice)))
     return steps
 
 

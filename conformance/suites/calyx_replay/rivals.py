@@ -171,10 +171,8 @@ class Rivalling(Play):
         """A command while another process is about to commit: it fails, or comes before that."""
         if not self._can("command_line"):
             return
-        told, commanded = (
-            self._session.provoke("command_line", {"arguments": [command]}, worker),
-            self._commanded(command),
-        )
+        told = self._session.provoke("command_line", {"arguments": [command]}, worker)
+        commanded = self._commanded(command)
         if not self._worlds.narrow(lambda state: commanded.after(told, state, fails=True)):
             received = f"{told['status']}: {told['output'][:300]}"
             self._differs("wrong_reason", f"that {command} is done, or another status than 0", received)

@@ -32,9 +32,15 @@ def _without(bench: Bench, path: str) -> list[str]:
         must_be(bench, "a second one", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
         other = request(session, "other", nonce=issue(bench, session))
         _refuses(bench, session, first, "as it was made")
-        lost = [each["path"] for each in session.loosen(path) if each["tables"]]
-        for worker in range(session.workers if lost else 0):
-            session.restart(worker)
+        for worker in range(session.workers):
+            session.kill(worker)
+        found = session.loosen(path)
+        for worker in range(session.workers):
+            session.reopen(worker)
+        failed = [f"{each['path']}: {each['error']}" for each in found if each["error"]]
+        if failed:
+            bench.fail("not_reached", f"a database keeps its constraints: {failed[0]}")
+        lost = [each["path"] for each in found if each["tables"]]
         admitted = [method for method, answer in _asked(session, other) if answer.effect == "new"]
         if admitted:
             _refuses(bench, session, first, f"without constraints, where {admitted[0]} was admitted")

@@ -13,7 +13,7 @@ from holdfast.conformance.suites.session import SuiteSession
 # Members to which a nonce can be bound, those of which it may be bound to another value, and those of them that might
 # be taken for each other.
 _BINDING = ("operation", "canonical_target", "principal", "owner_or_approval_binding", "artifact_hash")
-_BOUND_ELSEWHERE = _BINDING[1:]
+BOUND_ELSEWHERE = _BINDING[1:]
 _CONFUSED = {"principal": "owner_or_approval_binding", "owner_or_approval_binding": "principal"}
 # How long a nonce can be presented whose window is soon to close.
 _BRIEF_S = 60
@@ -39,8 +39,8 @@ def bound(session: SuiteSession, args: Mapping[str, Any], kind: str, number: int
     shown = {**args["request"], **args["trusted_attested"]}
     binding = {name: shown[name] for name in (_BINDING if kind != "loose" else ("principal",))}
     if kind == "elsewhere":
-        turn, place = divmod(number, len(_BOUND_ELSEWHERE))
-        name = _BOUND_ELSEWHERE[place]
+        turn, place = divmod(number, len(BOUND_ELSEWHERE))
+        name = BOUND_ELSEWHERE[place]
         near = session.hex64("other") if name == "artifact_hash" else f"{binding[name]}x"
         binding[name] = shown[_CONFUSED[name]] if name in _CONFUSED and turn % 2 else near
     return binding

@@ -12,15 +12,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer
-from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.planting import Change, part
+from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
+from holdfast.reference_impl.rs4a_replay.keys import Keys
 from holdfast.reference_impl.rs4a_replay.mutants.operating import _mark_of
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar, _submission
 from holdfast.reference_impl.rs4a_replay.service import Service
-from holdfast.reference_impl.rs4a_replay.settings import Settings, load_settings
+from holdfast.reference_impl.rs4a_replay.settings import load_settings
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, insert_sql, plain
 from holdfast.reference_impl.rs4a_replay.store import Insert, Row, Sight, SurfaceUnreadableError
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Submission
 
 _NEWEST, _AUDITED = 4096, 3000
 
@@ -65,8 +69,11 @@ class NonceOfFewBits(Authority):
 # Settings
 
 
-def _usual_tags(settings: Settings) -> Settings:
-    return replace(settings, keys=load_settings({}).keys)
+class UsualTags(Keys):
+    """Keys have the domain tags that the contract names, whichever a session sets."""
+
+    def derive(self, submission: Submission) -> DerivedKeys:
+        return Keys(load_settings({}).keys).derive(submission)
 
 
 class CompensatesByTheUsualTime(Service):
@@ -159,12 +166,37 @@ class JournalsItsCommits(SqliteStore):
         return super().look(logical_request_key=logical_request_key, nonce=nonce)
 
 
+class KeepsItsLocks(SqliteStore):
+    """What a transaction has locked that was given up is free only when the next one of its process begins."""
+
+    def _roll_back(self) -> None:
+        """Later."""
+
+    def _begin(self) -> sqlite3.Connection:
+        super()._roll_back()
+        return super()._begin()
+
+
+class SaysWhatIsBoundElsewhere(Registrar):
+    """The refusal names the member in which a nonce and the request differ."""
+
+    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
+        refusal = super().guard_nonce_binding(attempt)
+        if refusal is None or attempt.sight.issue is None:
+            return refusal
+        bound, submission = json.loads(str(attempt.sight.issue["binding"])), _submission(attempt)
+        elsewhere = [name for name, value in bound.items() if getattr(submission, name, value) != value]
+        return replace(refusal, detail=f"bound elsewhere: {', '.join(elsewhere)}")
+
+
 BUGS: Mapping[str, Change] = {
+    "says-what-is-bound-elsewhere": part(registrar=SaysWhatIsBoundElsewhere),
+    "loser-keeps-its-locks": part(sqlite_store=KeepsItsLocks),
     "looks-among-the-newest": part(sqlite_store=LooksAmongTheNewest),
     "tombstones-in-part": part(custody=TombstonesInPart),
     "audit-full-at-3000": part(sqlite_audit=AuditFull),
     "nonce-of-few-bits": part(authority=NonceOfFewBits),
-    "usual-tags": value(_usual_tags),
+    "usual-tags": part(keys=UsualTags),
     "compensates-by-the-usual-time": part(service=CompensatesByTheUsualTime),
     "horizon-of-the-first-run": part(custody=HorizonOfTheFirstRun),
     "trusts-any-proof": part(service=TrustsAnyProof),

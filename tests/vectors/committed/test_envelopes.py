@@ -11,6 +11,7 @@ import pytest
 
 from holdfast.specs.errors import SpecError
 from holdfast.vectors.calyx_replay import derive as calyx
+from holdfast.vectors.calyx_replay.canonical import decoded, encoded
 from holdfast.vectors.calyx_replay.committed import records
 from holdfast.vectors.calyx_replay.envelopes import EnvelopeVector, load
 from holdfast.vectors.calyx_replay.envelopes.lint import lint_envelopes
@@ -43,12 +44,10 @@ def test_the_shipped_envelopes_have_no_problem() -> None:
 @pytest.mark.parametrize("identifier", BY_ID)
 def test_the_derivations_make_the_bytes_and_the_key(identifier: str) -> None:
     record = BY_ID[identifier]
-    twin = (
-        {} if record.derivation == "calyx.envelope" else {"envelope": calyx.encoded(BY_ID[record.twin or ""].envelope)}
-    )
-    assert calyx.decoded(derive(record.derivation, {**record.of, **twin})) == record.envelope
+    twin = {} if record.derivation == "calyx.envelope" else {"envelope": encoded(BY_ID[record.twin or ""].envelope)}
+    assert decoded(derive(record.derivation, {**record.of, **twin})) == record.envelope
     if record.replay_key is not None:
-        assert derive("calyx.replay_key", calyx.encoded(record.envelope)) == record.replay_key
+        assert derive("calyx.replay_key", encoded(record.envelope)) == record.replay_key
 
 
 def test_every_spelling_and_every_malleation_that_cases_use_is_there() -> None:
