@@ -25,6 +25,8 @@ RIVALS = (
     ("checkpoint_create", "checkpoint_delete"),
     ("checkpoint_create", _LIST),
 )
+# Where nothing may be, of the ways to take a database away.
+_GONE = {"moved away": _DATABASE, "lost": _CURRENT}
 # More than the thousand rows that are many: each operation has three.
 _MANY = 340
 _TOGETHER = 5
@@ -95,12 +97,12 @@ def test_every_operation_that_fails_or_is_killed_is_whole_or_not_at_all(bench: B
 
 @clause("M5-OPEN-4", "M5-CLI-6", "M5-VER-7", whole=True, written=True)
 def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Bench) -> None:
-    """Its folder is lost, CURRENT is cut, or both are replaced, before a process starts and under the one that runs.
+    """Its folder is moved away, CURRENT is lost or cut, or it is replaced, before a start and under who runs.
 
     Before a start everything is refused. Who runs may go on with what it has open: what it did is there once the
     database is back.
     """
-    for way in ("lost", "cut", "replaced"):
+    for way in ("moved away", "lost", "cut", "replaced"):
         for runs in (False, True):
             with bench.session() as session:
                 world = World(bench, session, f"{way} {runs}")
@@ -123,8 +125,8 @@ def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Benc
                 after = session.inspect(damaged=True)
                 if not runs and after["rows"] != before["rows"]:
                     bench.fail("state_leak", f"a store that is {way} was changed", received=str(after["rows"])[:400])
-                if way == "lost" and session.file(_DATABASE)["exists"]:
-                    bench.fail("fail_open", "a store that is lost was made anew")
+                if way in _GONE and session.file(_GONE[way])["exists"]:
+                    bench.fail("fail_open", f"a store that is {way} was made anew")
                 session.kill()
                 back()
                 session.reopen()
@@ -133,14 +135,16 @@ def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Benc
 
 def _taken(session: SuiteSession, way: str, *, runs: bool) -> Callable[[], None]:
     """Take the database away; what is returned brings it back."""
-    if way == "lost" or (way == "replaced" and not runs):
+    if way == "moved away" or (way == "replaced" and not runs):
         session.move(_DATABASE, _ASIDE)
         if way == "replaced":
             # From before the last acknowledged request.
             session.copy(_OLDER, _DATABASE)
         return lambda: session.move(_ASIDE, _DATABASE)
     session.copy(_CURRENT, _ASIDE)
-    if way == "cut":
+    if way == "lost":
+        session.remove(_CURRENT)
+    elif way == "cut":
         session.cut(_CURRENT, 0)
     else:
         session.place(_CURRENT, b"MANIFEST-999999\n")
