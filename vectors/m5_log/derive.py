@@ -160,7 +160,8 @@ def batch_of(drafts: list[Mapping[str, Any]]) -> str:
 def many(asked: Mapping[str, Any]) -> str:
     """A file of `count` operations of the author `key`, one for each millisecond."""
     made = {"key": asked["key"], "kind": "add"}
-    return batch_of([{**made, "ms": ms, "payload": {"key": f"c{ms % 7}", "amount": ms}} for ms in range(asked["count"])])
+    payloads = ({"key": f"c{number % 7}", "amount": number} for number in range(asked["count"]))
+    return batch_of([{**made, "ms": number, "payload": payload} for number, payload in enumerate(payloads)])
 
 
 def row(asked: Mapping[str, Any]) -> str:
