@@ -158,8 +158,8 @@ def batch_of(drafts: list[Mapping[str, Any]]) -> str:
 
 
 def many(asked: Mapping[str, Any]) -> str:
-    """A file of `count` operations of the author `key`, one for each millisecond."""
-    made = {"key": asked["key"], "kind": "add"}
+    """A file of `count` operations of the author `key`, one for each millisecond: {key, count, parents?}."""
+    made = {"key": asked["key"], "kind": "add", "parents": asked.get("parents", [])}
     payloads = ({"key": f"c{number % 7}", "amount": number} for number in range(asked["count"]))
     return batch_of([{**made, "ms": number, "payload": payload} for number, payload in enumerate(payloads)])
 
