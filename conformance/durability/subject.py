@@ -24,6 +24,7 @@ from holdfast.conformance.durability.workload import (
     opened_at,
     parts_of,
     rows_in,
+    text_of,
     with_gone,
 )
 from holdfast.conformance.faults.report import RunError
@@ -281,9 +282,9 @@ class AdapterSubject:
     def _each(self, name: str, fact: Mapping[str, Any]) -> dict[str, str]:
         found: dict[str, str] = {}
         for number, scope in self._terms.scopes.items():
-            value = at_path(self._value(fact["ask"], scope.resolve(fact["args"])), fact["value"])
+            value = text_of(at_path(self._value(fact["ask"], scope.resolve(fact["args"])), fact["value"]))
             if value != fact["undone"]:
-                found[fact_name(name, number)] = str(value)
+                found[fact_name(name, number)] = value
         return found
 
     def _value(self, method: str, args: Mapping[str, Any]) -> Any:

@@ -132,7 +132,7 @@ def _set_by(spec: FaultWorkload, scope: Scope, number: int) -> Iterator[tuple[st
         if "rows" in fact:
             yield from facts_of_rows(name, fact, [scope.resolve(fact["columns"])]).items()
         else:
-            yield fact_name(name, number), fact["done"]
+            yield fact_name(name, number), scope.resolve(fact["done"])
 
 
 def fact_name(name: str, number: int) -> str:
@@ -146,8 +146,8 @@ def facts_of_rows(name: str, fact: Mapping[str, Any], rows: Iterable[Mapping[str
     seen: Counter[str] = Counter()
     for row in rows:
         parts = [fact["key"]] if isinstance(fact["key"], str) else fact["key"]
-        key = "/".join(_text(row.get(part)) for part in parts)
-        told = {column: _text(row.get(column)) for column in fact["columns"] if column != fact["key"]}
+        key = "/".join(text_of(row.get(part)) for part in parts)
+        told = {column: text_of(row.get(column)) for column in fact["columns"] if column != fact["key"]}
         if fact.get("repeats") and seen[key] and all(facts[f"{name} {key} {c}"] == v for c, v in told.items()):
             continue
         seen[key] += 1
@@ -156,7 +156,7 @@ def facts_of_rows(name: str, fact: Mapping[str, Any], rows: Iterable[Mapping[str
     return facts
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A value for comparison: text unchanged, anything else as JSON that no text is equal to."""
     return value if isinstance(value, str) else f"={canonical(value).decode()}"
 

@@ -29,9 +29,9 @@ def _inspect_rocksdb(path: str, seconds: float) -> dict[str, Any]:
     return rocksdb.inspect(path)
 
 
-def _alter_rocksdb(path: str, family: str, key: str, value: str | None, seconds: float) -> dict[str, Any]:
+def _alter_rocksdb(path: str, family: str, change: dict[str, Any], seconds: float) -> dict[str, Any]:
     signal.alarm(math.ceil(seconds))
-    return rocksdb.alter(path, family, key, value)
+    return rocksdb.alter(path, family, change)
 
 
 _OPERATIONS = {

@@ -7,7 +7,7 @@ write-ahead log is read up to its first damaged record, as RocksDB does for a da
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.conformance.inspection.database import MAX_LOOK, MAX_OBJECTS, MAX_ROWS, LookError, cell, nothing
@@ -25,12 +25,13 @@ def inspect(path: str) -> dict[str, Any]:
         return nothing(exists=True, error=(str(error) or type(error).__name__)[:500])
 
 
-def alter(path: str, family: str, key: str, value: str | None) -> dict[str, Any]:
-    """Put a row into the database in the folder `path`, or remove it where the value is None; both in hexadecimal.
+def alter(path: str, family: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    """Change a family of the database in the folder `path`: {key, value} puts a row, or removes it where the value is
+    None, both in hexadecimal; {drop: true} drops the family, {drop: false} only opens and closes the database.
 
     `error` says why it could not be done: another process has the database open, there is no such family.
     """
-    from rocksdict import AccessType, Rdict, WriteOptions
+    from rocksdict import AccessType, Rdict
 
     try:
         options, families = _options(Rdict.list_cf(path))
@@ -38,18 +39,26 @@ def alter(path: str, family: str, key: str, value: str | None) -> dict[str, Any]
             return {"error": f"it has no family {family}"}
         database = Rdict(path, options, families, AccessType.read_write())
         try:
-            synced = WriteOptions()
-            synced.sync = True
-            rows = database.get_column_family(family)
-            if value is None:
-                rows.delete(bytes.fromhex(key), synced)
-            else:
-                rows.put(bytes.fromhex(key), bytes.fromhex(value), synced)
+            if "key" in change:
+                _put(database.get_column_family(family), **change)
+            elif change["drop"]:
+                database.drop_column_family(family)
         finally:
             database.close()
     except Exception as error:  # rocksdict raises nothing more special
         return {"error": (str(error) or type(error).__name__)[:500]}
     return {"error": None}
+
+
+def _put(rows: Any, key: str, value: str | None) -> None:
+    from rocksdict import WriteOptions
+
+    synced = WriteOptions()
+    synced.sync = True
+    if value is None:
+        rows.delete(bytes.fromhex(key), synced)
+    else:
+        rows.put(bytes.fromhex(key), bytes.fromhex(value), synced)
 
 
 def _options(names: Sequence[str]) -> tuple[Any, dict[str, Any]]:

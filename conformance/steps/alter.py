@@ -1,4 +1,4 @@
-"""`alter`: put a row into the contract's RocksDB store, or remove one, while no process has it open."""
+"""`alter`: put a row into the contract's RocksDB store, remove one, or drop a family, while no process has it open."""
 
 from __future__ import annotations
 
@@ -16,30 +16,41 @@ from holdfast.conformance.steps import Step
 
 
 def _do(workdir: Any, operand: Mapping[str, Any]) -> dict[str, Any]:
+    path, family = operand["path"], operand["family"]
+    if "drop" in operand:
+        return store.drop(workdir, path, family, really=operand["drop"])
     value = operand["value"]
-    row = decoded(operand["key"]), None if value is None else decoded(value)
-    return store.alter(workdir, operand["path"], operand["family"], *row)
+    return store.alter(workdir, path, family, decoded(operand["key"]), None if value is None else decoded(value))
 
 
 ALTER = Report(name="alter", do=_do, schema=value_form(error={"type": ["string", "null"]}))
 
 
 def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
-    path, scope = store_path(reading.contract), reading.state.scope
-    key, value = scope.resolve(step["key"]), scope.resolve(step["value"])
+    path = store_path(reading.contract)
+    reading.touches(path)
+    operand = {"path": path, "family": text_of("alter", step, reading)}
+    return {**operand, "drop": step["drop"]} if "drop" in step else {**operand, **_row(reading, step)}
+
+
+def _row(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+    row = {name: reading.state.scope.resolve(step[name]) for name in ("key", "value")}
     try:
-        decoded(key)
-        if value is not None:
-            decoded(value)
+        decoded(row["key"])
+        if row["value"] is not None:
+            decoded(row["value"])
     except ValueError as error:
         raise CaseError(f"alter: {error}") from error
-    reading.touches(path)
-    return {"path": path, "family": text_of("alter", step, reading), "key": key, "value": value}
+    return row
 
 
 STEP = Step(
     name="alter",
-    form=form({"alter": TEXT, "key": ANYTHING, "value": ANYTHING, **REPORTED}, ("alter", "key", "value")),
+    form=form(
+        {"alter": TEXT, "key": ANYTHING, "value": ANYTHING, "drop": {"type": "boolean"}, **REPORTED},
+        ("alter",),
+        oneOf=[{"required": ["key", "value"]}, {"required": ["drop"]}],
+    ),
     read=reading_of(ALTER, _operand, is_blind=has_error),
     report=ALTER,
     facts={"store": True, "reports": True},

@@ -254,8 +254,14 @@ class SuiteSession:
 
         No process may have it open: first `kill`, then `reopen`.
         """
-        operand = {"path": store_path(self._session.contract), "family": family, "key": key, "value": value}
-        done = self._reported(ALTER, family, operand)
+        self._altered(family, {"key": key, "value": value})
+
+    def drop(self, family: str) -> None:
+        """Drop a family of the RocksDB store. See `alter`."""
+        self._altered(family, {"drop": True})
+
+    def _altered(self, family: str, change: Mapping[str, Any]) -> None:
+        done = self._reported(ALTER, family, {"path": store_path(self._session.contract), "family": family, **change})
         if done["error"] is not None:
             _not_reached(f"alter {family} came to nothing: {done['error']}")
 

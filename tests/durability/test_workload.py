@@ -12,6 +12,7 @@ from holdfast.conformance.durability.workload import (
     facts_of_rows,
     request_of,
     scopes_of,
+    text_of,
     with_gone,
     workload_of,
 )
@@ -85,6 +86,15 @@ def test_an_operation_sets_what_its_rows_hold_and_what_is_told_of_it(ledger: Con
     assert workload.probe.number == spec.operations + 1
     assert workload.before == {"entry old value": "1"}
     assert (workload.once, workload.prior) == (True, False)
+
+
+def test_what_is_told_of_an_operation_may_be_a_value_of_its_own(tmp_path: Path) -> None:
+    copy = changed(LEDGER, tmp_path, "faults.yaml", "done: 'yes'", "done: '=[\"${key}\"]'")
+    spec = read_contract(copy).workloads["entries"]
+    scopes = scopes_of(spec, contract="ledger", seed="a")
+    keys = [scope.resolve("$key") for scope in scopes.values()][:-1]
+    found = [op.facts[f"found of operation {op.number}"] for op in workload_of(spec, scopes, {}).ops]
+    assert found == [text_of([key]) for key in keys]
 
 
 def test_a_workload_says_what_its_retry_must_be_and_an_operation_knows_its_number(tmp_path: Path) -> None:

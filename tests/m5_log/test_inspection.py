@@ -14,7 +14,7 @@ from rocksdict import Options, Rdict, WriteOptions
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import MAX_ROWS
 from holdfast.conformance.inspection.helper import HELPER
-from holdfast.reference_impl.m5_log.terms import Family
+from holdfast.reference_impl.m5_log.terms import Family, StoreError
 from tests.m5_log.logs import DATABASE, Box, draft, id_of, raw_of
 
 
@@ -161,6 +161,19 @@ def test_a_row_is_put_and_removed_behind_the_back_of_its_owner(box: Box) -> None
     assert [problem.key for problem in box.again().problems()] == [op_id]
     assert store.alter(box.root, DATABASE, "edges", op_id, None) == {"error": None}
     assert rows_of(inspected(box.root))["edges"] == {}
+
+
+def test_a_family_is_dropped_behind_the_back_of_its_owner(box: Box) -> None:
+    box.put(draft(1))
+    assert "lock" in store.drop(box.root, DATABASE, "policy_index", really=True)["error"].lower()
+    box.parts.store.release()
+    assert store.drop(box.root, DATABASE, "policy_index", really=False) == {"error": None}
+    assert box.again().problems() == []
+    assert store.drop(box.root, DATABASE, "policy_index", really=True) == {"error": None}
+    assert "policy_index" not in inspected(box.root)["tables"]
+    with pytest.raises(StoreError):
+        box.again().put(draft(2))
+    assert "policy_index" not in inspected(box.root)["tables"]
 
 
 def test_no_row_is_put_where_no_database_or_no_family_is(box: Box, tmp_path_factory: pytest.TempPathFactory) -> None:

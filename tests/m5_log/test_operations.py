@@ -25,9 +25,8 @@ def refused(raw: bytes, reason: Reason, declared: bytes | None = None) -> None:
 
 
 def test_an_operation_keeps_the_bytes_that_came() -> None:
-    raw = raw_of(
-        draft(7, parents=PARENTS[:2], by="bob", value={"a": [1, None, True]}) | {"payload": {"key": "k", "value": 1}}
-    )
+    made = draft(7, parents=PARENTS[:2], by="bob", value={"a": [1, None, True]})
+    raw = raw_of({**made, "payload": {"key": "k", "value": 1}})
     operation = CODEC.accept(raw)
     assert operation.raw == raw
     assert operation.op_id == hashlib.sha256(raw).digest()

@@ -18,7 +18,7 @@ from tests.m5_log.logs import draft, id_of
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def opened(workdir: Path, state: StateWanted, surface: SurfaceWanted = SurfaceWanted.READY, **config: str) -> Session:
+def opened(workdir: Path, state: StateWanted, surface: SurfaceWanted = SurfaceWanted.READY, **config: Any) -> Session:
     return implementation().open(OpenRequest(state, surface, workdir, NOW, config))
 
 

@@ -168,6 +168,14 @@ def batch_of(drafts: list[Mapping[str, Any]]) -> str:
     return batch([op(draft) for draft in drafts])
 
 
+def many(asked: Mapping[str, Any]) -> str:
+    """A file of `count` operations of the author `key`, one for each millisecond."""
+    made = {"key": asked["key"], "kind": "add"}
+    return batch_of(
+        [{**made, "ms": ms, "payload": {"key": f"c{ms % 7}", "amount": ms}} for ms in range(asked["count"])]
+    )
+
+
 def row(asked: Mapping[str, Any]) -> str:
     """Bytes of keys and values of rows, joined: each part is {hex}, {base64url}, {text}, {number} or {hlc: [ms, n]}."""
     makers: Mapping[str, Callable[[Any], bytes]] = {
@@ -316,6 +324,7 @@ DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "flipped": flipped,
     "batch": batch,
     "batch_of": batch_of,
+    "many": many,
     "row": row,
     "value_in": value_in,
     "successor": successor,

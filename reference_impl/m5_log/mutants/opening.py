@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from rocksdict import BlockBasedOptions, ChecksumType, Options
+from rocksdict import AccessType, BlockBasedOptions, ChecksumType, Options, Rdict
 
 from holdfast.reference_impl.m5_log.database import Access, Change, Database, Recovery
 from holdfast.reference_impl.m5_log.observing import Observing, base64url
@@ -68,6 +68,17 @@ class CreatesIfMissing(Database):
         return options
 
 
+class FamilyMadeAnew(Database):
+    def _opened(self, access: Access) -> Rdict:
+        known = {family.value for family in Family}
+        if access is not Access.MAKE and known - {*Rdict.list_cf(str(self.path))}:
+            options = self.options(access, Recovery.POINT_IN_TIME)
+            options.create_missing_column_families(True)
+            families = {name: self.family_options() for name in ("default", *known)}
+            Rdict(str(self.path), options, families, AccessType.read_write()).close()
+        return super()._opened(access)
+
+
 class MadeWithRow(Opening):
     def first_rows(self, mark: Mark) -> Sequence[Change]:
         return [*super().first_rows(mark), (Family.POLICY_INDEX, b"made", b"")]
@@ -97,6 +108,7 @@ BUGS = {
     "no-checksums-of-blocks": part(database=NoChecksums),
     "not-paranoid": part(database=NotParanoid),
     "created-if-missing": part(database=CreatesIfMissing),
+    "lost-family-made-anew": part(database=FamilyMadeAnew),
     "made-with-a-row": part(opening=MadeWithRow),
     "damaged-operation-is-shown": part(observing=GetsDamaged),
     "damaged-operation-is-none": part(observing=GetsNone),

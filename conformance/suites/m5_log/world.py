@@ -1,0 +1,257 @@
+"""A log of which everything is known, and every operation and command that can be asked of it.
+
+One author puts operations in the order of their clocks, so that no checkpoint is ever stale. What is due for a request
+follows from what was done before; the state is that of the oracle.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.conformance.cases.values import from_base64url
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.m5_log.graphs import ISSUER, Made, state_of
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+
+COMMAND = "command_line"
+WRITING = ("put_op", "persist_vc", "persist_verified_vc", "checkpoint_create", "checkpoint_delete")
+OPERATIONS = (*WRITING, "checkpoint_load", "apply_incremental")
+COMMANDS = tuple(
+    f"{COMMAND} {name}"
+    for name in (
+        "op-append",
+        "checkpoint-create",
+        "checkpoint-list",
+        "checkpoint-load",
+        "replay-from-store",
+        "verify-store",
+        "dump-state-json",
+    )
+)
+_UNKNOWN, _UNAVAILABLE = "CHECKPOINT_UNKNOWN", "STORE_UNAVAILABLE"
+_TOLD = ("op_id", "cred_hash", "topo_index", "state", "issuer", "role", "scope", "nbf", "exp")
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a log holds: operations, hashes of credentials, and checkpoints with the index of each."""
+
+    stored: tuple[Made, ...] = ()
+    credentials: frozenset[str] = frozenset()
+    verified: frozenset[str] = frozenset()
+    points: tuple[tuple[int, int], ...] = ()
+    highest: int = 0
+
+    def with_point(self, checkpoint_id: int) -> Log:
+        """The same with a checkpoint of the whole order."""
+        return replace(self, points=(*self.points, (checkpoint_id, len(self.stored))), highest=checkpoint_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request by its row of the matrix, and what it is about: operations, a credential, a checkpoint."""
+
+    row: str
+    method: str
+    args: Mapping[str, Any]
+    about: Any = None
+
+
+def is_done(answer: Answer) -> bool:
+    """Whether an operation was accepted, or a command exited with 0."""
+    return answer.outcome == "accepted" or (answer.outcome == "ok" and answer.value["status"] == 0)
+
+
+def is_unavailable(answer: Answer) -> bool:
+    """Whether it says that the store cannot be asked; a command says that it failed, and nothing more."""
+    return answer.reason == _UNAVAILABLE or (answer.outcome == "ok" and not is_done(answer))
+
+
+class World:
+    """A session with one log in it."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, label: str) -> None:
+        self.session, self.log = session, Log()
+        self._bench = bench
+        self._author, self._file = f"alice {session.rand(label)}", f"ops-{session.rand(label)}"
+        self._number = itertools.count(1)
+        self._texts: dict[int, str] = {}
+        session.place("m5/trust.json", from_base64url(derive("m5.trust", [ISSUER])))
+
+    # Requests
+
+    def made(self) -> Made:
+        """A new operation, later than all before it."""
+        number = next(self._number)
+        kind = {"kind": "add", "payload": {"key": f"c{number % 3}", "amount": number}}
+        draft = {"key": self._author, "ms": 1000 * number, "parents": (), **kind}
+        raw = derive("m5.op", draft)
+        return Made(draft, raw, derive("m5.op_id", raw))
+
+    def asked(self, row: str) -> Asked:
+        """A request of this row that is due to be done. What it needs is done first."""
+        if row == "put_op":
+            made = self.made()
+            return Asked(row, row, {"op": made.raw}, (made,))
+        if row in ("persist_vc", "persist_verified_vc"):
+            return self._about_a_credential(row)
+        if row == "apply_incremental":
+            return Asked(row, row, {"from_index": 1, "to_index": len(self.log.stored), "source": "store"})
+        if row == "checkpoint_create":
+            return Asked(row, row, {})
+        name = row.partition(" ")[2]
+        if name == "op-append":
+            return self.file([self.made(), self.made()])
+        checkpoint_id = self._point() if row.startswith("checkpoint_") or name == "checkpoint-load" else 0
+        if not name:
+            return Asked(row, row, {"checkpoint_id": checkpoint_id}, checkpoint_id)
+        words = {"checkpoint-load": [str(checkpoint_id)], "replay-from-store": ["--from", "latest"]}.get(name, [])
+        return Asked(row, COMMAND, {"arguments": [name, *words]}, checkpoint_id)
+
+    def file(self, operations: Sequence[Made]) -> Asked:
+        """A file that is to be appended."""
+        name = f"{self._file}-{next(self._number)}"
+        self.session.place(name, from_base64url(derive("m5.batch", [each.raw for each in operations])))
+        return Asked(f"{COMMAND} op-append", COMMAND, {"arguments": ["op-append", name]}, tuple(operations))
+
+    def _about_a_credential(self, row: str) -> Asked:
+        said = {"role": f"r{next(self._number)}", "scope": ["t"], "nbf": 1, "exp": 9}
+        raw = derive("m5.credential", {"issuer": ISSUER, "subject": self._author, **said})
+        cred_hash = derive("m5.cred_hash", raw)
+        stored = Asked("persist_vc", "persist_vc", {"credential": raw}, {"cred_hash": cred_hash})
+        if row == stored.row:
+            return stored
+        self.ask(stored)
+        return Asked(row, row, {"cred_hash": cred_hash}, {"cred_hash": cred_hash, "issuer": ISSUER, **said})
+
+    def _point(self) -> int:
+        if not self.log.points:
+            self.ask(self.asked("checkpoint_create"))
+        return self.log.points[-1][0]
+
+    def ask(self, asked: Asked, worker: int = 0, *, lost: bool = False) -> Answer:
+        """Ask, and judge the answer. `lost`: the store may not be available."""
+        answer = self.session.call(asked.method, asked.args, worker)
+        self.settle([(asked, answer)], lost=lost)
+        return answer
+
+    # What is due
+
+    def settle(self, answered: Sequence[tuple[Asked, Answer]], *, lost: bool) -> None:
+        """Some order of requests that overlapped has to explain all answers."""
+        for order in itertools.permutations(answered):
+            log: Log | None = self.log
+            for asked, answer in order:
+                end = None if log is None else self._end(log, asked, answer)
+                log = log if end is None and lost and is_unavailable(answer) else end
+            if log is not None:
+                self.log = log
+                return
+        told = "; ".join(f"{asked.row} {asked.args}: {answer.outcome}" for asked, answer in answered)
+        shown = "; ".join(f"{answer.reason or ''} {answer.effect or ''} {answer.value}" for _, answer in answered)
+        verdict = "wrong_reason" if all(is_done(answer) for _, answer in answered) else "over_refusal"
+        self._bench.fail(verdict, told[:400], expected="what follows from all that was done", received=shown[:600])
+
+    def _end(self, log: Log, asked: Asked, answer: Answer) -> Log | None:
+        """The log behind an answer that is right; None for any other."""
+        if asked.method in ("checkpoint_load", "checkpoint_delete") and asked.about not in dict(log.points):
+            return log if answer.reason == _UNKNOWN else None
+        if not is_done(answer):
+            return None
+        value = answer.value
+        if asked.row.endswith("create") and (asked.method != COMMAND or value["output"].strip().isdecimal()):
+            found = int(value["output"]) if asked.method == COMMAND else value["checkpoint_id"]
+            end = log.with_point(found) if found > log.highest else None
+        else:
+            end = self.done(log, asked)
+        told = value["output"] if asked.method == COMMAND else {name: value[name] for name in _TOLD if name in value}
+        is_right = told == self._due(log, asked, answer) and answer.effect in (None, self._effect(log, end, asked))
+        return end if is_right else None
+
+    def done(self, log: Log, asked: Asked) -> Log:
+        """The log behind a request that was done."""
+        if asked.row in ("put_op", f"{COMMAND} op-append"):
+            there = {each.op_id for each in log.stored}
+            return replace(log, stored=(*log.stored, *(each for each in asked.about if each.op_id not in there)))
+        if asked.row in ("persist_vc", "persist_verified_vc"):
+            name = "credentials" if asked.row == "persist_vc" else "verified"
+            return replace(log, **{name: getattr(log, name) | {asked.about["cred_hash"]}})
+        if asked.row == "checkpoint_delete":
+            return replace(log, points=tuple(each for each in log.points if each[0] != asked.about))
+        return log.with_point(log.highest + 1) if asked.row.endswith("create") else log
+
+    def _effect(self, log: Log, end: Log | None, asked: Asked) -> str:
+        return "prior" if end == log or asked.row in ("checkpoint_load", "apply_incremental") else "new"
+
+    def _due(self, log: Log, asked: Asked, answer: Answer) -> Any:
+        """What it has to say. Of a command whose output is free, what it said."""
+        index = dict(log.points).get(asked.about, 0) if isinstance(asked.about, int) else 0
+        due: Mapping[str, Callable[[], Any]] = {
+            "put_op": lambda: {"op_id": asked.about[0].op_id},
+            "persist_vc": lambda: asked.about,
+            "persist_verified_vc": lambda: {
+                name: asked.about[name] for name in _TOLD if name in asked.about and name != "cred_hash"
+            },
+            "checkpoint_create": lambda: {"topo_index": len(log.stored)},
+            "checkpoint_load": lambda: {"topo_index": index, "state": self._text(log.stored[:index])},
+            "checkpoint_delete": dict,
+            "apply_incremental": lambda: {"state": self._text(log.stored[: asked.args["to_index"]])},
+            f"{COMMAND} checkpoint-load": lambda: f"{self._text(log.stored[:index])}\n",
+            f"{COMMAND} replay-from-store": lambda: f"{self._text(log.stored)}\n",
+            f"{COMMAND} dump-state-json": lambda: f"{self._text(log.stored)}\n",
+        }
+        if asked.row == f"{COMMAND} checkpoint-list":
+            listed = [line.split()[:1] for line in answer.value["output"].splitlines()]
+            return answer.value["output"] if listed == [[str(each)] for each, _ in log.points] else None
+        return due.get(asked.row, lambda: answer.value["output"])()
+
+    def _text(self, stored: Sequence[Made]) -> str:
+        # Whatever was stored first comes first.
+        if len(stored) not in self._texts:
+            self._texts[len(stored)] = state_of(stored, [])
+        return self._texts[len(stored)]
+
+    # What is there
+
+    def compare(self, *others: Log) -> None:
+        """What the log shows is what is known, or one of `others`, which is known from then on."""
+        session = self.session
+        rows, points = session.observe("store"), session.observe("checkpoints")
+        shown = {
+            "operations": {row["value"] for row in rows["ops"]},
+            "rows": [len(rows[name]) for name in ("ops", "edges", "by_author")],
+            "credentials": _keys(rows["vc_raw"]),
+            "verified": _keys(rows["vc_verified"]),
+            "checkpoints": [(each["checkpoint_id"], each["topo_index"]) for each in points["checkpoints"]],
+            "latest": points["latest"],
+            "states": {session.observe("dump", {"from": origin})["state"] for origin in ("genesis", "latest")},
+            "whole": session.observe("verify_store")["whole"],
+        }
+        due = [(log, self._shown(log)) for log in (self.log, *others)]
+        self.log = next((log for log, each in due if each == shown), self.log)
+        (_, first), *_ = due
+        if all(each != shown for _, each in due):
+            names = [name for name, found in shown.items() if found != first[name]]
+            received = {name: shown[name] for name in names}
+            self._bench.fail("lost_durability", f"{', '.join(names)} differ", received=str(received)[:600])
+
+    def _shown(self, log: Log) -> dict[str, Any]:
+        return {
+            "operations": {each.raw for each in log.stored},
+            "rows": [len(log.stored)] * 3,
+            "credentials": log.credentials,
+            "verified": log.verified,
+            "checkpoints": list(log.points),
+            "latest": max(dict(log.points), default=None),
+            "states": {self._text(log.stored)},
+            "whole": True,
+        }
+
+
+def _keys(rows: Iterable[Mapping[str, str]]) -> set[str]:
+    return {from_base64url(row["key"]).hex() for row in rows}

@@ -1,0 +1,106 @@
+"""Bugs in what is done with a request: made to fit, counted, done by halves, said to be done; and in the lock."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rocksdict import Rdict, WriteOptions
+
+from holdfast.reference_impl.answers import Answer, Refused
+from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
+from holdfast.reference_impl.m5_log.database import Access, Change, Database
+from holdfast.reference_impl.m5_log.log import Log
+from holdfast.reference_impl.m5_log.opening import Opened
+from holdfast.reference_impl.m5_log.service import Service
+from holdfast.reference_impl.m5_log.store import Store
+from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError, UncertainError
+from holdfast.reference_impl.m5_log.witness import Mark
+from holdfast.reference_impl.planting import part
+
+_NUMBERS = ("checkpoint_id", "topo_index", "from_index", "to_index")
+
+
+class MadeToFit(Service):
+    def _operate(self, method: str, args: Any) -> Answer:
+        if isinstance(args, Mapping):
+            known = self._parts.contract.methods[method].args.schema["properties"]
+            args = {name: self._fitted(name, value) for name, value in args.items() if name in known}
+        return super()._operate(method, args)
+
+    def _fitted(self, name: str, value: Any) -> Any:
+        with contextlib.suppress(ValueError, TypeError, OverflowError):
+            if name in _NUMBERS:
+                return int(value)
+            if name in ("op_id", "cred_hash", "source"):
+                return value.strip().lower() if isinstance(value, str) else value
+        return value
+
+
+class MalformedCounted(Service):
+    def _operate(self, method: str, args: Any) -> Answer:
+        answer = super()._operate(method, args)
+        if isinstance(answer, Refused) and answer.reason == Reason.REQUEST_MALFORMED.value:
+            store = self._parts.store
+            with contextlib.suppress(StoreError, UncertainError):
+                opened = store.writing()
+                key = str(sum(1 for _ in opened.database.rows(Family.POLICY_INDEX))).encode()
+                store.commit(opened, [(Family.POLICY_INDEX, key, b"malformed")])
+        return answer
+
+
+class InTwoBatches(Log):
+    def checkpoint_create(self, index: int | None = None) -> Checkpoint:
+        opened = self._store.writing()
+        state = self.state(opened) if index is None else self._replay.at(opened, index)
+        checkpoint, changes = self._checkpoints.created(opened.database, state)
+        self._store.commit(opened, changes[:1])
+        self._store.commit(opened, changes)
+        return checkpoint
+
+
+class SyncsOnRequest(Database):
+    syncs = True
+
+    def write_options(self) -> WriteOptions:
+        return super().write_options() if self.syncs else WriteOptions()
+
+
+class OperationsSynced(Store):
+    def commit(self, opened: Opened, changes: Sequence[Change], op_ids: Sequence[bytes] = ()) -> None:
+        if isinstance(opened.database, SyncsOnRequest):
+            opened.database.syncs = bool(op_ids)
+        super().commit(opened, changes, op_ids)
+
+
+class SaysDone(Store):
+    def write(self, opened: Opened, changes: Sequence[Change]) -> None:
+        with contextlib.suppress(UncertainError):
+            super().write(opened, changes)
+
+    def attest(self, mark: Mark) -> None:
+        with contextlib.suppress(UncertainError):
+            super().attest(mark)
+
+
+class TakesTheLock(Database):
+    def _opened(self, access: Access) -> Rdict:
+        if access is Access.WRITE:
+            (self.path / "LOCK").unlink(missing_ok=True)
+        return super()._opened(access)
+
+
+class Unguarded(Store):
+    def guard(self, opened: Opened) -> None:
+        pass
+
+
+BUGS = {
+    "arguments-made-to-fit": part(service=MadeToFit),
+    "malformed-requests-counted": part(service=MalformedCounted),
+    "checkpoint-in-two-batches": part(log=InTwoBatches),
+    "only-operations-are-synced": part(database=SyncsOnRequest, store=OperationsSynced),
+    "failed-write-is-done": part(store=SaysDone),
+    "lock-is-removed": part(database=TakesTheLock, store=Unguarded),
+}
