@@ -120,7 +120,13 @@ def test_the_options_are_those_that_the_contract_wants(session: Session) -> None
 
 
 def test_a_config_that_makes_no_sense_opens_nothing(tmp_path: Path) -> None:
-    for config in ({"database_path": "../db"}, {"database_path": "db"}, {"max_parents": "x"}, {"unknown": "1"}):
+    wrong: list[dict[str, Any]] = [
+        {"database_path": "../db"},
+        {"database_path": "db"},
+        {"max_parents": "x"},
+        {"a": "1"},
+    ]
+    for config in wrong:
         with pytest.raises(OpenError):
             opened(tmp_path, StateWanted.FRESH, **config)
 

@@ -169,11 +169,10 @@ def batch_of(drafts: list[Mapping[str, Any]]) -> str:
 
 
 def many(asked: Mapping[str, Any]) -> str:
-    """A file of `count` operations of the author `key`, one for each millisecond."""
-    made = {"key": asked["key"], "kind": "add"}
-    return batch_of(
-        [{**made, "ms": ms, "payload": {"key": f"c{ms % 7}", "amount": ms}} for ms in range(asked["count"])]
-    )
+    """A file of `count` operations of the author `key`, one for each millisecond: {key, count, parents?}."""
+    made = {"key": asked["key"], "kind": "add", "parents": asked.get("parents", [])}
+    payloads = ({"key": f"c{number % 7}", "amount": number} for number in range(asked["count"]))
+    return batch_of([{**made, "ms": number, "payload": payload} for number, payload in enumerate(payloads)])
 
 
 def row(asked: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError, Unc
 from holdfast.reference_impl.m5_log.witness import Mark
 from holdfast.reference_impl.planting import part
 
+_PIECE = 16
 _NUMBERS = ("checkpoint_id", "topo_index", "from_index", "to_index")
 
 
@@ -50,13 +51,15 @@ class MalformedCounted(Service):
         return answer
 
 
-class InTwoBatches(Log):
+class InPieces(Log):
     def checkpoint_create(self, index: int | None = None) -> Checkpoint:
         opened = self._store.writing()
         state = self.state(opened) if index is None else self._replay.at(opened, index)
         checkpoint, changes = self._checkpoints.created(opened.database, state)
-        self._store.commit(opened, changes[:1])
-        self._store.commit(opened, changes)
+        (family, key, row), *others = changes
+        for size in range(0, len(row or b""), _PIECE):
+            self._store.commit(opened, [(family, key, (row or b"")[:size])])
+        self._store.commit(opened, [(family, key, row), *others])
         return checkpoint
 
 
@@ -99,7 +102,7 @@ class Unguarded(Store):
 BUGS = {
     "arguments-made-to-fit": part(service=MadeToFit),
     "malformed-requests-counted": part(service=MalformedCounted),
-    "checkpoint-in-two-batches": part(log=InTwoBatches),
+    "checkpoint-in-pieces": part(log=InPieces),
     "only-operations-are-synced": part(database=SyncsOnRequest, store=OperationsSynced),
     "failed-write-is-done": part(store=SaysDone),
     "lock-is-removed": part(database=TakesTheLock, store=Unguarded),
