@@ -5,6 +5,7 @@ The steps stand here, one for each operation and attack; what is due follows fro
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from holdfast.conformance.cases.values import from_base64url
@@ -12,21 +13,24 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.world import COMMAND, COMMANDS, OPERATIONS, WRITING, World, is_done
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.servers.environment import scaled
 from holdfast.vectors.derive import derive
 
 _FAMILIES = ("ops", "edges", "by_author", "meta", "vc_raw", "vc_verified", "policy_index", "checkpoints")
 _DATABASE, _CURRENT, _ASIDE, _OLDER, _STORE = "m5/db", "m5/db/CURRENT", "aside", "older", "m5"
-_LIST, _APPEND = f"{COMMAND} checkpoint-create", f"{COMMAND} op-append"
+_CREATE, _APPEND = f"{COMMAND} checkpoint-create", f"{COMMAND} op-append"
 RIVALS = (
-    *((row, row) for row in (*WRITING, _APPEND, _LIST)),
+    *((row, row) for row in (*WRITING, _APPEND, _CREATE)),
     ("put_op", "checkpoint_create"),
     ("put_op", _APPEND),
     ("persist_vc", "persist_verified_vc"),
     ("checkpoint_create", "checkpoint_delete"),
-    ("checkpoint_create", _LIST),
+    ("checkpoint_create", _CREATE),
 )
 # Where nothing may be, of the ways to take a database away.
 _GONE = {"moved away": _DATABASE, "lost": _CURRENT}
+# How long after its start a command is killed, in seconds, and how many operations its file has.
+_MOMENTS, _FILE = (0.1, 0.2, 0.3, 0.35, 0.4, 0.5), 40
 # More than the thousand rows that are many: each operation has three.
 _MANY = 340
 _TOGETHER = 5
@@ -91,6 +95,24 @@ def test_every_operation_that_fails_or_is_killed_is_whole_or_not_at_all(bench: B
                     session.reopen()
                     # What was not acknowledged is there whole or not at all.
                     world.compare(world.done(world.log, asked))
+                world.ask(asked)
+            world.compare()
+
+
+@clause("M5-CLI-1", "M5-CLI-3", "M5-CRS-1", provocations=(COMMAND,), whole=True, written=True)
+def test_a_command_that_is_killed_at_any_moment_has_done_all_or_nothing(bench: Bench) -> None:
+    """While it starts, while it works, and behind that. It is done when it is run again."""
+    for row in (_APPEND, _CREATE):
+        with bench.session() as session:
+            world = World(bench, session, f"killed {row}")
+            world.ask(world.asked("put_op"))
+            for moment in _MOMENTS:
+                asked = world.file([world.made() for _ in range(_FILE)]) if row == _APPEND else world.asked(row)
+                session.start(asked.method, asked.args)
+                time.sleep(scaled(moment))
+                session.kill()
+                session.reopen()
+                world.compare(world.done(world.log, asked))
                 world.ask(asked)
             world.compare()
 
