@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +31,9 @@ class Location:
         self.witness = self.folder / _WITNESS
         self.trust = root / settings.trust_path
         self.status = root / settings.status_path
+        # As texts, because they are asked for at every operation.
+        self._current = str(self.database / _CURRENT)
+        self._kept = [str(path) for path in (self.database, *map(self.database.joinpath, _KEPT), self.witness)]
 
     def exists(self) -> bool:
         """Whether there is a database, or something in its place."""
@@ -59,24 +61,19 @@ class Location:
 
     def identity(self) -> Identity:
         """What stays the same as long as these are the files of one store. Raises StoreError."""
-        kept = (self.database, *(self.database / name for name in _KEPT), self.witness)
         try:
-            self.database.joinpath(_CURRENT).stat()
-            return tuple((found.st_dev, found.st_ino) for found in (path.stat() for path in kept))
+            os.stat(self._current)
+            return tuple((found.st_dev, found.st_ino) for found in map(os.stat, self._kept))
         except OSError as error:
             raise StoreError(f"a file of the store is gone: {error}") from error
 
     def logs(self) -> Mapping[str, int]:
         """The files of the write-ahead log by name, with their inodes. Raises StoreError."""
-        found: dict[str, int] = {}
         try:
-            for path in self.database.glob("*.log"):
-                # RocksDB may just have removed one that it needs no more.
-                with contextlib.suppress(FileNotFoundError):
-                    found[path.name] = path.stat().st_ino
+            with os.scandir(self.database) as entries:
+                return {entry.name: entry.inode() for entry in entries if entry.name.endswith(".log")}
         except OSError as error:
             raise StoreError(f"the log cannot be found: {error}") from error
-        return found
 
 
 def check_logs(before: Mapping[str, int], now: Mapping[str, int]) -> None:

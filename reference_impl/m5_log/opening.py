@@ -14,7 +14,7 @@ from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES, unpac
 from holdfast.reference_impl.m5_log.settings import Settings
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES
 from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError
-from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, encode_marks, total_of
+from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, encode_marks, newest, total_of
 
 VERSION, UUID = b"schema_version", b"db_uuid"
 LAST_CHECKPOINT, WATERMARK = b"last_checkpoint_id", b"topo_watermark"
@@ -42,6 +42,7 @@ class Opened:
     database: Database
     dag: Dag
     mark: Mark
+    anchor: Mark
     recovery: Recovery
     logs: Mapping[str, int] = field(default_factory=dict)
 
@@ -92,9 +93,9 @@ class Opening:
             recovery = viewed.recovery
         opened = self.loaded(Access.WRITE, recovery, viewed)
         try:
-            if self._witness.slots() != [opened.mark, opened.mark]:
-                # The last batch was synced and its mark was not, or the slots are of two batches, as after any end.
-                self._witness.make(opened.mark)
+            # A crash may have left the mark of the last batch unwritten, or no mark but the anchor on the disk.
+            self._witness.make(opened.mark, self._witness.slots())
+            opened.anchor = opened.mark
             opened.logs = self._location.logs()
         except OSError as error:
             opened.database.close()
@@ -122,11 +123,11 @@ class Opening:
     def attested(self) -> Database:
         """The same, if it is not behind the witness. A MANIFEST that is cut shows an older one without an error."""
         self.check_place()
-        acknowledged = self._witness.read()
+        slots = self._witness.slots()
         database = self._database(self._location.database, Access.READ)
         try:
-            before, mark = decode_marks(database.get(Family.META, MARKS))
-            self.check_acknowledged(acknowledged, before, mark, Access.READ)
+            anchor, mark = decode_marks(database.get(Family.META, MARKS))
+            self.check_acknowledged(slots, anchor, mark, Access.READ)
         except BaseException:
             database.close()
             raise
@@ -152,18 +153,18 @@ class Opening:
     def loaded(self, access: Access, recovery: Recovery, viewed: Opened | None = None) -> Opened:
         """An open database that holds all that the witness says; what was computed of the same rows before is kept."""
         # Before the database: what another process writes meanwhile is in the database first.
-        acknowledged = self._witness.read()
+        slots = self._witness.slots()
         database = self._database(self._location.database, access, recovery, self._settings.write_buffer_bytes)
         try:
             self.check_version(database)
-            before, mark = decode_marks(database.get(Family.META, MARKS))
+            anchor, mark = decode_marks(database.get(Family.META, MARKS))
             dag = viewed.dag if viewed is not None and viewed.mark == mark else self.dag(database)
             self.check_contents(dag, mark)
-            self.check_acknowledged(acknowledged, before, mark, access)
+            self.check_acknowledged(slots, anchor, mark, access)
         except BaseException:
             database.close()
             raise
-        return Opened(database, dag, mark, recovery)
+        return Opened(database, dag, mark, anchor, recovery)
 
     def check_version(self, database: Database) -> None:
         """The one schema version; a missing one is no older one."""
@@ -196,13 +197,14 @@ class Opening:
         if (len(dag), total_of(dag.parents)) != (mark.operations, mark.total):
             raise StoreError(f"expected {mark.operations} operations, found {len(dag)} or others")
 
-    def check_acknowledged(self, acknowledged: Mark, before: Mark, mark: Mark, access: Access) -> None:
-        """The database is not behind the witness, and ahead of it by one batch at most.
+    def check_acknowledged(self, slots: Sequence[Mark | None], anchor: Mark, mark: Mark, access: Access) -> None:
+        """The database is not behind the witness, and ahead of it by no more than a power failure takes.
 
         One that is read while another process writes it may be ahead by more.
         """
-        if acknowledged in (mark, before):
+        acknowledged = newest(slots)
+        if acknowledged == mark or (acknowledged.batches < mark.batches and anchor in slots):
             return
-        if access is Access.READ and acknowledged.batches < before.batches:
+        if access is Access.READ and acknowledged.batches < anchor.batches:
             return
         raise StoreError(f"batch {acknowledged.batches} was acknowledged, the database ends with {mark.batches}")

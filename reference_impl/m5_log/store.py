@@ -117,9 +117,11 @@ class Store:
         try:
             changes = [*changes, (Family.META, WATERMARK, number(self.watermark(opened.dag)))]
             mark = opened.mark.after(changes, op_ids)
-            self.write(opened, [*changes, (Family.META, MARKS, encode_marks(opened.mark, mark))])
+            self.write(opened, [*changes, (Family.META, MARKS, encode_marks(opened.anchor, mark))])
             opened.mark = mark
             self.attest(mark)
+            if mark.is_synced:
+                opened.anchor = mark
         except BaseException:
             self.release()
             raise
@@ -144,3 +146,5 @@ class Store:
         held, self._held = self._held, None
         if held is not None:
             held.database.close()
+            with contextlib.suppress(OSError):
+                self._witness.sync()

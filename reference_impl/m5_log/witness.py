@@ -1,18 +1,23 @@
 """The witness: a file beside the database that says how much of it was acknowledged.
 
-RocksDB cannot tell that a log is missing, or that a prefix of one is not the whole. After every batch the witness is
-written and synced, before the answer; what the database holds less than it says was lost.
+RocksDB cannot tell that a log is missing, or that a prefix of one is not the whole. The witness is written behind every
+batch and before the answer; what the database holds less than it says was lost.
+
+It is synced only once in a while, because it keeps nothing: operations are in the log, and that is synced. Whatever
+happens to a process or to the files of the database, the witness is exact, for the system has it. A power failure may
+set it back, but never behind the `anchor`, the mark that was synced last. The database holds this one too, so that a
+witness that was set back is known from one of another store.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.reference_impl.m5_log.cbor import encode
 from holdfast.reference_impl.m5_log.database import Change
 from holdfast.reference_impl.m5_log.terms import StoreError
 
@@ -20,8 +25,10 @@ _MAGIC = b"m5-mark\n"
 _HASH_BYTES = 32
 _MODULUS = 2**256
 _MARK_BYTES = 8 + 8 + _HASH_BYTES + 8 + _HASH_BYTES + _HASH_BYTES
-# Two slots, written in turns and never in one sector: a write that is torn leaves the other one whole.
+# Two slots, never in one sector. While one is written, the other one holds the anchor: a torn write leaves that whole.
 _SLOTS = (0, 4096)
+# How many batches are written into a slot before it is synced and the other one is written.
+_PERIOD = 8
 _MODE = 0o600
 
 
@@ -40,13 +47,25 @@ class Mark:
 
     def after(self, changes: Sequence[Change], op_ids: Sequence[bytes]) -> Mark:
         """The mark behind one more batch."""
-        batch = encode([[family.value, key, value] for family, key, value in changes])
+        rolling = hashlib.sha256(self.rolling)
+        for family, key, value in changes:
+            rolling.update(f"{family.value} {key.hex()} {'-' if value is None else value.hex()}\n".encode("ascii"))
         return Mark(
             batches=self.batches + 1,
-            rolling=hashlib.sha256(self.rolling + hashlib.sha256(batch).digest()).digest(),
+            rolling=rolling.digest(),
             operations=self.operations + len(op_ids),
             total=(self.total + total_of(op_ids)) % _MODULUS,
         )
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the witness of this mark is on the disk before the answer, so that it is the next anchor."""
+        return self.batches % _PERIOD == _PERIOD - 1
+
+    @property
+    def slot(self) -> int:
+        """Where in the file the mark is written: all of one period in one slot."""
+        return _SLOTS[self.batches // _PERIOD % len(_SLOTS)]
 
     def encode(self) -> bytes:
         """The bytes of one slot, with a checksum at their end."""
@@ -78,18 +97,26 @@ def decode_mark(data: bytes) -> Mark | None:
     )
 
 
-def encode_marks(before: Mark, now: Mark) -> bytes:
-    """What the database holds of the witness: the mark before its last batch and the one behind it."""
-    return before.encode() + now.encode()
+def encode_marks(anchor: Mark, now: Mark) -> bytes:
+    """What the database holds of the witness: the anchor, and the mark behind its last batch."""
+    return anchor.encode() + now.encode()
 
 
 def decode_marks(data: bytes | None) -> tuple[Mark, Mark]:
     """The two marks in the database. Raises StoreError."""
     if data is not None and len(data) == 2 * _MARK_BYTES:
-        before, now = decode_mark(data[:_MARK_BYTES]), decode_mark(data[_MARK_BYTES:])
-        if before is not None and now is not None:
-            return before, now
+        anchor, now = decode_mark(data[:_MARK_BYTES]), decode_mark(data[_MARK_BYTES:])
+        if anchor is not None and now is not None:
+            return anchor, now
     raise StoreError("expected two marks in meta, got none")
+
+
+def newest(slots: Sequence[Mark | None]) -> Mark:
+    """The mark that counts. Raises StoreError where none is whole."""
+    whole = [mark for mark in slots if mark is not None]
+    if not whole:
+        raise StoreError("the witness is damaged")
+    return max(whole, key=lambda mark: mark.batches)
 
 
 class Witness:
@@ -98,15 +125,13 @@ class Witness:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def make(self, mark: Mark) -> None:
-        """Make the file, or write both of its slots. Raises OSError."""
-        handle = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, _MODE)
-        try:
-            for slot in _SLOTS:
-                os.pwrite(handle, mark.encode(), slot)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    def make(self, mark: Mark, slots: Sequence[Mark | None] = (None, None)) -> None:
+        """Write the mark into both slots, the older one first, so that it is an anchor. Raises OSError."""
+        order = sorted(zip(_SLOTS, slots, strict=True), key=lambda each: -1 if each[1] is None else each[1].batches)
+        with self._opened(os.O_CREAT) as handle:
+            for slot, _ in order:
+                _put(handle, mark, slot)
+                os.fsync(handle)
 
     def slots(self) -> Sequence[Mark | None]:
         """The marks of both slots, None for one that is not whole. Raises StoreError where there is no file."""
@@ -116,21 +141,29 @@ class Witness:
             raise StoreError(f"the witness cannot be read: {error.strerror}") from error
         return [decode_mark(data[slot : slot + _MARK_BYTES]) for slot in _SLOTS]
 
-    def read(self) -> Mark:
-        """The newest mark. Raises StoreError where none is whole."""
-        whole = [mark for mark in self.slots() if mark is not None]
-        if not whole:
-            raise StoreError("the witness is damaged")
-        return max(whole, key=lambda mark: mark.batches)
-
     def write(self, mark: Mark) -> None:
-        """Write the next mark over the older one, and wait for the disk. Raises OSError."""
-        handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            data = mark.encode()
-            if os.pwrite(handle, data, _SLOTS[mark.batches % len(_SLOTS)]) != len(data):
-                raise OSError("the witness was written in part")
-            # Its length does not change, so that the data is all there is to wait for.
+        """Write the next mark, and wait for the disk if it is to be the next anchor. Raises OSError."""
+        with self._opened() as handle:
+            _put(handle, mark, mark.slot)
+            if mark.is_synced:
+                # The length of the file does not change, so that the data is all there is to wait for.
+                os.fdatasync(handle)
+
+    def sync(self) -> None:
+        """Wait for the disk. Raises OSError."""
+        with self._opened() as handle:
             os.fdatasync(handle)
+
+    @contextlib.contextmanager
+    def _opened(self, flags: int = 0) -> Iterator[int]:
+        handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | flags, _MODE)
+        try:
+            yield handle
         finally:
             os.close(handle)
+
+
+def _put(handle: int, mark: Mark, slot: int) -> None:
+    data = mark.encode()
+    if os.pwrite(handle, data, slot) != len(data):
+        raise OSError("the witness was written in part")

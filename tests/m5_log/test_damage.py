@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.reference_impl.m5_log.opening import MARKS, VERSION, WATERMARK, number
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
-from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, encode_marks
+from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, encode_marks, newest
 from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of
 
@@ -225,23 +225,66 @@ def test_a_store_that_was_set_back_to_a_copy_is_noticed(box: Box) -> None:
     refused(box)
 
 
-def test_a_mark_that_a_crash_tore_is_made_good(box: Box) -> None:
-    box.put_all([draft(1), draft(2)])
-    box.parts.store.release()
+@pytest.mark.parametrize("count", range(1, 20))
+def test_a_witness_that_a_power_failure_set_back_is_made_good(box: Box, count: int) -> None:
+    witness, states = box.root / "m5/witness", []
+    for ms in range(count):
+        box.put(draft(ms))
+        states.append(witness.read_bytes())
+    anchor, now = decode_marks(box.rows(Family.META)[MARKS])
+    # What was not synced may be there, as it was behind any batch since, or torn. Batches and operations count alike.
+    shutil.copytree(box.root / "m5", box.root / "crashed/m5")
+    crashed = Box(box.root / "crashed")
+    for data in states[max(anchor.batches - 1, 0) :]:
+        torn = bytearray(data)
+        torn[now.slot : now.slot + 120] = b"\x00" * 120
+        for found in (data, bytes(torn)):
+            (crashed.root / "m5/witness").write_bytes(found)
+            assert len(crashed.order()) == count
+            assert crashed.problems() == []
+    again = crashed.again()
+    again.put(draft(999))
+    assert len(again.order()) == count + 1
+    assert again.problems() == []
+    again.parts.store.release()
+
+
+def test_a_witness_from_before_its_anchor_is_noticed(box: Box) -> None:
     witness = box.root / "m5/witness"
-    mark = Witness(witness).read()
-    slot = mark.batches % 2 * 4096
-    # Both slots are of one batch now; that of the last one goes back to the batch before, the other one is torn.
-    before, now = decode_marks(box.rows(Family.META)[MARKS])
-    assert now == mark
-    data = bytearray(witness.read_bytes())
-    data[slot : slot + 120] = b"\x00" * 120
-    data[4096 - slot : 4096 - slot + 120] = before.encode()
-    witness.write_bytes(bytes(data))
-    assert box.problems() == []
-    box.put(draft(3))
-    assert len(box.order()) == 3
-    assert box.problems() == []
+    early = witness.read_bytes()
+    # Two anchors are behind it: the first one is what a power failure may leave as long as there is no second one.
+    box.put_all([draft(ms) for ms in range(COUNT)])
+    box.parts.store.release()
+    witness.write_bytes(early)
+    with pytest.raises(StoreError):
+        box.put(draft(999))
+
+
+def test_no_mark_is_written_over_the_anchor_before_the_next_one_is_synced(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    witness, synced = Witness(box.root / "m5/witness"), []
+    monkeypatch.setattr(os, "fdatasync", lambda _: synced.append(newest(witness.slots())))
+    anchor = Mark()
+    for ms in range(50):
+        box.put(draft(ms))
+        anchor = synced[-1] if synced else anchor
+        assert anchor in witness.slots()
+        assert decode_marks(box.rows(Family.META)[MARKS])[1] == newest(witness.slots())
+
+
+def test_a_witness_is_made_anew_from_the_older_slot_on(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    box.put_all([draft(ms) for ms in range(10)])
+    witness = Witness(box.root / "m5/witness")
+    before = newest(witness.slots())
+
+    def failing(_: int) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(OSError, match="gone"):
+        witness.make(Mark(batches=99), witness.slots())
+    assert before in witness.slots()
 
 
 def test_the_sum_of_a_mark_depends_on_every_operation(box: Box) -> None:

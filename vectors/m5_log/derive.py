@@ -14,11 +14,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.vectors.m5_log import encoding
+from holdfast.vectors.m5_log import edges, encoding
+from holdfast.vectors.m5_log.curve import L
 from holdfast.vectors.m5_log.oracle import Credential, Entry, expected_order, expected_state
 
-# RFC 8032 section 5.1: the order of the base point.
-_L = 2**252 + 27742317777372353535851937790883648493
 # The neutral element, as a key and as R: with S = 0 it "signs" everything for who does not refuse it.
 _NEUTRAL = b"\x01" + bytes(31)
 _HEX_MEMBERS = frozenset({"subject"})
@@ -125,14 +124,26 @@ def sorted_ids(ops: list[str]) -> list[str]:
 def malleated(spelt: str) -> str:
     """The same operation with the order of the group added to S: another signature that a lenient check accepts."""
     raw = decoded(spelt)
-    scalar = int.from_bytes(raw[-32:], "little") + _L
+    scalar = int.from_bytes(raw[-32:], "little") + L
     return encoded(raw[:-32] + scalar.to_bytes(32, "little"))
+
+
+def _body_of(draft: Mapping[str, Any], key: bytes) -> bytes:
+    """The body of a draft with another author."""
+    return _body({**draft, "members": {"author": {"cbor": encoding.binary(key).hex()}}})
 
 
 def small_order(draft: Mapping[str, Any]) -> str:
     """An operation of the neutral element as author, with R the same and S = 0."""
-    body = _body({**draft, "members": {"author": {"cbor": encoding.binary(_NEUTRAL).hex()}}})
-    return encoded(_joined(body, _NEUTRAL + bytes(32)))
+    return encoded(_joined(_body_of(draft, _NEUTRAL), _NEUTRAL + bytes(32)))
+
+
+def edge(asked: Mapping[str, Any]) -> str:
+    """The operation {op} with a signature at the edge {name} of `edges.NAMES`, and an author to whom that belongs."""
+    draft = asked["op"]
+    seed = hashlib.sha256(draft["key"].encode("utf-8")).digest()
+    signed = edges.edge(asked["name"], seed, lambda key: _body_of(draft, key))
+    return encoded(_joined(signed.body, signed.signature))
 
 
 def unsigned(spelt: str) -> str:
@@ -307,6 +318,7 @@ DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "sorted_ids": sorted_ids,
     "malleated": malleated,
     "small_order": small_order,
+    "edge": edge,
     "unsigned": unsigned,
     "flipped": flipped,
     "batch": batch,

@@ -7,6 +7,7 @@ from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from nacl.bindings import crypto_core_ed25519_is_valid_point
 
 from holdfast.reference_impl.m5_log import cbor
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value
@@ -37,6 +38,17 @@ class SmallOrderAccepted(Signatures):
         except (InvalidSignature, ValueError):
             return False
         return True
+
+
+class SmallRAccepted(SmallOrderAccepted):
+    def valid(self, key: bytes, message: bytes, signature: bytes) -> bool:
+        whole = crypto_core_ed25519_is_valid_point(key) and super().valid(key, message, signature)
+        return whole or Signatures().valid(key, message, signature)
+
+
+class PrimeOrderOnly(Signatures):
+    def valid(self, key: bytes, message: bytes, signature: bytes) -> bool:
+        return super().valid(key, message, signature) and crypto_core_ed25519_is_valid_point(key)
 
 
 class Malleable(Signatures):
@@ -74,12 +86,39 @@ class AnyOrderReader(cbor._Reader):
         return Map(tuple(pairs)), at
 
 
+class ReservedReader(cbor._Reader):
+    """Takes the reserved additional information for the number itself."""
+
+    def _argument(self, info: int, at: int) -> tuple[int, int]:
+        return (info, at + 1) if info in range(28, 31) else super()._argument(info, at)
+
+
+class TwoByteReader(cbor._Reader):
+    """Takes false, true and null in two bytes as well."""
+
+    def read(self, at: int, depth: int) -> tuple[Value, int]:
+        if self._data[at : at + 1] == b"\xf8" and self._data[at + 1 : at + 2] in (b"\x14", b"\x15", b"\x16"):
+            return cbor._CONSTANTS[self._data[at + 1]], at + 2
+        return super().read(at, depth)
+
+
 def _read(reader: type[Any], raw: bytes, max_depth: int) -> Value:
     try:
         found: Value = reader(raw).read(0, max_depth)[0]
     except CborError as error:
         raise RefusedError(Reason.NON_CANONICAL, str(error)) from error
     return found
+
+
+def _whole(reader: type[Any], raw: bytes, max_depth: int) -> Value:
+    try:
+        found, end = reader(raw).read(0, max_depth)
+    except CborError as error:
+        raise RefusedError(Reason.NON_CANONICAL, str(error)) from error
+    if end != len(raw):
+        raise RefusedError(Reason.NON_CANONICAL, "expected nothing behind it")
+    value: Value = found
+    return value
 
 
 class AnyLength(OpCodec):
@@ -95,6 +134,16 @@ class AnyOrder(OpCodec):
 class TailIgnored(OpCodec):
     def canonical(self, raw: bytes) -> Value:
         return _read(cbor._Reader, raw, self._settings.max_depth)
+
+
+class Reserved(OpCodec):
+    def canonical(self, raw: bytes) -> Value:
+        return _whole(ReservedReader, raw, self._settings.max_depth)
+
+
+class TwoBytes(OpCodec):
+    def canonical(self, raw: bytes) -> Value:
+        return _whole(TwoByteReader, raw, self._settings.max_depth)
 
 
 class IdOfBody(OpCodec):
@@ -115,6 +164,10 @@ BUGS = {
     "declared-id-believed": part(codec=DeclaredBelieved),
     "operation-unsigned": part(codec=Unsigned),
     "small-order-key-accepted": part(signatures=SmallOrderAccepted),
+    "small-r-accepted": part(signatures=SmallRAccepted),
+    "mixed-order-refused": part(signatures=PrimeOrderOnly),
+    "reserved-lengths-accepted": part(codec=Reserved),
+    "two-byte-simples-accepted": part(codec=TwoBytes),
     "malleable-signature-accepted": part(signatures=Malleable),
     "parent-twice-accepted": part(codec=ParentsMerged),
     "longer-lengths-accepted": part(codec=AnyLength),

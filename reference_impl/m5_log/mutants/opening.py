@@ -28,7 +28,7 @@ class AnyVersionOpened(Opening):
 
 
 class WitnessIgnored(Opening):
-    def check_acknowledged(self, acknowledged: Mark, before: Mark, mark: Mark, access: Access) -> None:
+    def check_acknowledged(self, slots: Sequence[Mark | None], anchor: Mark, mark: Mark, access: Access) -> None:
         pass
 
 

@@ -20,7 +20,7 @@ from holdfast.reference_impl.m5_log.operations import Operation, packed
 from holdfast.reference_impl.m5_log.state import Verified
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError
-from holdfast.reference_impl.m5_log.witness import Mark
+from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks
 from holdfast.reference_impl.planting import part
 
 
@@ -62,6 +62,25 @@ class EdgesBehind(Store):
         if self.late and self.held is not None:
             self.held.database.write(self.late)
         super().attest(mark)
+
+
+class MarkedFirst(Store):
+    def write(self, opened: Opened, changes: Sequence[Change]) -> None:
+        _, mark = decode_marks(changes[-1][2])
+        self._witness.write(mark)
+        super().write(opened, changes)
+
+
+class MarkedWhenSynced(Witness):
+    def write(self, mark: Mark) -> None:
+        if mark.is_synced:
+            super().write(mark)
+
+
+class NoAnchor(Witness):
+    def write(self, mark: Mark) -> None:
+        with self._opened() as handle:
+            os.pwrite(handle, mark.encode(), mark.slot)
 
 
 class HexKeys(Log):
@@ -161,6 +180,9 @@ BUGS = {
     "command-ends-at-once": part(database=Unsynced, store=EndsAtOnce),
     "row-by-row": part(store=RowByRow),
     "edges-in-a-second-batch": part(store=EdgesBehind),
+    "witness-before-the-batch": part(store=MarkedFirst),
+    "witness-only-with-its-sync": part(witness=MarkedWhenSynced),
+    "witness-never-synced": part(witness=NoAnchor),
     "op-id-in-hex": part(log=HexKeys),
     "parents-sorted": part(log=SortedParents),
     "genesis-without-edges": part(log=GenesisWithoutEdges),

@@ -1,0 +1,95 @@
+"""The committed vectors of `m5-log`: encodings of CBOR, signatures of Ed25519, and their checks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from holdfast.specs.errors import SpecError, StrictJsonError
+from holdfast.specs.strictjson import loads
+from holdfast.vectors.m5_log import curve, encoding
+
+ENCODINGS, SIGNATURES = "cbor.json", "ed25519.json"
+# No code here makes the files: their vectors come from other sources.
+OTHERS = frozenset({ENCODINGS, SIGNATURES})
+
+Record = Mapping[str, Any]
+
+
+def _loaded(name: str) -> Any:
+    place = f"vectors/m5_log/data/{name}"
+    resource = resources.files("holdfast.vectors").joinpath("m5_log", "data", name)
+    if not resource.is_file():
+        raise SpecError(f"expected {place}, found nothing; reinstall holdfast")
+    try:
+        return loads(resource.read_bytes())
+    except StrictJsonError as error:
+        raise SpecError(f"{place}: expected JSON, found {error}") from error
+
+
+def encodings() -> Sequence[Record]:
+    """{cbor, source} of each encoding, with the `value` that it has in an operation, or `why` none may hold it."""
+    found: Sequence[Record] = _loaded(ENCODINGS)["vectors"]
+    return found
+
+
+def signatures() -> Mapping[str, Sequence[Any]]:
+    """`rfc8032`: {seed, pub_key, message, signature}; `speccheck`: `valid` and `what` too; `small_order`: encodings."""
+    found: Mapping[str, Sequence[Any]] = _loaded(SIGNATURES)
+    return found
+
+
+def encoded(value: Any) -> bytes:
+    """The deterministic encoding of a `value`: {integer}, {hex} and {map} stand for what JSON has not."""
+    if isinstance(value, list):
+        return encoding.head(4, len(value)) + b"".join(map(encoded, value))
+    if not isinstance(value, dict):
+        return encoding.value(value)
+    ((kind, found),) = value.items()
+    if kind == "map":
+        pairs = {encoded(key): encoded(item) for key, item in found}
+        return encoding.head(5, len(pairs)) + b"".join(key + pairs[key] for key in sorted(pairs))
+    return encoding.binary(bytes.fromhex(found)) if kind == "hex" else encoding.value(int(found))
+
+
+def files() -> Mapping[str, bytes]:
+    """See `holdfast.vectors.committed.Source`."""
+    return {}
+
+
+def read(data: bytes, *, place: str) -> Sequence[Record]:
+    """See `holdfast.vectors.committed.Source`."""
+    raise SpecError(f"{place}: expected no file but {' and '.join(sorted(OTHERS))}, got {len(data)} bytes")
+
+
+def problems() -> Iterable[str]:
+    """See `holdfast.vectors.committed.Source`."""
+    yield from encoding_problems(encodings())
+    yield from signature_problems(signatures())
+
+
+def encoding_problems(records: Sequence[Record]) -> Iterable[str]:
+    """Encodings that stand there twice, and those that are not that of their value."""
+    for spelt, times in Counter(record["cbor"] for record in records).items():
+        if times > 1:
+            yield f"{spelt}: stands there {times} times"
+    for record in records:
+        if ("value" in record) is ("why" in record):
+            yield f"{record['cbor']}: expected a value, or why there is none"
+        elif "value" in record and encoded(record["value"]).hex() != record["cbor"]:
+            yield f"{record['cbor']}: its value has the encoding {encoded(record['value']).hex()}"
+
+
+def signature_problems(found: Mapping[str, Sequence[Any]]) -> Iterable[str]:
+    """Signatures that are not what the numbers of the curve say."""
+    for record in found["rfc8032"]:
+        if curve.sign(bytes.fromhex(record["seed"]), bytes.fromhex(record["message"])).hex() != record["signature"]:
+            yield f"{record['signature']}: is not the signature of its seed"
+    for record in [*({**each, "valid": True} for each in found["rfc8032"]), *found["speccheck"]]:
+        parts = (bytes.fromhex(record[name]) for name in ("pub_key", "message", "signature"))
+        if curve.valid(*parts) is not record["valid"]:
+            yield f"{record['signature']}: the vector says {record['valid']}, the curve does not"
+    if {bytes.fromhex(spelt) for spelt in found["small_order"]} != curve.small_encodings():
+        yield "small_order: these are not the encodings of the points of small order"
