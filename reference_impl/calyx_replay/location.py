@@ -9,8 +9,8 @@ from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.sqlite import FILE_MODE, DatabaseFiles
 
 FOLDER_MODE = 0o700
-# The ignore rule for git in the runtime root: git ignores the whole runtime.
-IGNORE_FILE, IGNORE_RULE = ".gitignore", "/runtime/\n"
+# The rules for git beside the database: git ignores everything there, this file too. Nobody else's rules are touched.
+IGNORE_FILE, IGNORE_RULE = ".gitignore", "*\n"
 
 
 class Location(DatabaseFiles):
@@ -43,8 +43,5 @@ class Location(DatabaseFiles):
             os.close(handle)
 
     def make_ignored(self) -> None:
-        """Git ignores the runtime; a rule file that is there already is kept. Raises OSError."""
-        file = self.root / IGNORE_FILE
-        lines = file.read_text(encoding="utf-8") if file.exists() else ""
-        if IGNORE_RULE.strip() not in lines.split():
-            file.write_text(lines + ("" if not lines or lines.endswith("\n") else "\n") + IGNORE_RULE, encoding="utf-8")
+        """Git ignores the folder of the database. Raises OSError."""
+        (self.database.parent / IGNORE_FILE).write_text(IGNORE_RULE, encoding="utf-8")

@@ -52,14 +52,28 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--mutant", help=argparse.SUPPRESS)
         return made
 
+    prune = command("prune", _prune, "Remove records that were first seen longer ago than the retention.")
+    command("migrate", _migrate, "Take over what version 0 had seen; its files stay as they are.")
+    command("inspect", _inspect, "Show what the mailbox holds and whether it can be used.")
+    _more(command, prune)
+    return parser
+
+
+def _more(command: Callable[..., Any], prune: argparse.ArgumentParser) -> None:
+    """Commands and an option that the source does not ask for."""
     command("init", _init, "Make the database of a mailbox; never overwrites one.")
     receive = command("receive", _receive, "Receive one envelope from a file, or from standard input.")
     receive.add_argument("file", metavar="FILE", help="the bytes of one envelope; - is standard input")
-    prune = command("prune", _prune, "Remove records that were first seen longer ago than the retention.")
-    prune.add_argument("--retention-hours", type=float, metavar="H", help="instead of the contract's retention")
-    command("migrate", _migrate, "Take over what version 0 had seen; its files stay as they are.")
-    command("inspect", _inspect, "Show what the mailbox holds and whether it can be used.")
-    return parser
+    text = "instead of the contract's retention"
+    prune.add_argument("--retention-hours", type=_retention, dest="args", metavar="H", help=text)
+
+
+def _retention(text: str) -> dict[str, float]:
+    """The arguments of a prune. Raises argparse.ArgumentTypeError."""
+    try:
+        return {"retention_hours": float(text)}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number of hours, got {text!r}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -145,9 +159,8 @@ def _receive(options: argparse.Namespace, parts: Parts, now: datetime) -> int:
 
 
 def _prune(options: argparse.Namespace, parts: Parts, now: datetime) -> int:
-    args = {} if options.retention_hours is None else {"retention_hours": options.retention_hours}
     return _answered(
-        parts.pruning.prune(args, now=now),
+        parts.pruning.prune(options.args or {}, now=now),
         lambda value: f"removed {value['removed']}, kept {value['kept']}, unreadable {value['unreadable']}",
     )
 
@@ -165,21 +178,26 @@ def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  
     from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
     from holdfast.reference_impl.sqlite import StoreError
 
-    store = parts.store
     try:
-        with store.reading(Purpose.OBSERVE) as connection:
-            rows, unreadable = store.counts(connection)
-            state, delivered = store.state(connection), len(parts.delivery.deliveries(connection))
-            mode = store.pragmas(connection)["journal_mode"]
+        with parts.store.reading(Purpose.OBSERVE) as connection:
+            lines = _held(parts, connection)
     except (StoreError, sqlite3.Error) as error:
         return _answered(RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer(), str)
-    print(f"database {store.location.database}")
-    for path in store.location.files():
-        if path.exists():
-            print(f"mode {stat.S_IMODE(path.stat().st_mode):04o} {path.name}")
-    print(f"journal mode {mode}, integrity ok")
-    print(f"records {rows}, of these with an unreadable seen_at {unreadable}")
-    print(f"delivered {delivered}")
-    print(f"automatic prunes {state.automatic}, the last {state.last_automatic or 'never'}")
-    print(f"pruned before {state.pruned_before or 'never'}")
+    print("\n".join(lines))
     return _DONE
+
+
+def _held(parts: Parts, connection: sqlite3.Connection) -> list[str]:
+    """What the mailbox holds, for people. Raises StoreError, sqlite3.Error."""
+    store, delivered = parts.store, len(parts.delivery.deliveries(connection))
+    rows, unreadable = store.counts(connection)
+    state, files = store.state(connection), [path for path in store.location.files() if path.exists()]
+    return [
+        f"database {store.location.database}",
+        *(f"mode {stat.S_IMODE(path.stat().st_mode):04o} {path.name}" for path in files),
+        f"journal mode {store.pragmas(connection)['journal_mode']}, integrity ok",
+        f"records {rows}, of these with an unreadable seen_at {unreadable}",
+        f"delivered {delivered}",
+        f"automatic prunes {state.automatic}, the last {state.last_automatic or 'never'}",
+        f"pruned before {state.pruned_before or 'never'}",
+    ]

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from holdfast.reference_impl.calyx_replay.location import IGNORE_FILE, Location
+from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.sqlite import StoreError
 
@@ -54,7 +54,7 @@ class Provisioner:
         connection.execute("COMMIT")
 
     def copy(self, template: Path, location: Location, relative: str) -> None:
-        """A copy of the template in an empty place, with what git is to ignore. Raises OSError, StoreError."""
+        """A copy of the template in an empty place, which git is to ignore. Raises OSError, StoreError."""
         source = template / relative
         if not source.is_file():
             raise StoreError(f"expected a provisioned template at {source}")
@@ -63,5 +63,4 @@ class Provisioner:
         # The copy keeps the file times of the template, so that a later write to the copy is visible.
         shutil.copy2(source, location.database)
         location.tighten()
-        if (template / IGNORE_FILE).is_file():
-            shutil.copyfile(template / IGNORE_FILE, location.root / IGNORE_FILE)
+        location.make_ignored()

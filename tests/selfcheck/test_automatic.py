@@ -170,7 +170,18 @@ def test_every_entry_of_a_list_names_a_place_that_is_there(contract: str) -> Non
 def test_every_file_that_is_left_out_is_there(contract: str) -> None:
     package = ROOT / contract.replace("-", "_")
     for each in load_automatic(contract).beside:
-        assert (package / each.file).is_file() or (ROOT / each.file).is_file()
+        file = next(path for path in (package / each.file, ROOT / each.file) if path.is_file())
+        name = each.function.rpartition(".")[2]
+        assert not name or any(
+            isinstance(node, ast.FunctionDef) and node.name == name for node in ast.walk(ast.parse(file.read_bytes()))
+        )
+
+
+def test_a_function_that_is_left_out_has_no_places() -> None:
+    functions = {(site.file, site.function) for site in all_sites("calyx-replay")}
+    for each in load_automatic("calyx-replay").beside:
+        assert not each.function or ("calyx_replay/" + each.file, each.function) not in functions
+    assert ("calyx_replay/operate.py", "_prune") in functions
 
 
 @cache
