@@ -76,6 +76,18 @@ class UsualInterval(Pruning):
         return last is None or abs(now - datetime.fromisoformat(last)) >= usual
 
 
+class UsualLeast(Pruning):
+    """What is too short a retention is known from the contract, whatever is configured."""
+
+    def long_enough(self, retention: timedelta) -> timedelta:
+        settings = self._settings
+        self._settings = replace(settings, least_retention=load_settings({}).least_retention)
+        try:
+            return super().long_enough(retention)
+        finally:
+            self._settings = settings
+
+
 class GoesAtTheRetention(Pruning):
     """The mailbox by itself removes what is as old as the retention, too."""
 
@@ -187,6 +199,7 @@ BUGS: Mapping[str, Change] = {
     "empty-envelope-is-gone": part(migration=EmptyIsGone),
     "prune-reads-what-is-claimed": part(pruning=ReadsWhatIsClaimed),
     "usual-interval": part(pruning=UsualInterval),
+    "usual-least-retention": part(pruning=UsualLeast),
     "inspection-in-one-format": part(command_line=InspectsInOneFormat),
     "command-line-busy-is-done": part(command_line=BusyIsDone),
     "journal-mode-checked-once": part(store=ModeCheckedOnce),
