@@ -20,7 +20,7 @@ FILE_MODE = 0o600
 BESIDE = ("-wal", "-shm")
 # Up to this size every connection checks the whole database first; an operation can wait that long. A larger database
 # relies on SQLite's own checks of each page that it reads.
-CHECKED_BYTES = 8 * 1024 * 1024
+CHECKED_BYTES = 8_388_608
 # PRAGMA synchronous, as SQLite numbers it: a commit is durable when it returns.
 SYNCHRONOUS_FULL = 2
 # Of an extended result code, the part that names the error.

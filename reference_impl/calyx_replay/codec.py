@@ -104,7 +104,6 @@ class Codec:
         if not isinstance(value["header"], dict):
             raise EnvelopeError("expected an object as header")
         self.binary("ciphertext", value["ciphertext"])
-        self.binary("signature", value["signature"])
 
     def check_header(self, header: Mapping[str, Any]) -> None:
         """What every header has; further members are texts. Raises EnvelopeError."""

@@ -36,11 +36,7 @@ class Location(DatabaseFiles):
 
     def make_file(self) -> None:
         """An empty file of mode 0600 for SQLite to fill; -wal and -shm take their mode from it. Raises OSError."""
-        handle = os.open(self.database, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE)
-        try:
-            os.fchmod(handle, FILE_MODE)
-        finally:
-            os.close(handle)
+        os.close(os.open(self.database, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
 
     def make_ignored(self) -> None:
         """Git ignores the folder of the database. Raises OSError."""

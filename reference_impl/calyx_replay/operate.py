@@ -23,19 +23,6 @@ if TYPE_CHECKING:
 NAME = "calyx"
 TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect."
 _DONE, _REFUSED, _USAGE = 0, 1, 2
-_WHAT_TO_DO = {
-    "ENVELOPE_MALFORMED": "ask the sender for the canonical encoding",
-    "TIMESTAMP_UNREADABLE": "ask the sender for a timestamp in UTC, like 2026-01-01T00:00:00Z",
-    "SIGNATURE_INVALID": "do not trust the sender that the envelope names",
-    "TIMESTAMP_OUT_OF_WINDOW": "compare the clocks; an old envelope is sent anew by its sender",
-    "STORE_UNAVAILABLE": "see `calyx inspect`; restore the database from a backup, or make one with `calyx init`",
-    "MSG_ID_BLOCKED": "wait until the window is over; the sender then sends the mail anew",
-    "REPLAY_UNPROVABLE": "compare the clock of this machine: it has gone back",
-    "REPLAY_DUPLICATE": "nothing: it was delivered before",
-    "RETENTION_TOO_SHORT": "choose a longer retention",
-    "NOTHING_TO_MIGRATE": "nothing, or put version 0's seen_cache.json where the contract has it",
-    "MIGRATION_MALFORMED": "mend or remove the file that is named, and run it again",
-}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,11 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.root.is_dir():
             return _complain(f"expected a folder as --root, got {str(options.root)!r}; make it first", _USAGE)
         now = _clock(options.clock)
-        factory = _factory(options.mutant)
-        parts = factory.parts(options.root, json.loads(options.config))
+        parts = _factory(options.mutant).parts(options.root, json.loads(options.config))
     except (OpenError, ValueError, KeyError) as error:
         return _complain(str(error), _USAGE)
-    options.factory = factory
     try:
         status: int = options.run(options, parts, now)
     finally:
@@ -124,6 +109,23 @@ def _complain(text: str, status: int = _REFUSED) -> int:
     return status
 
 
+def _to_do(reason: str) -> str:
+    """What a person does then."""
+    return {
+        "ENVELOPE_MALFORMED": "ask the sender for the canonical encoding",
+        "TIMESTAMP_UNREADABLE": "ask the sender for a timestamp in UTC, like 2026-01-01T00:00:00Z",
+        "SIGNATURE_INVALID": "do not trust the sender that the envelope names",
+        "TIMESTAMP_OUT_OF_WINDOW": "compare the clocks; an old envelope is sent anew by its sender",
+        "STORE_UNAVAILABLE": "see `calyx inspect`; restore the database from a backup, or make one with `calyx init`",
+        "MSG_ID_BLOCKED": "wait until the window is over; the sender then sends the mail anew",
+        "REPLAY_UNPROVABLE": "compare the clock of this machine: it has gone back",
+        "REPLAY_DUPLICATE": "nothing: it was delivered before",
+        "RETENTION_TOO_SHORT": "choose a longer retention",
+        "NOTHING_TO_MIGRATE": "nothing, or put version 0's seen_cache.json where the contract has it",
+        "MIGRATION_MALFORMED": "mend or remove the file that is named, and run it again",
+    }.get(reason, "see --help")
+
+
 def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
     from holdfast.reference_impl.answers import Accepted, Refused
 
@@ -131,15 +133,14 @@ def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
         print(tell(answer.value))
         return _DONE
     if isinstance(answer, Refused):
-        to_do = _WHAT_TO_DO.get(answer.reason, "see --help")
-        return _complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {to_do}")
+        return _complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {_to_do(answer.reason)}")
     return _complain(f"it is unknown whether it was done: {answer}; to do: run it again, which is safe")
 
 
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
     from holdfast.reference_impl.calyx_replay.provision import ProvisionError
 
-    factory: Factory = options.factory
+    factory = _factory(options.mutant)
     try:
         factory.provisioner(factory.schema()).make(parts.store.location)
     except ProvisionError as error:
@@ -166,12 +167,13 @@ def _prune(options: argparse.Namespace, parts: Parts, now: datetime) -> int:
 
 
 def _migrate(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
-    def tell(value: Any) -> str:
-        lines = [f"listed {value['listed']}, migrated {value['migrated']}, present {value['present']}"]
-        lines += [f"no envelope, blocked for now: {msg_id!a}" for msg_id in value["unmigrated"]]
-        return "\n".join(lines)
+    return _answered(parts.migration.migrate(now=now), _taken_over)
 
-    return _answered(parts.migration.migrate(now=now), tell)
+
+def _taken_over(value: Any) -> str:
+    """What a migration did, for people."""
+    lines = [f"listed {value['listed']}, migrated {value['migrated']}, present {value['present']}"]
+    return "\n".join([*lines, *(f"no envelope, blocked for now: {msg_id!a}" for msg_id in value["unmigrated"])])
 
 
 def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
@@ -180,19 +182,19 @@ def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  
 
     try:
         with parts.store.reading(Purpose.OBSERVE) as connection:
-            lines = _held(parts, connection)
+            held = _held(parts, connection)
     except (StoreError, sqlite3.Error) as error:
         return _answered(RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer(), str)
-    print("\n".join(lines))
+    print(held)
     return _DONE
 
 
-def _held(parts: Parts, connection: sqlite3.Connection) -> list[str]:
+def _held(parts: Parts, connection: sqlite3.Connection) -> str:
     """What the mailbox holds, for people. Raises StoreError, sqlite3.Error."""
     store, delivered = parts.store, len(parts.delivery.deliveries(connection))
     rows, unreadable = store.counts(connection)
     state, files = store.state(connection), [path for path in store.location.files() if path.exists()]
-    return [
+    lines = [
         f"database {store.location.database}",
         *(f"mode {stat.S_IMODE(path.stat().st_mode):04o} {path.name}" for path in files),
         f"journal mode {store.pragmas(connection)['journal_mode']}, integrity ok",
@@ -201,3 +203,4 @@ def _held(parts: Parts, connection: sqlite3.Connection) -> list[str]:
         f"automatic prunes {state.automatic}, the last {state.last_automatic or 'never'}",
         f"pruned before {state.pruned_before or 'never'}",
     ]
+    return "\n".join(lines)

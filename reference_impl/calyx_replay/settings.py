@@ -14,8 +14,6 @@ from holdfast.specs import kept_terms
 
 # `config` may also hold the folder of the provisioned template, besides the contract's parameters by name.
 TEMPLATE_KEY = "template"
-# Longer than the longest span between two instants of the years 1 to 9999, and still a timedelta.
-_MOST_SECONDS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,10 @@ _OF_OTHERS = ("store", "dsn")
 
 
 def _seconds(name: str, seconds: int) -> timedelta:
-    if seconds > _MOST_SECONDS:
-        raise OpenError(f"config {name}: expected at most {_MOST_SECONDS} seconds, got {seconds}")
+    # Longer than the longest span between two instants of the years 1 to 9999, and still a timedelta.
+    most = 10**12
+    if seconds > most:
+        raise OpenError(f"config {name}: expected at most {most} seconds, got {seconds}")
     return timedelta(seconds=seconds)
 
 

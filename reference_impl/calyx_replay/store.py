@@ -116,10 +116,9 @@ class Store(ProvenDatabase):
         """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA recursive_triggers = ON")
         # A wrong index or a damaged page is an error, not an answer.
         connection.execute("PRAGMA cell_size_check = ON")
-        connection.create_function("instant", 1, self.seen_at.read, deterministic=True)
+        connection.create_function("instant", 1, self.seen_at.read)
         connection.set_progress_handler(self._out_of_time, _STEPS_BETWEEN_LOOKS)
 
     def _out_of_time(self) -> int:

@@ -33,7 +33,7 @@ _ZONES = ("Asia/Kolkata", "America/New_York", "Australia/Lord_Howe", "Europe/Ber
 _TWICE = {"America/New_York": "2101-11-06T06:20:00Z", "Europe/Berlin": "2101-10-30T01:20:00Z"}
 # Some hundred bytes more than any other letter of a history has, and some thousand.
 _LONGEST = (1300, 2048, 5001)
-_PLACES = {"seen_cache_path": "runtime/mailbox/before/list.json", "envelopes_path": "runtime/before/letters"}
+_PLACES = {"seen_cache_path": "runtime/mailbox/Before/List.json", "envelopes_path": "runtime/before/Letters"}
 
 
 @dataclass(frozen=True, slots=True)
