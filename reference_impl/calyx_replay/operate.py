@@ -73,12 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from holdfast.reference_impl.session import OpenError
 
     try:
-        if not options.root.is_dir():
-            return _complain(f"expected a folder as --root, got {str(options.root)!r}; make it first", _USAGE)
-        now = _clock(options.clock)
-        parts = _factory(options.mutant).parts(options.root, json.loads(options.config))
+        now, parts = _clock(options.clock), _factory(options).parts(_root(options), json.loads(options.config))
     except (OpenError, ValueError, KeyError) as error:
-        return _complain(str(error), _USAGE)
+        return _misused(str(error))
     try:
         status: int = options.run(options, parts, now)
     finally:
@@ -94,19 +91,29 @@ def _clock(text: str | None) -> datetime:
     return parse_instant(text)
 
 
-def _factory(mutant: str | None) -> Factory:
+def _factory(options: argparse.Namespace) -> Factory:
     from holdfast.reference_impl.calyx_replay.factory import REFERENCE
-
-    if mutant is None:
-        return REFERENCE
     from holdfast.reference_impl.planting import planted
 
-    return planted(REFERENCE, mutant)
+    return planted(REFERENCE, options.mutant)
 
 
-def _complain(text: str, status: int = _REFUSED) -> int:
+def _root(options: argparse.Namespace) -> Path:
+    """The runtime root. Raises ValueError."""
+    root: Path = options.root
+    if not root.is_dir():
+        raise ValueError(f"expected a folder as --root, got {str(root)!r}; make it first")
+    return root
+
+
+def _misused(text: str) -> int:
     print(f"error: {text}", file=sys.stderr)
-    return status
+    return _USAGE
+
+
+def _complain(text: str) -> int:
+    print(f"error: {text}", file=sys.stderr)
+    return _REFUSED
 
 
 def _to_do(reason: str) -> str:
@@ -140,7 +147,7 @@ def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
     from holdfast.reference_impl.calyx_replay.provision import ProvisionError
 
-    factory = _factory(options.mutant)
+    factory = _factory(options)
     try:
         factory.provisioner(factory.schema()).make(parts.store.location)
     except ProvisionError as error:
@@ -153,7 +160,7 @@ def _receive(options: argparse.Namespace, parts: Parts, now: datetime) -> int:
     try:
         raw = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
     except OSError as error:
-        return _complain(f"expected a readable file with one envelope: {error}", _USAGE)
+        return _misused(f"expected a readable file with one envelope: {error}")
     return _answered(
         parts.mailbox.receive(raw, now=now), lambda value: f"delivered {value['msg_id']} {value['replay_key']}"
     )
