@@ -27,12 +27,11 @@ class Location(DatabaseFiles):
         return root.absolute() / relative
 
     def make_folder(self) -> None:
-        """The folder of the database and those above it up to the root, for the owner alone. Raises OSError."""
+        """The folder of the database and those above it up to the root; new ones are their owner's. Raises OSError."""
         folder = self.root.absolute()
         for name in self.database.relative_to(folder).parts[:-1]:
             folder /= name
-            folder.mkdir(exist_ok=True)
-            folder.chmod(FOLDER_MODE)
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
 
     def make_file(self) -> None:
         """An empty file of mode 0600 for SQLite to fill; -wal and -shm take their mode from it. Raises OSError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 from datetime import datetime
 from typing import Any
@@ -59,20 +58,16 @@ class Mailbox:
 
     def receive(self, raw: bytes, *, now: datetime) -> Answer:
         """Receive the bytes of one envelope."""
-        receipt = secrets.token_hex(16)
         try:
             envelope = self.decode(raw)
             timestamp = self.admit(envelope, now=now)
             key = self._codec.replay_key(envelope)
             accepted = Accepted(Effect.NEW, {"replay_key": key, "msg_id": envelope.msg_id})
-            try:
-                self.record(envelope, key, timestamp, receipt, now=now)
-            except UncertainError as error:
-                answer = self.look_again(accepted, receipt, error)
-                if not isinstance(answer, Accepted):
-                    return answer
+            self.record(envelope, key, timestamp, now=now)
         except RefusedError as error:
             return error.answer()
+        except UncertainError as error:
+            return Indeterminate(str(error))
         except StoreError as error:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
         self._pruning.automatic(now=now)
@@ -116,14 +111,14 @@ class Mailbox:
 
     # In the store
 
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         """Check, record and deliver in one transaction. Raises RefusedError, StoreError."""
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
             self.insert(connection, self.row(envelope, key, now=now))
-            self._delivery.deliver(connection, envelope, key, receipt)
+            self._delivery.deliver(connection, envelope, key)
 
     def guard_duplicate(self, connection: sqlite3.Connection, key: str) -> None:
         """Raises RefusedError."""
@@ -167,15 +162,3 @@ class Mailbox:
             "seen_at": self._store.seen_at.write(now),
             "envelope_timestamp": envelope.timestamp,
         }
-
-    def look_again(self, accepted: Accepted, receipt: str, error: Exception) -> Answer:
-        """Whether a commit of unknown outcome happened, by the receipt that only this attempt has written.
-
-        Its absence proves nothing: a recovery from the log may bring it back.
-        """
-        try:
-            with self._store.reading(Purpose.RECEIVE) as connection:
-                found = self._delivery.delivered(connection, receipt)
-        except StoreError as again:
-            return Indeterminate(f"{error}; and the store cannot be asked: {again}")
-        return accepted if found else Indeterminate(str(error))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 NAME = "calyx"
 TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect."
-_DONE, _REFUSED, _USAGE = 0, 1, 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as ended:
-        return _USAGE if ended.code else _DONE
+        # argparse ends with a number.
+        return int(str(ended.code))
     # Only now, so that a wrong command line is reported at once.
     from holdfast.reference_impl.session import OpenError
 
@@ -76,10 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         now, parts = _clock(options.clock), _factory(options).parts(_root(options), json.loads(options.config))
     except (OpenError, ValueError, KeyError) as error:
         return _misused(str(error))
-    try:
-        status: int = options.run(options, parts, now)
-    finally:
-        parts.store.close()
+    status: int = options.run(options, parts, now)
     return status
 
 
@@ -108,12 +105,12 @@ def _root(options: argparse.Namespace) -> Path:
 
 def _misused(text: str) -> int:
     print(f"error: {text}", file=sys.stderr)
-    return _USAGE
+    return 2
 
 
 def _complain(text: str) -> int:
     print(f"error: {text}", file=sys.stderr)
-    return _REFUSED
+    return 1
 
 
 def _to_do(reason: str) -> str:
@@ -133,15 +130,22 @@ def _to_do(reason: str) -> str:
     }.get(reason, "see --help")
 
 
+def _of(answer: Answer) -> str:
+    """What to say of an operation that was refused, or that may not have been done."""
+    from holdfast.reference_impl.answers import Refused
+
+    if isinstance(answer, Refused):
+        return f"{answer.reason}: {answer.detail or 'refused'}; to do: {_to_do(answer.reason)}"
+    return f"it is unknown whether it was done: {answer}; to do: run it again, which is safe"
+
+
 def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
-    from holdfast.reference_impl.answers import Accepted, Refused
+    from holdfast.reference_impl.answers import Accepted
 
     if isinstance(answer, Accepted):
         print(tell(answer.value))
-        return _DONE
-    if isinstance(answer, Refused):
-        return _complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {_to_do(answer.reason)}")
-    return _complain(f"it is unknown whether it was done: {answer}; to do: run it again, which is safe")
+        return 0
+    return _complain(_of(answer))
 
 
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
@@ -153,7 +157,7 @@ def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # n
     except ProvisionError as error:
         return _complain(str(error))
     print(f"made {parts.store.location.database}")
-    return _DONE
+    return 0
 
 
 def _receive(options: argparse.Namespace, parts: Parts, now: datetime) -> int:
@@ -189,15 +193,14 @@ def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  
 
     try:
         with parts.store.reading(Purpose.OBSERVE) as connection:
-            held = _held(parts, connection)
+            _show(parts, connection)
     except (StoreError, sqlite3.Error) as error:
-        return _answered(RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer(), str)
-    print(held)
-    return _DONE
+        return _complain(_of(RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()))
+    return 0
 
 
-def _held(parts: Parts, connection: sqlite3.Connection) -> str:
-    """What the mailbox holds, for people. Raises StoreError, sqlite3.Error."""
+def _show(parts: Parts, connection: sqlite3.Connection) -> None:
+    """Show what the mailbox holds. Raises StoreError, sqlite3.Error."""
     store, delivered = parts.store, len(parts.delivery.deliveries(connection))
     rows, unreadable = store.counts(connection)
     state, files = store.state(connection), [path for path in store.location.files() if path.exists()]
@@ -210,4 +213,4 @@ def _held(parts: Parts, connection: sqlite3.Connection) -> str:
         f"automatic prunes {state.automatic}, the last {state.last_automatic or 'never'}",
         f"pruned before {state.pruned_before or 'never'}",
     ]
-    return "\n".join(lines)
+    print("\n".join(lines))

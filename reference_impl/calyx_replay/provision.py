@@ -24,11 +24,7 @@ class Provisioner:
     def make(self, location: Location) -> None:
         """Make the database of one mailbox where there is none. Raises ProvisionError."""
         try:
-            location.make_folder()
-            location.make_file()
-            location.make_ignored()
-            with contextlib.closing(sqlite3.connect(location.database, isolation_level=None)) as connection:
-                self.fill(connection)
+            self.build(location)
         except FileExistsError:
             raise ProvisionError(
                 f"expected no database at {location.database}, got one; it is never overwritten, move it away first"
@@ -36,16 +32,21 @@ class Provisioner:
         except (OSError, sqlite3.Error) as error:
             raise ProvisionError(f"cannot make {location.database}: {error}") from error
 
+    def build(self, location: Location) -> None:
+        """As `make`. Raises ProvisionError, sqlite3.Error, OSError."""
+        location.make_folder()
+        location.make_file()
+        location.make_ignored()
+        with contextlib.closing(sqlite3.connect(location.database)) as connection:
+            self.fill(connection)
+
     def fill(self, connection: sqlite3.Connection) -> None:
         """Put the database into WAL mode and make its tables. Raises ProvisionError, sqlite3.Error."""
         # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise ProvisionError(f"expected journal mode wal, got {mode}; this file system may not allow it")
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in self._schema.statements():
-            connection.execute(statement)
-        connection.execute("COMMIT")
+        connection.executescript(";\n".join(("BEGIN", *self._schema.statements(), "COMMIT")))
 
     def copy(self, template: Path, location: Location) -> None:
         """A copy of the template in an empty place, which git is to ignore. Raises OSError."""

@@ -41,14 +41,13 @@ class Schema:
         )
 
     def inbox(self) -> str:
-        """The delivered envelopes, in order. `receipt` distinguishes the deliveries of two attempts."""
+        """The delivered envelopes, in order."""
         return (
             "CREATE TABLE inbox (\n"
             "  position INTEGER PRIMARY KEY AUTOINCREMENT,\n"
             "  replay_key TEXT NOT NULL,\n"
             "  msg_id TEXT NOT NULL,\n"
-            "  envelope BLOB NOT NULL,\n"
-            "  receipt TEXT NOT NULL UNIQUE\n"
+            "  envelope BLOB NOT NULL\n"
             ") STRICT"
         )
 
@@ -86,7 +85,7 @@ class Schema:
 
     def expected(self) -> Catalogue:
         """The catalogue of a database that was made by these statements."""
-        with sqlite3.connect(":memory:", isolation_level=None) as made:
+        with sqlite3.connect(":memory:") as made:
             for statement in self.statements():
                 made.execute(statement)
             found = self.catalogue(made)
