@@ -19,7 +19,7 @@ from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.reference_impl.calyx_replay.timing import SeenAt
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import BESIDE, Held, Identity, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
@@ -27,10 +27,6 @@ Row: TypeAlias = Mapping[str, str | int | float | None]
 _STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
 _KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
-
-
-class LogLostError(StoreError):
-    """The write-ahead log was removed or replaced while it was open."""
 
 
 class KeyTakenError(Exception):
@@ -77,7 +73,6 @@ class Store(ProvenDatabase):
         identity, held = self.location.identity(), self._held.get(purpose)
         if held is not None and held.identity == identity:
             return held.connection
-        self.guard_log(identity)
         self.drop(purpose)
         connection = self.connect(purpose)
         try:
@@ -89,17 +84,6 @@ class Store(ProvenDatabase):
             connection.close()
             raise
         return connection
-
-    def guard_log(self, identity: Identity) -> None:
-        """Raise StoreError if the log of the same database is another one than that which a connection has open.
-
-        A new connection would not see the rows that only the old log holds. Closing them all, which ends the session,
-        writes that log back, if it is whole.
-        """
-        for held in self._held.values():
-            beside = zip(held.identity[-len(BESIDE) :], identity[-len(BESIDE) :], strict=True)
-            if held.identity[:2] == identity[:2] and any(was not in (None, found) for was, found in beside):
-                raise LogLostError("the log beside the database was removed or replaced; end this process in order")
 
     def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
         """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
@@ -154,15 +138,11 @@ class Store(ProvenDatabase):
             connection = self.connection(purpose)
             connection.execute(f"PRAGMA busy_timeout = {int(self.waits().total_seconds() * 1000)}")
             yield connection
-        except LogLostError:
-            # The connections stay open, and with them the log.
-            raise
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, StoreError) as error:
             self.drop(purpose)
+            if isinstance(error, StoreError):
+                raise
             raise StoreError(f"{type(error).__name__}: {error}") from error
-        except StoreError:
-            self.drop(purpose)
-            raise
 
     @contextlib.contextmanager
     def writing(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
@@ -271,5 +251,6 @@ class Store(ProvenDatabase):
 
     def rows(self, connection: sqlite3.Connection) -> Sequence[dict[str, Any]]:
         """Every row of replay_state as stored, ordered by key."""
-        found = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM replay_state ORDER BY replay_key").fetchall()
-        return [dict(zip(COLUMNS, row, strict=True)) for row in found]
+        found = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM replay_state ORDER BY replay_key")
+        found.row_factory = sqlite3.Row
+        return [dict(row) for row in found]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum, unique
 from typing import Any
 
 from holdfast.reference_impl.answers import Refused
-from holdfast.reference_impl.terms import hold_to_contract
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
@@ -60,8 +59,3 @@ def check_args(schema: Validator, args: Any) -> None:
     problem = explain(schema, args)
     if problem is not None:
         raise RefusedError(Reason.REQUEST_MALFORMED, problem)
-
-
-def check_reasons(declared: Iterable[str]) -> None:
-    """Hold the enum to the contract's closed list. Raises TermsError."""
-    hold_to_contract(CONTRACT, Reason, declared)
