@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Sequence
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.terms import Hex
 
 
 class Delivery:
     """The inbox. Every method raises sqlite3.Error."""
 
-    def deliver(self, connection: sqlite3.Connection, envelope: Envelope, key: str) -> None:
+    def deliver(self, connection: sqlite3.Connection, envelope: Envelope, key: Hex) -> None:
         """Put one envelope into the inbox; it is there if and only if its key is recorded."""
         connection.execute(
             "INSERT INTO inbox (replay_key, msg_id, envelope) VALUES (?, ?, ?)",

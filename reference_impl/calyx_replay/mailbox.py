@@ -12,7 +12,7 @@ from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError, check_args
 from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.schema import Validator
@@ -111,7 +111,7 @@ class Mailbox:
 
     # In the store
 
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: Hex, timestamp: datetime, *, now: datetime) -> None:
         """Check, record and deliver in one transaction. Raises RefusedError, StoreError."""
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
@@ -120,12 +120,12 @@ class Mailbox:
             self.insert(connection, self.row(envelope, key, now=now))
             self._delivery.deliver(connection, envelope, key)
 
-    def guard_duplicate(self, connection: sqlite3.Connection, key: str) -> None:
+    def guard_duplicate(self, connection: sqlite3.Connection, key: Hex) -> None:
         """Raises RefusedError."""
         if self._store.has(connection, key) or self._store.is_ahead(connection, key):
             raise self.duplicate(key)
 
-    def duplicate(self, key: str) -> RefusedError:
+    def duplicate(self, key: Hex) -> RefusedError:
         """The refusal of a replay, naming the whole key."""
         return RefusedError(Reason.REPLAY_DUPLICATE, f"envelope already seen: {key}", {"replay_key": key})
 
@@ -152,7 +152,7 @@ class Mailbox:
         except KeyTakenError as error:
             raise self.duplicate(str(row["replay_key"])) from error
 
-    def row(self, envelope: Envelope, key: str, *, now: datetime) -> Row:
+    def row(self, envelope: Envelope, key: Hex, *, now: datetime) -> Row:
         """The record of one envelope, first received now by the receiver's clock."""
         return {
             "replay_key": key,

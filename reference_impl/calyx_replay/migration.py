@@ -14,7 +14,7 @@ from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import shifted, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.errors import StrictJsonError
@@ -150,7 +150,7 @@ class Migration:
         self.keep_ahead(connection, envelope, key, now=now)
         return True
 
-    def keep_ahead(self, connection: sqlite3.Connection, envelope: Envelope, key: str, *, now: datetime) -> None:
+    def keep_ahead(self, connection: sqlite3.Connection, envelope: Envelope, key: Hex, *, now: datetime) -> None:
         """A migrated envelope may come from further ahead than any prune keeps its record: its key is kept longer."""
         timestamp = self._mailbox.timestamp(envelope, now=now)
         if timestamp > shifted(now, self._settings.window):

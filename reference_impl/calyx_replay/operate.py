@@ -26,7 +26,7 @@ TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect.
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m holdfast.reference_impl {NAME}", description=TITLE)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands = _commands(parser)
 
     def command(name: str, run: Callable[[argparse.Namespace, Parts, datetime], int], text: str) -> Any:
         made = commands.add_parser(name, help=text, description=text)
@@ -43,6 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     command("inspect", _inspect, "Show what the mailbox holds and whether it can be used.")
     _more(command, prune)
     return parser
+
+
+def _commands(parser: argparse.ArgumentParser) -> Any:
+    return parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
 
 def _more(command: Callable[..., Any], prune: argparse.ArgumentParser) -> None:

@@ -16,21 +16,29 @@ from typing import Any, TypeAlias
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.terms import Purpose
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose
 from holdfast.reference_impl.calyx_replay.timing import SeenAt
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
-# How many steps of SQLite's virtual machine lie between two checks of the deadline.
-_STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
-_KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 
 
 class KeyTakenError(Exception):
     """The key is there already: the store itself refused the row."""
+
+
+@contextlib.contextmanager
+def _key_taken() -> Iterator[None]:
+    """Tell a key that is there from all other errors. Raises KeyTakenError."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE):
+            raise KeyTakenError(str(error)) from error
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +83,13 @@ class Store(ProvenDatabase):
             return held.connection
         self.drop(purpose)
         connection = self.connect(purpose)
-        try:
+        with contextlib.ExitStack() as failing:
+            failing.callback(connection.close)
             self.prepare(connection, purpose)
             self.verify(connection)
             self.location.tighten()
             self._held[purpose] = Held(connection, self.location.identity(), self.schema_version(connection))
-        except BaseException:
-            connection.close()
-            raise
+            failing.pop_all()
         return connection
 
     def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
@@ -100,17 +107,16 @@ class Store(ProvenDatabase):
         """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        # A wrong index or a damaged page is an error, not an answer.
-        connection.execute("PRAGMA cell_size_check = ON")
         connection.create_function("instant", 1, self.seen_at.read)
-        connection.set_progress_handler(self._out_of_time, _STEPS_BETWEEN_LOOKS)
+        self._end_in_time(connection)
 
-    def _out_of_time(self) -> int:
-        return int(self.patience.left() <= 0)
+    def _end_in_time(self, connection: sqlite3.Connection) -> None:
+        """A statement that takes too long fails; SQLite looks every some thousand steps. Raises sqlite3.Error."""
+        connection.set_progress_handler(lambda: int(self.patience.left() <= 0), 20_000)
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes."""
-        verify_catalogue(self.schema.catalogue(connection), self._expected)
+        verify_catalogue(self.schema.catalogue(connection), expected=self._expected)
         if connection.execute("SELECT count(*) FROM mailbox_state").fetchone() != (1,):
             raise StoreError("expected one row in mailbox_state")
 
@@ -183,22 +189,18 @@ class Store(ProvenDatabase):
 
     # Statements; each raises sqlite3.Error
 
-    def has(self, connection: sqlite3.Connection, key: str) -> bool:
+    def has(self, connection: sqlite3.Connection, key: Hex) -> bool:
         """Whether the key is recorded."""
         return connection.execute("SELECT 1 FROM replay_state WHERE replay_key = ?", (key,)).fetchone() is not None
 
-    def is_ahead(self, connection: sqlite3.Connection, key: str) -> bool:
+    def is_ahead(self, connection: sqlite3.Connection, key: Hex) -> bool:
         """Whether the key was migrated from ahead; its record may be pruned by now."""
         return connection.execute("SELECT 1 FROM migrated_ahead WHERE replay_key = ?", (key,)).fetchone() is not None
 
     def insert(self, connection: sqlite3.Connection, row: Row) -> None:
         """Record one envelope. Raises KeyTakenError too."""
-        try:
+        with _key_taken():
             connection.execute(self.insert_statement(), [row[name] for name in COLUMNS])
-        except sqlite3.IntegrityError as error:
-            if error.sqlite_errorcode in _KEY_TAKEN:
-                raise KeyTakenError(str(error)) from error
-            raise
 
     def insert_statement(self) -> str:
         """The INSERT of one row, its values in the order of COLUMNS; a duplicate is an error."""
@@ -214,7 +216,7 @@ class Store(ProvenDatabase):
         statement = 'INSERT INTO blocked_msg_id (msg_id, "until") VALUES (?, ?) ON CONFLICT (msg_id) DO NOTHING'
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
-    def remember_ahead(self, connection: sqlite3.Connection, key: str, until: str) -> None:
+    def remember_ahead(self, connection: sqlite3.Connection, key: Hex, until: str) -> None:
         """Remember a key until prunes pass this timestamp, even if its record is removed earlier."""
         connection.execute('INSERT OR IGNORE INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum, unique
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.reference_impl.answers import Refused
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
+# Digits of a digest, small letters without blanks, as they are computed here and never read from outside.
+Hex: TypeAlias = str
 
 
 @unique
