@@ -97,6 +97,16 @@ class GoesAtTheRetention(Pruning):
         super().prune_automatically(connection, state, retention - timedelta(microseconds=1), now=now)
 
 
+class AutomaticByLocalDays(Pruning):
+    def prune_automatically(
+        self, connection: sqlite3.Connection, state: MailboxState, retention: timedelta, *, now: datetime
+    ) -> None:
+        # Days of the local clock: one of them has 23 hours.
+        earlier = now.astimezone() - retention
+        same = datetime.fromtimestamp(earlier.replace(tzinfo=None).timestamp(), UTC)
+        super().prune_automatically(connection, state, now - same, now=now)
+
+
 class ThroughLocalTime(SeenAt):
     """A time is written by way of the local clock, which passes an hour twice."""
 
@@ -195,6 +205,7 @@ BUGS: Mapping[str, Change] = {
     "configured-retention-unchecked": part(pruning=OnlyAskedIsChecked),
     "usual-length-migrated": part(migration=UsualLength),
     "automatic-prune-at-the-retention": part(pruning=GoesAtTheRetention),
+    "automatic-prune-by-local-days": part(pruning=AutomaticByLocalDays),
     "seen-at-through-local-time": part(seen_at=ThroughLocalTime),
     "empty-envelope-is-gone": part(migration=EmptyIsGone),
     "prune-reads-what-is-claimed": part(pruning=ReadsWhatIsClaimed),
