@@ -6,9 +6,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 # RFC 3339 has a year 0000, and the dates of Python begin with year 1. The calendar repeats every 400 years, so that the
-# year 2000 has the days of 0000.
+# year 2000 has the days of 0000; five times 400 years have 730,485 days.
 _YEAR_ZERO, _STAND_IN = "0000", "2000"
-_YEARS_BETWEEN = timedelta(days=5 * 146_097)
+_YEARS_BETWEEN = timedelta(days=730_485)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 FIRST = datetime.min.replace(tzinfo=UTC)

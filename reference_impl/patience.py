@@ -18,7 +18,6 @@ class Patience:
     def __init__(self, seconds: float = PATIENCE_S) -> None:
         """A budget that runs from now on."""
         self._seconds = seconds
-        self._ends = 0.0
         self.begin()
 
     def begin(self) -> None:

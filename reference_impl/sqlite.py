@@ -20,13 +20,9 @@ FILE_MODE = 0o600
 BESIDE = ("-wal", "-shm")
 # Up to this size every connection checks the whole database first; an operation can wait that long. A larger database
 # relies on SQLite's own checks of each page that it reads.
-CHECKED_BYTES = 8 * 1024 * 1024
+CHECKED_BYTES = 8_388_608
 # PRAGMA synchronous, as SQLite numbers it: a commit is durable when it returns.
 SYNCHRONOUS_FULL = 2
-# Of an extended result code, the part that names the error.
-_PRIMARY_CODE = 0xFF
-# Without them the last frame of the log is not whole.
-_UNWRITTEN = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 
 Identity: TypeAlias = tuple[int | None, ...]
 
@@ -151,7 +147,7 @@ class ProvenDatabase:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self.roll_back(connection)
-            if error.sqlite_errorcode in _UNWRITTEN or error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY:
+            if _is_unwritten(error.sqlite_errorcode):
                 raise
             raise UncertainError(f"the commit failed: {error}") from error
 
@@ -160,6 +156,12 @@ class ProvenDatabase:
         with contextlib.suppress(sqlite3.Error):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+
+def _is_unwritten(code: int) -> bool:
+    """Whether a COMMIT that failed so has not happened: the lock was not had, or the last frame is not in the log."""
+    # The last byte of an extended result code names the error.
+    return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE) or code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def verify_catalogue(found: Mapping[tuple[str, str], str], expected: Mapping[tuple[str, str], str]) -> None:

@@ -1,7 +1,8 @@
 """`automatic.yaml` of a contract: what automatic mutants need a person to say.
 
-Which files of the reference are no part of what is tested, with which stores it is run, and which changes make no
-difference. The types below are the file's schema and its reader, and the change itself, as the reference lists it.
+Which files and functions of the reference are no part of what is tested, with which stores it is run, and which changes
+make no difference. The types below are the file's schema and its reader, and the change itself, as the reference lists
+it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ FILE = "automatic.yaml"
 MOST_EQUIVALENT = 10
 
 
-class Beside(Entry, frozen=True):
-    """A file of the reference that is not changed, and why."""
+class Beside(Entry, frozen=True, omit_defaults=True):
+    """A file of the reference that is not changed, or one function of it, and why."""
 
     file: Text
     why: Text
+    function: str = ""
 
 
 class Equivalent(Entry, frozen=True):

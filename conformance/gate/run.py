@@ -127,27 +127,33 @@ def _end(run: Run) -> Iterator[GateReason]:
         code, text = _ENDED[ended]
         yield GateReason(code, text, Exit.INCOMPLETE if ended is Exit.USAGE else ended)
     shown = worst(Verdict(line.verdict) for line in run.verdicts).value
-    due = _exit_due(run)
-    if ended not in _ENDED and ended is not due:
-        text = f"the footer says exit {int(ended)}, the verdict lines call for {int(due)}"
-        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+    due = _exits_due(run)
+    if ended not in _ENDED and ended not in due:
+        if ended in {gravest([exit_, Exit.INCOMPLETE]) for exit_ in due}:
+            text = "the run ended as incomplete beside its verdicts: it was narrowed, or a clause has no case"
+            yield GateReason(ReasonCode.NOT_PROVEN, f"{text}; see the notes of the run", Exit.INCOMPLETE)
+        else:
+            text = (
+                f"the footer says exit {int(ended)}, the verdict lines call for {' or '.join(str(int(d)) for d in due)}"
+            )
+            yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
     if run.verdicts and run.footer.verdict != shown:
         text = f"the footer says {run.footer.verdict}, the worst verdict is {shown}"
         yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
 
 
-def _exit_due(run: Run) -> Exit:
-    """The exit status that follows from the lines of a run alone."""
-    exits = [
-        exit_of(Verdict(line.verdict))
+def _exits_due(run: Run) -> tuple[Exit, ...]:
+    """The exit statuses that can follow from the lines of a run alone: what is not supported counts only for a MUST."""
+    exits = {
+        Verdict(line.verdict): exit_of(Verdict(line.verdict))
         for line in run.verdicts
         if not (line.excused is not None and can_be_excused(Verdict(line.verdict)))
-    ]
+    }
     planned = () if run.header is None else run.header.plan
     shown = {line.case for line in run.verdicts}
-    if not run.verdicts or any(case not in shown for case in planned):
-        exits.append(Exit.INCOMPLETE)
-    return gravest(exits)
+    missing = [Exit.INCOMPLETE] if not run.verdicts or any(case not in shown for case in planned) else []
+    supported = [exit_ for verdict, exit_ in exits.items() if verdict is not Verdict.UNSUPPORTED]
+    return tuple(dict.fromkeys((gravest([*exits.values(), *missing]), gravest([*supported, *missing]))))
 
 
 def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason]:

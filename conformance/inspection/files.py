@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from holdfast.conformance.inspection.beyond import LONGEST, TMPDIR, temporary_of, told, written_since
 from holdfast.vectors.jcs.canaries import occurring
 
 # A larger file is neither hashed nor copied.
@@ -24,10 +25,6 @@ MAX_FILE = 64 * 1024 * 1024
 # The bytes of a larger file are not shown.
 MAX_SHOWN = 64 * 1024
 MAX_ENTRIES = 10_000
-# The folder beside the workdirs of a run that its adapters get as TMPDIR. It counts as a part of each workdir, under
-# the name of the variable. Programs unpack themselves there, so a larger file in it is not read.
-TEMPORARY, _TEMPORARY_NAME = "temporary", "TMPDIR"
-_MAX_TEMPORARY = 1 << 20
 # Bytes of all paths that a listing shows.
 _MAX_PATHS = 1_000_000
 _MAX_RULES = 64 * 1024
@@ -162,13 +159,13 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
     files, size = 0, 0
     found: set[tuple[str, int]] = set()
     try:
-        for top, at, kind, data in _contents(workdir, path):
-            told = _told(workdir, top, at)
-            found |= {(told, which) for each in (data, at.encode()) for which in occurring(wanted, each)}
+        for top, at, kind, data in _contents(workdir, path, wanted):
+            path_told = told(workdir, top, at)
+            found |= {(path_told, which) for each in (data, at.encode()) for which in occurring(wanted, each)}
             files, size = (files + 1, size + len(data)) if kind == "file" else (files, size)
     except _UnsearchableError as error:
         return {"error": str(error), "files": 0, "bytes": 0, "found": []}
-    listed = [{"path": told, "which": which} for told, which in sorted(found)[:MAX_ENTRIES]]
+    listed = [{"path": at, "which": which} for at, which in sorted(found)[:MAX_ENTRIES]]
     return {"error": None, "files": files, "bytes": size, "found": listed}
 
 
@@ -180,12 +177,12 @@ def remains(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict
     """
     found = []
     try:
-        for top, at, kind, data in _contents(workdir, path):
+        for top, at, kind, data in _contents(workdir, path, wanted):
             mode = _mode(top, at) if kind == "file" else None
             if mode is not None:
-                told, is_open = _told(workdir, top, at), _is_open(top, at, mode)
+                path_told, is_open = told(workdir, top, at), _is_open(top, at, mode)
                 which = sorted({*occurring(wanted, data), *occurring(wanted, at.encode())})
-                found.append({"path": told, "mode": f"{mode:04o}", "open": is_open, "which": which})
+                found.append({"path": path_told, "mode": f"{mode:04o}", "open": is_open, "which": which})
     except _UnsearchableError as error:
         return {"error": str(error), "files": []}
     return {"error": None, "files": sorted(found, key=lambda entry: str(entry["path"]))}
@@ -211,21 +208,22 @@ class _UnsearchableError(Exception):
     """Why the content of a folder cannot be read."""
 
 
-def _told(workdir: Path, top: Path, at: str) -> str:
-    """A path of `_contents` as it is reported."""
-    return at if top == workdir else f"{_TEMPORARY_NAME}/{at}"
-
-
-def _contents(workdir: Path, path: str) -> Iterator[tuple[Path, str, str, bytes]]:
+def _contents(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> Iterator[tuple[Path, str, str, bytes]]:
     """Everything below a folder, one at a time: the workdir, and below it the path, its kind and bytes.
 
-    The bytes of a link are its target. With the whole workdir comes what lies in the temporary folder, in place of the
-    workdir. Raises _UnsearchableError.
+    The bytes of a link are its target. TMPDIR is the temporary folder, which comes behind the whole workdir too; then
+    each file elsewhere that was written since the run began and has something of what is wanted in it. Raises
+    _UnsearchableError.
     """
-    yield from _below(workdir, path)
-    temporary = workdir.parent / TEMPORARY
-    if path == "." and temporary.is_dir():
-        yield from _below(temporary, path, longest=_MAX_TEMPORARY)
+    if path != TMPDIR:
+        yield from _below(workdir, path)
+    temporary = temporary_of(workdir)
+    if path in (".", TMPDIR) and temporary is not None:
+        yield from _below(temporary, ".", longest=LONGEST)
+    if path == ".":
+        for file, data in written_since(workdir.parent):
+            if occurring(wanted, data):
+                yield file.parent, file.name, "file", data
 
 
 def _below(top: Path, path: str, longest: int | None = None) -> Iterator[tuple[Path, str, str, bytes]]:

@@ -19,7 +19,7 @@ from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.durability.proving import Proving, Setting
-from holdfast.conformance.inspection.files import TEMPORARY
+from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.surface import observe, unseen
@@ -123,10 +123,8 @@ class Engine:
             self._janitor = stack.enter_context(Janitor())
             parent = default_parent() if self.settings.workdir is None else Path(self.settings.workdir)
             self.root = self._janitor.make_folder(parent=parent)
-            temporary = self.root / TEMPORARY
-            temporary.mkdir()
             environment = adapter_environment(self.settings.passed_environment, slow=self.settings.slow)
-            environment["TMPDIR"] = str(temporary)
+            environment["TMPDIR"] = str(begin(self.root))
             command = AdapterCommand(self.settings.adapter, environment, self.settings.deadlines)
             self.pool = WorkerPool(command, janitor=self._janitor)
             stack.callback(self.pool.close)

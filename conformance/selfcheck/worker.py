@@ -210,6 +210,10 @@ class Worker:
             # A busy machine fails a test now and then, in ways that no look at processes shows: once is no kill.
             if end is not None and end.is_kill and _end_of(_judged(beds.of(test), test)) is None:
                 continue
+            if end is not None and end.is_kill and not beds.are_sound(test):
+                judged = _judged(beds.of(test), test)
+                end = _end_of(judged)
+                beds.are_sound(test)
             if end is not None:
                 verdict = judged.verdict.value
                 return Outcome(name, end, tried, by=test, verdict=verdict, detail=judged.detail[:_SHOWN])
@@ -221,6 +225,10 @@ class Worker:
             self._beds[store] = self._stack.enter_context(Bed(self._settings(store), self._contract))
         self._beds[store].take(adapter, forked_by(self._nursery(traced=False, keep=False)))
         return self._beds[store]
+
+    def leave(self, store: str) -> None:
+        """The next shared bed of this store is a new one."""
+        self._beds.pop(store).pool.abort()
 
     def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, *, forked: bool, keep: bool = False) -> Bed:
         """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork.
@@ -258,6 +266,21 @@ class _Beds:
                 bed = self._worker.shared_bed(test.store, (*REFERENCE, "adapter", *self._mutant))
             self._made[key] = bed
         return self._made[key]
+
+    def are_sound(self, test: Trial) -> bool:
+        """Whether the unchanged reference conforms to this test here; if it does not, the next bed is a new one.
+
+        A mutant can write into what the sessions of a shared bed begin with, and all later ones would fail.
+        """
+        key = test.store, test in self._attack.faults
+        if key[1] or self._attack.launched:
+            return True
+        del self._made[key]
+        bed = self._worker.shared_bed(test.store, (*REFERENCE, "adapter"))
+        sound = _judged(bed, test).verdict is Verdict.CONFORMS
+        if not sound:
+            self._worker.leave(test.store)
+        return sound
 
 
 def _shown(result: CaseResult) -> Shown:

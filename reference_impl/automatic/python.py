@@ -34,6 +34,8 @@ _EDGE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 # Functions that only types need, whose arguments in another order are a crash at once, or have no order.
 _UNSWAPPED = frozenset({"cast", "isinstance", "issubclass", "getattr", "hasattr", "TypeVar", "field", "min", "max"})
 # So much is left of a truncated text, and of truncated bytes: a part of a digest, and a part of a document.
+# The name of the type of digits that are computed: they have no case to lose, and no blanks.
+_HEX = "Hex"
 _TEXT_LEFT, _BYTES_LEFT = 16, 1024
 _SYNCS = ("fsync", "fdatasync", "sync", "flush")
 _ISOLATED = ("isolation_level",)
@@ -146,10 +148,11 @@ class _Walk:
             name = argument.arg
             if name not in used:
                 continue
-            if kind == "str":
+            if kind in ("str", _HEX):
                 yield Edit(Operator.TRUNCATED, start, start, f"{name} = {name}[:{_TEXT_LEFT}]\n{indent}")
+            if kind == "str":
                 yield Edit(Operator.NORMALISED, start, start, f"{name} = {name}.strip().lower()\n{indent}")
-            elif kind == "bytes":
+            if kind == "bytes":
                 yield Edit(Operator.TRUNCATED, start, start, f"{name} = {name}[:{_BYTES_LEFT}]\n{indent}")
 
     def _on_statement(self, node: ast.stmt) -> Iterator[Edit]:

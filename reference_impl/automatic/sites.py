@@ -27,7 +27,7 @@ _MACHINERY = frozenset(
 def files_of(contract: str) -> tuple[Path, ...]:
     """The modules of a reference, in the order of their names."""
     package = ROOT / package_of(contract).rpartition(".")[2]
-    beside = {each.file for each in load_automatic(contract).beside}
+    beside = {each.file for each in load_automatic(contract).beside if not each.function}
     own = sorted(path for path in package.glob("*.py") if path.name not in beside and path.name != "__init__.py")
     shared: set[str] = set()
     waiting = list(own)
@@ -61,9 +61,11 @@ def sites_of(contract: str) -> Iterator[Site]:
     own = [ast.parse(path.read_bytes()) for path in package.glob("*.py")]
     shared = {file: source.tree for file, source in sources.items() if "/" not in file}
     idle = unreached(own, shared)
+    beside = {(each.file, each.function) for each in load_automatic(contract).beside}
     for file, source in sources.items():
         for site in _sites_in(contract, file, source, uses):
-            if site.function.partition(".")[0] not in idle.get(file, ()):
+            left_out = (file.rpartition("/")[2], site.function) in beside
+            if not left_out and site.function.partition(".")[0] not in idle.get(file, ()):
                 yield site
 
 

@@ -6,21 +6,18 @@ import sqlite3
 from collections.abc import Sequence
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
+from holdfast.reference_impl.calyx_replay.terms import Hex
 
 
 class Delivery:
     """The inbox. Every method raises sqlite3.Error."""
 
-    def deliver(self, connection: sqlite3.Connection, envelope: Envelope, key: str, receipt: str) -> None:
+    def deliver(self, connection: sqlite3.Connection, envelope: Envelope, key: Hex) -> None:
         """Put one envelope into the inbox; it is there if and only if its key is recorded."""
         connection.execute(
-            "INSERT INTO inbox (replay_key, msg_id, envelope, receipt) VALUES (?, ?, ?, ?)",
-            (key, envelope.msg_id, envelope.canonical, receipt),
+            "INSERT INTO inbox (replay_key, msg_id, envelope) VALUES (?, ?, ?)",
+            (key, envelope.msg_id, envelope.canonical),
         )
-
-    def delivered(self, connection: sqlite3.Connection, receipt: str) -> bool:
-        """Whether the attempt with this receipt has delivered."""
-        return connection.execute("SELECT 1 FROM inbox WHERE receipt = ?", (receipt,)).fetchone() is not None
 
     def deliveries(self, connection: sqlite3.Connection) -> Sequence[dict[str, str]]:
         """The delivered envelopes, in order."""

@@ -16,7 +16,6 @@ from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
-from holdfast.reference_impl.sqlite import StoreError
 from holdfast.reference_impl.whole import Whole
 
 _UTC = "UTC"
@@ -57,8 +56,8 @@ class CalyxReplay(Whole):
         if not template:
             raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
         try:
-            self.factory.provisioner(self.factory.schema()).copy(Path(template), location, settings.database_path)
-        except (OSError, StoreError, shutil.Error) as error:
+            self.factory.provisioner(self.factory.schema()).copy(Path(template), location)
+        except (OSError, shutil.Error) as error:
             raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
 
 

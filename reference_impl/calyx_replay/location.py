@@ -9,8 +9,8 @@ from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.sqlite import FILE_MODE, DatabaseFiles
 
 FOLDER_MODE = 0o700
-# The ignore rule for git in the runtime root: git ignores the whole runtime.
-IGNORE_FILE, IGNORE_RULE = ".gitignore", "/runtime/\n"
+# The rules for git beside the database: git ignores everything there, this file too. Nobody else's rules are touched.
+IGNORE_FILE, IGNORE_RULE = ".gitignore", "*\n"
 
 
 class Location(DatabaseFiles):
@@ -27,24 +27,16 @@ class Location(DatabaseFiles):
         return root.absolute() / relative
 
     def make_folder(self) -> None:
-        """The folder of the database and those above it up to the root, for the owner alone. Raises OSError."""
+        """The folder of the database and those above it up to the root; new ones are their owner's. Raises OSError."""
         folder = self.root.absolute()
         for name in self.database.relative_to(folder).parts[:-1]:
             folder /= name
-            folder.mkdir(exist_ok=True)
-            folder.chmod(FOLDER_MODE)
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
 
     def make_file(self) -> None:
         """An empty file of mode 0600 for SQLite to fill; -wal and -shm take their mode from it. Raises OSError."""
-        handle = os.open(self.database, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE)
-        try:
-            os.fchmod(handle, FILE_MODE)
-        finally:
-            os.close(handle)
+        os.close(os.open(self.database, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
 
     def make_ignored(self) -> None:
-        """Git ignores the runtime; a rule file that is there already is kept. Raises OSError."""
-        file = self.root / IGNORE_FILE
-        lines = file.read_text(encoding="utf-8") if file.exists() else ""
-        if IGNORE_RULE.strip() not in lines.split():
-            file.write_text(lines + ("" if not lines or lines.endswith("\n") else "\n") + IGNORE_RULE, encoding="utf-8")
+        """Git ignores the folder of the database. Raises OSError."""
+        (self.database.parent / IGNORE_FILE).write_text(IGNORE_RULE, encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 from datetime import datetime
 from typing import Any
@@ -13,7 +12,7 @@ from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError, check_args
 from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.schema import Validator
@@ -59,20 +58,16 @@ class Mailbox:
 
     def receive(self, raw: bytes, *, now: datetime) -> Answer:
         """Receive the bytes of one envelope."""
-        receipt = secrets.token_hex(16)
         try:
             envelope = self.decode(raw)
             timestamp = self.admit(envelope, now=now)
             key = self._codec.replay_key(envelope)
             accepted = Accepted(Effect.NEW, {"replay_key": key, "msg_id": envelope.msg_id})
-            try:
-                self.record(envelope, key, timestamp, receipt, now=now)
-            except UncertainError as error:
-                answer = self.look_again(accepted, receipt, error)
-                if not isinstance(answer, Accepted):
-                    return answer
+            self.record(envelope, key, timestamp, now=now)
         except RefusedError as error:
             return error.answer()
+        except UncertainError as error:
+            return Indeterminate(str(error))
         except StoreError as error:
             return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
         self._pruning.automatic(now=now)
@@ -116,21 +111,21 @@ class Mailbox:
 
     # In the store
 
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: Hex, timestamp: datetime, *, now: datetime) -> None:
         """Check, record and deliver in one transaction. Raises RefusedError, StoreError."""
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
             self.insert(connection, self.row(envelope, key, now=now))
-            self._delivery.deliver(connection, envelope, key, receipt)
+            self._delivery.deliver(connection, envelope, key)
 
-    def guard_duplicate(self, connection: sqlite3.Connection, key: str) -> None:
+    def guard_duplicate(self, connection: sqlite3.Connection, key: Hex) -> None:
         """Raises RefusedError."""
         if self._store.has(connection, key) or self._store.is_ahead(connection, key):
             raise self.duplicate(key)
 
-    def duplicate(self, key: str) -> RefusedError:
+    def duplicate(self, key: Hex) -> RefusedError:
         """The refusal of a replay, naming the whole key."""
         return RefusedError(Reason.REPLAY_DUPLICATE, f"envelope already seen: {key}", {"replay_key": key})
 
@@ -157,7 +152,7 @@ class Mailbox:
         except KeyTakenError as error:
             raise self.duplicate(str(row["replay_key"])) from error
 
-    def row(self, envelope: Envelope, key: str, *, now: datetime) -> Row:
+    def row(self, envelope: Envelope, key: Hex, *, now: datetime) -> Row:
         """The record of one envelope, first received now by the receiver's clock."""
         return {
             "replay_key": key,
@@ -167,15 +162,3 @@ class Mailbox:
             "seen_at": self._store.seen_at.write(now),
             "envelope_timestamp": envelope.timestamp,
         }
-
-    def look_again(self, accepted: Accepted, receipt: str, error: Exception) -> Answer:
-        """Whether a commit of unknown outcome happened, by the receipt that only this attempt has written.
-
-        Its absence proves nothing: a recovery from the log may bring it back.
-        """
-        try:
-            with self._store.reading(Purpose.RECEIVE) as connection:
-                found = self._delivery.delivered(connection, receipt)
-        except StoreError as again:
-            return Indeterminate(f"{error}; and the store cannot be asked: {again}")
-        return accepted if found else Indeterminate(str(error))

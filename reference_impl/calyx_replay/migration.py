@@ -13,8 +13,8 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indetermin
 from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.store import Store
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import shifted, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.errors import StrictJsonError
@@ -146,14 +146,11 @@ class Migration:
         key = self.key(envelope)
         if self._store.has(connection, key):
             return False
-        try:
-            self._store.insert(connection, self._mailbox.row(envelope, key, now=now))
-        except KeyTakenError:
-            return False
+        self._store.insert(connection, self._mailbox.row(envelope, key, now=now))
         self.keep_ahead(connection, envelope, key, now=now)
         return True
 
-    def keep_ahead(self, connection: sqlite3.Connection, envelope: Envelope, key: str, *, now: datetime) -> None:
+    def keep_ahead(self, connection: sqlite3.Connection, envelope: Envelope, key: Hex, *, now: datetime) -> None:
         """A migrated envelope may come from further ahead than any prune keeps its record: its key is kept longer."""
         timestamp = self._mailbox.timestamp(envelope, now=now)
         if timestamp > shifted(now, self._settings.window):

@@ -7,9 +7,8 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from holdfast.reference_impl.calyx_replay.location import IGNORE_FILE, Location
+from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.schema import Schema
-from holdfast.reference_impl.sqlite import StoreError
 
 
 class ProvisionError(Exception):
@@ -25,43 +24,34 @@ class Provisioner:
     def make(self, location: Location) -> None:
         """Make the database of one mailbox where there is none. Raises ProvisionError."""
         try:
-            location.make_folder()
-            location.make_file()
-            location.make_ignored()
+            self.build(location)
         except FileExistsError:
             raise ProvisionError(
                 f"expected no database at {location.database}, got one; it is never overwritten, move it away first"
             ) from None
-        except OSError as error:
-            raise ProvisionError(f"cannot make {location.database}: {error.strerror}") from error
-        try:
-            with contextlib.closing(sqlite3.connect(location.database, isolation_level=None)) as connection:
-                self.fill(connection)
-            location.tighten()
-        except (sqlite3.Error, OSError) as error:
-            raise ProvisionError(f"cannot fill {location.database}: {error}") from error
+        except (OSError, sqlite3.Error) as error:
+            raise ProvisionError(f"cannot make {location.database}: {error}") from error
+
+    def build(self, location: Location) -> None:
+        """As `make`. Raises ProvisionError, sqlite3.Error, OSError."""
+        location.make_folder()
+        location.make_file()
+        location.make_ignored()
+        with contextlib.closing(sqlite3.connect(location.database)) as connection:
+            self.fill(connection)
 
     def fill(self, connection: sqlite3.Connection) -> None:
         """Put the database into WAL mode and make its tables. Raises ProvisionError, sqlite3.Error."""
-        connection.execute("PRAGMA synchronous = FULL")
         # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise ProvisionError(f"expected journal mode wal, got {mode}; this file system may not allow it")
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in self._schema.statements():
-            connection.execute(statement)
-        connection.execute("COMMIT")
+        connection.executescript(";\n".join(("BEGIN", *self._schema.statements(), "COMMIT")))
 
-    def copy(self, template: Path, location: Location, relative: str) -> None:
-        """A copy of the template in an empty place, with what git is to ignore. Raises OSError, StoreError."""
-        source = template / relative
-        if not source.is_file():
-            raise StoreError(f"expected a provisioned template at {source}")
+    def copy(self, template: Path, location: Location) -> None:
+        """A copy of the template in an empty place, which git is to ignore. Raises OSError."""
+        source = template / location.database.relative_to(location.root.absolute())
         location.make_folder()
-        location.make_file()
-        # The copy keeps the file times of the template, so that a later write to the copy is visible.
+        # The copy keeps the file times of the template, so that a later write to the copy is visible, and its mode.
         shutil.copy2(source, location.database)
-        location.tighten()
-        if (template / IGNORE_FILE).is_file():
-            shutil.copyfile(template / IGNORE_FILE, location.root / IGNORE_FILE)
+        location.make_ignored()

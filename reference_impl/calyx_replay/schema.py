@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -41,14 +42,13 @@ class Schema:
         )
 
     def inbox(self) -> str:
-        """The delivered envelopes, in order. `receipt` distinguishes the deliveries of two attempts."""
+        """The delivered envelopes, in order."""
         return (
             "CREATE TABLE inbox (\n"
             "  position INTEGER PRIMARY KEY AUTOINCREMENT,\n"
             "  replay_key TEXT NOT NULL,\n"
             "  msg_id TEXT NOT NULL,\n"
-            "  envelope BLOB NOT NULL,\n"
-            "  receipt TEXT NOT NULL UNIQUE\n"
+            "  envelope BLOB NOT NULL\n"
             ") STRICT"
         )
 
@@ -86,12 +86,10 @@ class Schema:
 
     def expected(self) -> Catalogue:
         """The catalogue of a database that was made by these statements."""
-        with sqlite3.connect(":memory:", isolation_level=None) as made:
+        with contextlib.closing(sqlite3.connect(":memory:")) as made:
             for statement in self.statements():
                 made.execute(statement)
-            found = self.catalogue(made)
-        made.close()
-        return found
+            return self.catalogue(made)
 
     def catalogue(self, connection: sqlite3.Connection) -> Catalogue:
         """Every object of a database but SQLite's own, by type and name, with its statement. Raises sqlite3.Error."""

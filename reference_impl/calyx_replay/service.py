@@ -79,9 +79,9 @@ class Service:
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`. Operations judge their own arguments; for the rest a misfit is the caller's fault."""
-        known, bound = self._parts.contract.methods.get(method), self._methods.get(method)
-        if known is None or bound is None:
+        if method not in self._methods:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
+        known, bound = self._parts.contract.methods[method], self._methods[method]
         self._parts.patience.begin()
         if known.group is Group.OPERATION:
             try:
@@ -99,7 +99,6 @@ class Service:
 
     def begin(self) -> None:
         """The mailbox starts: prune if it is due."""
-        self._parts.patience.begin()
         self._parts.pruning.automatic(now=self._now)
 
     def set_clock(self, now: datetime) -> None:

@@ -8,14 +8,13 @@ from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from holdfast.reference_impl.calyx_replay.terms import CONTRACT, check_reasons
+from holdfast.reference_impl.calyx_replay.terms import CONTRACT, Reason
 from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.terms import hold_to_contract
 from holdfast.specs import kept_terms
 
 # `config` may also hold the folder of the provisioned template, besides the contract's parameters by name.
 TEMPLATE_KEY = "template"
-# Longer than the longest span between two instants of the years 1 to 9999, and still a timedelta.
-_MOST_SECONDS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,10 @@ _OF_OTHERS = ("store", "dsn")
 
 
 def _seconds(name: str, seconds: int) -> timedelta:
-    if seconds > _MOST_SECONDS:
-        raise OpenError(f"config {name}: expected at most {_MOST_SECONDS} seconds, got {seconds}")
+    # Longer than the longest span between two instants of the years 1 to 9999, and still a timedelta.
+    most = 10**12
+    if seconds > most:
+        raise OpenError(f"config {name}: expected at most {most} seconds, got {seconds}")
     return timedelta(seconds=seconds)
 
 
@@ -62,7 +63,7 @@ def _relative(name: str, text: str) -> str:
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
     contract = kept_terms(CONTRACT)
-    check_reasons(contract.reasons)
+    hold_to_contract(CONTRACT, Reason, contract.reasons)
     values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
     for name, text in config.items():
         if name == TEMPLATE_KEY or name in _OF_OTHERS:

@@ -16,25 +16,29 @@ from typing import Any, TypeAlias
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.settings import Settings
-from holdfast.reference_impl.calyx_replay.terms import Purpose
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose
 from holdfast.reference_impl.calyx_replay.timing import SeenAt
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import BESIDE, Held, Identity, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
-# How many steps of SQLite's virtual machine lie between two checks of the deadline.
-_STEPS_BETWEEN_LOOKS = 20_000
 COLUMNS = ("replay_key", "msg_id", "sender_fp", "recipient_fp", "seen_at", "envelope_timestamp")
-_KEY_TAKEN = (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE)
-
-
-class LogLostError(StoreError):
-    """The write-ahead log was removed or replaced while it was open."""
 
 
 class KeyTakenError(Exception):
     """The key is there already: the store itself refused the row."""
+
+
+@contextlib.contextmanager
+def _key_taken() -> Iterator[None]:
+    """Tell a key that is there from all other errors. Raises KeyTakenError."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE):
+            raise KeyTakenError(str(error)) from error
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +81,16 @@ class Store(ProvenDatabase):
         identity, held = self.location.identity(), self._held.get(purpose)
         if held is not None and held.identity == identity:
             return held.connection
-        self.guard_log(identity)
         self.drop(purpose)
         connection = self.connect(purpose)
-        try:
+        with contextlib.ExitStack() as failing:
+            failing.callback(connection.close)
             self.prepare(connection, purpose)
             self.verify(connection)
             self.location.tighten()
             self._held[purpose] = Held(connection, self.location.identity(), self.schema_version(connection))
-        except BaseException:
-            connection.close()
-            raise
+            failing.pop_all()
         return connection
-
-    def guard_log(self, identity: Identity) -> None:
-        """Raise StoreError if the log of the same database is another one than that which a connection has open.
-
-        A new connection would not see the rows that only the old log holds. Closing them all, which ends the session,
-        writes that log back, if it is whole.
-        """
-        for held in self._held.values():
-            beside = zip(held.identity[-len(BESIDE) :], identity[-len(BESIDE) :], strict=True)
-            if held.identity[:2] == identity[:2] and any(was not in (None, found) for was, found in beside):
-                raise LogLostError("the log beside the database was removed or replaced; end this process in order")
 
     def connect(self, purpose: Purpose) -> sqlite3.Connection:  # noqa: ARG002 - all purposes open the same file
         """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
@@ -116,18 +107,16 @@ class Store(ProvenDatabase):
         """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA recursive_triggers = ON")
-        # A wrong index or a damaged page is an error, not an answer.
-        connection.execute("PRAGMA cell_size_check = ON")
-        connection.create_function("instant", 1, self.seen_at.read, deterministic=True)
-        connection.set_progress_handler(self._out_of_time, _STEPS_BETWEEN_LOOKS)
+        connection.create_function("instant", 1, self.seen_at.read)
+        self._end_in_time(connection)
 
-    def _out_of_time(self) -> int:
-        return int(self.patience.left() <= 0)
+    def _end_in_time(self, connection: sqlite3.Connection) -> None:
+        """A statement that takes too long fails; SQLite looks every some thousand steps. Raises sqlite3.Error."""
+        connection.set_progress_handler(lambda: int(self.patience.left() <= 0), 20_000)
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes."""
-        verify_catalogue(self.schema.catalogue(connection), self._expected)
+        verify_catalogue(self.schema.catalogue(connection), expected=self._expected)
         if connection.execute("SELECT count(*) FROM mailbox_state").fetchone() != (1,):
             raise StoreError("expected one row in mailbox_state")
 
@@ -155,15 +144,11 @@ class Store(ProvenDatabase):
             connection = self.connection(purpose)
             connection.execute(f"PRAGMA busy_timeout = {int(self.waits().total_seconds() * 1000)}")
             yield connection
-        except LogLostError:
-            # The connections stay open, and with them the log.
-            raise
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, StoreError) as error:
             self.drop(purpose)
+            if isinstance(error, StoreError):
+                raise
             raise StoreError(f"{type(error).__name__}: {error}") from error
-        except StoreError:
-            self.drop(purpose)
-            raise
 
     @contextlib.contextmanager
     def writing(self, purpose: Purpose) -> Iterator[sqlite3.Connection]:
@@ -204,22 +189,18 @@ class Store(ProvenDatabase):
 
     # Statements; each raises sqlite3.Error
 
-    def has(self, connection: sqlite3.Connection, key: str) -> bool:
+    def has(self, connection: sqlite3.Connection, key: Hex) -> bool:
         """Whether the key is recorded."""
         return connection.execute("SELECT 1 FROM replay_state WHERE replay_key = ?", (key,)).fetchone() is not None
 
-    def is_ahead(self, connection: sqlite3.Connection, key: str) -> bool:
+    def is_ahead(self, connection: sqlite3.Connection, key: Hex) -> bool:
         """Whether the key was migrated from ahead; its record may be pruned by now."""
         return connection.execute("SELECT 1 FROM migrated_ahead WHERE replay_key = ?", (key,)).fetchone() is not None
 
     def insert(self, connection: sqlite3.Connection, row: Row) -> None:
         """Record one envelope. Raises KeyTakenError too."""
-        try:
+        with _key_taken():
             connection.execute(self.insert_statement(), [row[name] for name in COLUMNS])
-        except sqlite3.IntegrityError as error:
-            if error.sqlite_errorcode in _KEY_TAKEN:
-                raise KeyTakenError(str(error)) from error
-            raise
 
     def insert_statement(self) -> str:
         """The INSERT of one row, its values in the order of COLUMNS; a duplicate is an error."""
@@ -235,7 +216,7 @@ class Store(ProvenDatabase):
         statement = 'INSERT INTO blocked_msg_id (msg_id, "until") VALUES (?, ?) ON CONFLICT (msg_id) DO NOTHING'
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
-    def remember_ahead(self, connection: sqlite3.Connection, key: str, until: str) -> None:
+    def remember_ahead(self, connection: sqlite3.Connection, key: Hex, until: str) -> None:
         """Remember a key until prunes pass this timestamp, even if its record is removed earlier."""
         connection.execute('INSERT OR IGNORE INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
 
@@ -272,5 +253,6 @@ class Store(ProvenDatabase):
 
     def rows(self, connection: sqlite3.Connection) -> Sequence[dict[str, Any]]:
         """Every row of replay_state as stored, ordered by key."""
-        found = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM replay_state ORDER BY replay_key").fetchall()
-        return [dict(zip(COLUMNS, row, strict=True)) for row in found]
+        found = connection.execute(f"SELECT {', '.join(COLUMNS)} FROM replay_state ORDER BY replay_key")
+        found.row_factory = sqlite3.Row
+        return [dict(row) for row in found]

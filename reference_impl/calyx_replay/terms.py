@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum, unique
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.reference_impl.answers import Refused
-from holdfast.reference_impl.terms import hold_to_contract
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
+# Digits of a digest, small letters without blanks, as they are computed here and never read from outside.
+Hex: TypeAlias = str
 
 
 @unique
@@ -60,8 +61,3 @@ def check_args(schema: Validator, args: Any) -> None:
     problem = explain(schema, args)
     if problem is not None:
         raise RefusedError(Reason.REQUEST_MALFORMED, problem)
-
-
-def check_reasons(declared: Iterable[str]) -> None:
-    """Hold the enum to the contract's closed list. Raises TermsError."""
-    hold_to_contract(CONTRACT, Reason, declared)

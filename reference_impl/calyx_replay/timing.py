@@ -100,15 +100,17 @@ class SeenAt:
         except ValueError:
             return None
         # Nanoseconds are cut: only whole microseconds are compared.
-        beyond = int((fraction or "").ljust(6, "0")[:6])
+        beyond = int(f"{fraction or ''}000000"[:6])
         offset = 0 if sign is None else (int(hours) * 60 + int(minutes)) * 60_000_000
         return whole + beyond + (offset if sign == "-" else -offset)
 
     def read_number(self, stored: float) -> int | None:
         """See `read`."""
-        if not math.isfinite(stored):
+        moment = stored * 1e6
+        if not math.isfinite(moment):
             return None
         # A double of today's seconds has steps of a quarter of a microsecond, so the nearest microsecond is right.
-        found = stored * 1_000_000 if isinstance(stored, int) else round(stored * 1e6)
+        # Whole seconds are exact, because a million of them is a multiple of 64.
+        found = round(moment)
         # A writer of milliseconds did not write an instant of these years.
         return found if since_1970(f"{_YEAR_ZERO}01-01T00:00:00Z") <= found <= microseconds(_LAST) else None

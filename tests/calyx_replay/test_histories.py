@@ -14,7 +14,7 @@ from holdfast.conformance.gate.suites import judge_suite
 from holdfast.conformance.run.plan import plan_of, suite_case_id
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.verdict import Verdict
-from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate
+from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
@@ -87,13 +87,6 @@ class PrunesFirst(Mailbox):
         return super().receive(raw, now=now)
 
 
-class NeverSure(Mailbox):
-    """A commit of unknown outcome is not looked up."""
-
-    def look_again(self, accepted: Accepted, receipt: str, error: Exception) -> Answer:
-        return Indeterminate(str(error))
-
-
 class OnlyForwards(Pruning):
     """A clock that went back delays the next prune: by days in these histories. For weeks it may not (CALYX-PRN-6a)."""
 
@@ -152,7 +145,6 @@ class ListFirst(Migration):
 SOUND = {
     "machine clock": replace(REFERENCE, command_line=MachineClock),
     "prunes first": replace(REFERENCE, mailbox=PrunesFirst),
-    "never sure": replace(REFERENCE, mailbox=NeverSure),
     "only forwards": replace(REFERENCE, pruning=OnlyForwards),
     "only what was removed": replace(REFERENCE, store=OnlyWhatWasRemoved),
     "keeps blocks": replace(REFERENCE, store=KeepsBlocks),

@@ -19,7 +19,7 @@ import pytest
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cli.console import Format
 from holdfast.conformance.cli.target import target_of
-from holdfast.conformance.cli.verify.failure import again, around
+from holdfast.conformance.cli.verify.failure import again, around, transcribed
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.run.engine import RunSettings, twin_goes_first
 from holdfast.conformance.run.plan import ALL_FORMS, plan_of
@@ -240,3 +240,9 @@ def test_a_long_case_keeps_the_steps_that_lead_to_what_was_judged() -> None:
     assert {f"when.{step} call put" for step in range(24, 31)} <= {one.action for one in shown}
     assert len(shown) < 20
     assert around([], None) == []
+
+
+def test_a_file_that_the_harness_has_read_does_not_fill_the_screen() -> None:
+    event = {"kind": "done", "detail": {"bytes": "A" * 100_000}}
+    whole = Record(0, "file runtime/store.db", 0, None, None, event, None, None)
+    assert max(len(line) for line in transcribed(whole, None)) < 300

@@ -24,7 +24,7 @@ from holdfast.reports.evidence import Artefacts, Claimed, KitIdentity, SeedOrigi
 from holdfast.specs import SpecError, load_contract
 from holdfast.specs.model import Level, Proof
 
-from .conftest import ARTEFACTS, KIT, NOW, STARTED, Bench, Lines
+from .conftest import ARTEFACTS, KIT, NOW, STARTED, Bench, Edit, Lines, forge
 from .conftest import NONCE as NONCE_OF_RUN
 
 SECOND = "toy/once/a-second-put-of-a-key-is-refused"
@@ -36,6 +36,15 @@ def codes(decision: GateDecision) -> list[ReasonCode]:
     assert decision.can_proceed == ("NO" if decision.reasons else "YES")
     assert (decision.exit is Exit.OK) == (decision.can_proceed == "YES")
     return [reason.code for reason in decision.reasons]
+
+
+def ending(status: Exit) -> Edit:
+    """Lets the footer of a run say this exit status."""
+
+    def edit(lines: Lines) -> None:
+        lines[-1]["exit"] = int(status)
+
+    return edit
 
 
 def test_a_whole_conforming_run_opens_the_gate(bench: Bench) -> None:
@@ -87,6 +96,28 @@ def test_an_unsupported_should_is_only_noted(bench: Bench) -> None:
     decision = bench.decide(bench.run(forced={NONCE: Verdict.UNSUPPORTED}), contract=lenient)
     assert decision.can_proceed == "YES"
     assert decision.notes == (f"{NONCE} is unsupported, only a SHOULD",)
+
+
+@pytest.mark.parametrize("ended", [Exit.OK, Exit.INCOMPLETE])
+def test_a_run_ends_well_or_incomplete_beside_an_unsupported_should(bench: Bench, ended: Exit) -> None:
+    clause = bench.contract.clauses["TOY-02"]
+    lenient = structs.replace(
+        bench.contract, clauses={**bench.contract.clauses, "TOY-02": structs.replace(clause, level=Level.SHOULD)}
+    )
+    path = forge(bench.run(forced={NONCE: Verdict.UNSUPPORTED}), ending(ended))
+    assert bench.decide(path, contract=lenient).can_proceed == "YES"
+    assert codes(bench.decide(path)) == [ReasonCode.NOT_PROVEN]
+
+
+def test_a_run_that_calls_itself_incomplete_is_not_proven_and_not_damaged(bench: Bench) -> None:
+    decision = bench.decide(forge(bench.run(), ending(Exit.INCOMPLETE)))
+    assert codes(decision) == [ReasonCode.NOT_PROVEN]
+    assert decision.exit is Exit.INCOMPLETE
+
+
+def test_a_run_that_ends_better_than_its_verdicts_is_damaged(bench: Bench) -> None:
+    decision = bench.decide(forge(bench.run(flaw="confuses reasons"), ending(Exit.OK)))
+    assert codes(decision) == [ReasonCode.DAMAGED, ReasonCode.NON_CONFORMING]
 
 
 def test_an_excused_must_holds_with_11_unless_that_is_allowed(bench: Bench) -> None:

@@ -21,8 +21,9 @@ from holdfast.conformance.cases.observing import state_of
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.inspection import store
+from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.database import nothing
-from holdfast.conformance.inspection.files import MAX_FILE, TEMPORARY
+from holdfast.conformance.inspection.files import MAX_FILE
 from holdfast.conformance.inspection.helper import HELPER, Helper
 from holdfast.conformance.suites.remains import Allowed
 from holdfast.specs.model import Twin
@@ -634,9 +635,8 @@ def test_only_the_very_files_that_the_harness_placed_count_as_its_own() -> None:
 
 
 def test_the_temporary_folder_of_the_adapter_is_searched_with_the_whole_workdir(tmp_path: Path) -> None:
-    workdir, temporary = tmp_path / "session-1", tmp_path / TEMPORARY
+    workdir, temporary = tmp_path / "session-1", begin(tmp_path)
     (workdir / "kept").mkdir(parents=True)
-    temporary.mkdir()
     for name, mode in (("copy", 0o644), ("mine", 0o600)):
         (temporary / name).write_bytes(b"a secret")
         (temporary / name).chmod(mode)
@@ -651,3 +651,29 @@ def test_the_temporary_folder_of_the_adapter_is_searched_with_the_whole_workdir(
     assert [each["path"] for each in searched["found"]] == ["TMPDIR/copy", "TMPDIR/mine"]
     # Of a folder in the workdir it is no part.
     assert store.remains(workdir, "kept", ["a secret"])["files"] == []
+    assert [each["path"] for each in store.search(workdir, "TMPDIR", ["a secret"])["found"]] == [
+        "TMPDIR/copy",
+        "TMPDIR/mine",
+    ]
+
+
+def test_a_log_outside_of_the_workdir_is_found_by_what_stands_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, here, root = tmp_path / "home", tmp_path / "here", tmp_path / "holdfast-run"
+    workdir = root / "session-1"
+    for folder in (home / ".cache" / "app", here, workdir):
+        folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    (home / "older").write_bytes(b"a secret")
+    os.utime(home / "older", (1, 1))
+    begin(root)
+    for file in (home / ".cache" / "app" / "log", here / "log", here / "other"):
+        file.write_bytes(b"something else" if file.name == "other" else b"it says: a secret")
+    (here / "log").chmod(0o600)
+    assert store.remains(workdir, ".", ["a secret"])["files"] == [
+        {"path": f"{here}/log", "mode": "0600", "open": False, "which": [0]},
+        {"path": f"{home}/.cache/app/log", "mode": "0644", "open": True, "which": [0]},
+    ]
+    assert store.remains(workdir, ".", ["nothing of it"])["files"] == []

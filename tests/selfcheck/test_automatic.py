@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +20,8 @@ import pytest
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
 from holdfast.conformance.selfcheck.automatic.runs import attacks, portions
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
-from holdfast.conformance.selfcheck.tasks import End, Outcome, Traced, Trial
+from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Traced, Trial
+from holdfast.conformance.selfcheck.worker import Worker
 from holdfast.reference_impl.altered import Alteration, ChangedError
 from holdfast.reference_impl.automatic import sql
 from holdfast.reference_impl.automatic.operators import Operator
@@ -170,7 +172,18 @@ def test_every_entry_of_a_list_names_a_place_that_is_there(contract: str) -> Non
 def test_every_file_that_is_left_out_is_there(contract: str) -> None:
     package = ROOT / contract.replace("-", "_")
     for each in load_automatic(contract).beside:
-        assert (package / each.file).is_file() or (ROOT / each.file).is_file()
+        file = next(path for path in (package / each.file, ROOT / each.file) if path.is_file())
+        name = each.function.rpartition(".")[2]
+        assert not name or any(
+            isinstance(node, ast.FunctionDef) and node.name == name for node in ast.walk(ast.parse(file.read_bytes()))
+        )
+
+
+def test_a_function_that_is_left_out_has_no_places() -> None:
+    functions = {(site.file, site.function) for site in all_sites("calyx-replay")}
+    for each in load_automatic("calyx-replay").beside:
+        assert not each.function or ("calyx_replay/" + each.file, each.function) not in functions
+    assert ("calyx_replay/operate.py", "_prune") in functions
 
 
 @cache
@@ -366,3 +379,17 @@ def test_of_a_planted_bug_the_lines_of_the_methods_that_it_overrides_are_listed(
 
 def test_of_a_bug_that_changes_a_setting_no_lines_are_listed() -> None:
     assert "retention-one-hour" not in listed("calyx-replay")[0].bugs
+
+
+def test_a_mutant_that_spoils_what_sessions_copy_spoils_no_later_one() -> None:
+    sites = all_sites("calyx-replay")
+    copying = next(
+        site for site in sites if site.function == "Provisioner.copy" and site.was.startswith("shutil.copy2(")
+    )
+    spoiling = msgspec.structs.replace(copying, text='source.write_bytes(b"")')
+    harmless = next(site for site in sites if site.id in equivalents("calyx-replay", sites)[0])
+    case = Trial("none", "calyx-replay/alg-3/the-first-receipt-adds-one-row-and-one-delivery")
+    with ExitStack() as stack:
+        worker = Worker(Beginning("calyx-replay", "automatic"), stack)
+        ends = [next(worker.done(Attack(site, (case,), launched=False))) for site in (spoiling, harmless)]
+    assert [each.end for each in ends if isinstance(each, Outcome)] == [End.KILLED, End.SURVIVED]

@@ -35,7 +35,7 @@ _BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2
 _STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
 # What the harness observes around a call is no step of its own.
 _AROUND = re.compile(r"\b(before|after) \[")
-_SHOWN, _SHOWN_VALUE = 220, 80
+_SHOWN, _SHOWN_VALUE, _SHOWN_TEXT = 220, 80, 2000
 
 
 def print_failure(
@@ -62,7 +62,7 @@ def print_failure(
         ("advice", judged.advice),
     ):
         if text:
-            console.print(f"{name:<8} {text}", markup=False)
+            console.print(f"{name:<8} {_cut(text, _SHOWN_TEXT)}", markup=False)
     shown = around(records, judged.n)
     if shown:
         side = (judged.side or Side.MAIN).value
@@ -72,7 +72,7 @@ def print_failure(
             console.print("      …", markup=False, style="dim")
         is_judged = record.n == judged.n
         style = "bold" if is_judged else "dim"
-        print_lines(console, _transcript(record, case, mark="=>" if is_judged else "  "), style=style)
+        print_lines(console, transcribed(record, case, mark="=>" if is_judged else "  "), style=style)
     if judged.verdict is Verdict.NOT_REACHED and not (result.main or result.twin):
         console.print("again    it was not started; repeat the first failing case", markup=False)
         console.print()
@@ -132,24 +132,29 @@ def _twin_values(case: Case) -> tuple[str, str]:
 
 
 def _short_value(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN_VALUE else text[:_SHOWN_VALUE] + "…"
+    return _cut(json.dumps(value, ensure_ascii=False), _SHOWN_VALUE)
 
 
-def _transcript(record: Record, case: Case | None, *, mark: str) -> list[str]:
+def transcribed(record: Record, case: Case | None, *, mark: str = "  ") -> list[str]:
+    """The lines of one exchange. What is long is cut: the evidence has it whole."""
     lines = [f"{mark}{record.n:>3} w{record.worker} [{record.action}]{_label(record, case)}"]
     if record.request is not None:
         lines.append(f"        > {_short(record.request)}")
     if record.answer is not None:
         lines.append(f"        < {_short(record.answer)}")
     elif record.event is not None:
-        lines.append(f"        ! {record.event['kind']} {in_words(str(record.event['detail']))}")
+        kind, words = str(record.event["kind"]), in_words(str(record.event["detail"]))
+        # What the harness has read itself may be a whole file; how an adapter ended is never long.
+        lines.append(f"        ! {kind} {_cut(words, _SHOWN) if kind == 'done' else words}")
     return lines
 
 
 def _short(value: Mapping[str, Any]) -> str:
-    text = canonical(value).decode()
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return _cut(canonical(value).decode(), _SHOWN)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def again(planned: PlannedCase, options: Options) -> tuple[str, tuple[str, ...]]:

@@ -47,7 +47,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     Some mailboxes are configured otherwise than is usual, and some too narrowly.
     """
     deck, dealt = Deck(tuple(chapters.ALL), together=6, chapters=chapters.ALL), Dealt(bench)
-    draw = dealt.draw(deck.draw, chapters.configured)
+    draw = dealt.draw(deck.draw, chapters.configured, chapters.turning)
     hold(bench, count=_HISTORIES, draw=draw, begin=playing(bench, settings=lambda: dealt.now))
 
 

@@ -57,4 +57,11 @@ def configured(dice: Random) -> list[Step]:
     return [*steps, Step("look")]
 
 
+def turning(dice: Random) -> list[Step]:
+    """A day of 23 hours of local time: what is an hour younger than the retention stays, as on any day."""
+    beside = round(dice.uniform(60, 3500), 6)
+    steps = [leap(dice), Step("send"), Step("clock", seconds=beside), Step("send", caller(dice))]
+    return [*steps, Step("clock", seconds=DAY - beside + 1), Step("send", caller(dice)), Step("look")]
+
+
 ALL = {**CHAPTERS, "older versions": older_versions}

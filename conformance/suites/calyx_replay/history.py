@@ -304,8 +304,9 @@ def _killed(dice: Random) -> list[Step]:
 
 def _operator(dice: Random) -> list[Step]:
     """The command line changes what running workers must see."""
-    # The first command comes before a worker uses the database again.
-    steps = [leap(dice), Step("restart"), Step("restart", 1), Step("command inspect", caller(dice))]
+    # The first commands come before a worker uses the database again, and after a crash nobody has it open.
+    steps = [leap(dice), Step("restart"), Step("restart", 1), Step("command inspect", caller(dice)), Step("send")]
+    steps += [Step("crash"), Step(f"command {dice.choice(('inspect', 'prune'))}", caller(dice)), Step("again")]
     steps += [Step("send", caller(dice)), Step("leave", lists=(1, 2, 1))]
     steps += [Step("command migrate", caller(dice)), *(Step("again", caller(dice), which) for which in range(4))]
     steps += [Step("insert", which=2), Step("send", caller(dice))]

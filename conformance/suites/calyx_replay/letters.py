@@ -109,7 +109,8 @@ class Letters:
         Without `more` some letters have a member whose name stands elsewhere in an envelope.
         """
         number = len(self._made)
-        label, sender = f"letter {number:05}", f"sender {number % 3}"
+        # Senders are those of this session alone: who they are is searched for outside of it too.
+        label, sender = f"letter {number:05}", self._session.rand(f"sender {number % 3}")
         if more is None:
             more = {} if number % _NAMED else {_name(number // _NAMED): f"of {label}"}
         timestamp = shift(self._session.now, f"{'-' if seconds < 0 else '+'}{abs(seconds):.6f}s")

@@ -30,7 +30,13 @@ _AFTER_PRUNES = (*_LAST, "clock to", "migrate", "restart", "send from ahead", "l
 _PROCESS, _COMMAND = 4.0, 12.0
 
 # Who pruned, by the step that showed it.
-_BY = {"prune": "an operator", "command": "the command line", "restart": "a start", "kill": "a start"}
+_BY = {
+    "prune": "an operator",
+    "command": "the command line",
+    "restart": "a start",
+    "kill": "a start",
+    "crash": "a start",
+}
 _BY_RECEIPT = "a receipt"
 _BECAME = (
     "it is recorded",

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import permutations
+from itertools import permutations, product
 from random import Random
 from typing import Any, NoReturn
 
@@ -76,7 +76,8 @@ class Play:
             "insert old": lambda step: self._inserted(self._inserting.of_older_versions(step, dice_of(step))),
             "count": lambda _: self._count_prunes(),
             "restart": self._restart,
-            "kill": self._kill,
+            "kill": lambda step: self._kill(step.worker),
+            "crash": lambda _: self._kill(*range(WORKERS)),
         }
 
     @property
@@ -275,10 +276,10 @@ class Play:
         self._session.restart(step.worker)
         self._settle()
 
-    def _kill(self, step: Step) -> None:
-        self._session.kill(step.worker)
-        self._session.reopen(step.worker)
+    def _kill(self, *workers: int) -> None:
         self._settle()
+        for act, worker in product((self._session.kill, self._session.reopen), workers):
+            act(worker)
 
     def _interrupt(self, step: Step, what: str) -> None:
         """Kill a worker within an operation: at a failpoint, or a number of seconds after the call."""
@@ -349,9 +350,9 @@ class Play:
     # What is stored
 
     def _settle(self) -> None:
-        """Look if it is open what is stored, so that what comes next has few answers."""
+        """Look if it is open what is stored, so that what comes next has few answers. No worker is asked."""
         if not self._is_sure:
-            self._look(0)
+            self._look()
 
     @property
     def _is_sure(self) -> bool:
@@ -361,8 +362,7 @@ class Play:
 
     def _look(self, *workers: int) -> None:
         """Inspect the store, ask workers what it holds, and go on with what is there."""
-        found = self._session.inspect()
-        rows = found["rows"].get("replay_state", [])
+        rows = (found := self._session.inspect())["rows"].get("replay_state", [])
         self._remaining.keeps_its_log(found["journal_mode"])
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
         for worker in workers:

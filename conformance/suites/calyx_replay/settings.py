@@ -29,19 +29,25 @@ _FACTORS = (2, 3, 5)
 _SHORT_HOURS, _SHORT_FACTOR = "1", 7
 # Zones with whole and half hours, behind UTC and ahead of it, some with clocks that change.
 _ZONES = ("Asia/Kolkata", "America/New_York", "Australia/Lord_Howe", "Europe/Berlin", "Pacific/Apia")
-# Where an hour of the local clock passes for the second time, far behind any machine's time.
+# Where an hour of the local clock passes for the second time, and shortly before one is left out, far behind any
+# machine's time.
 _TWICE = {"America/New_York": "2101-11-06T06:20:00Z", "Europe/Berlin": "2101-10-30T01:20:00Z"}
+_NEVER = {"America/New_York": "2102-03-12T06:20:00Z", "Europe/Berlin": "2102-03-26T00:20:00Z"}
 # Some hundred bytes more than any other letter of a history has, and some thousand.
 _LONGEST = (1300, 2048, 5001)
-_PLACES = {"seen_cache_path": "runtime/mailbox/before/list.json", "envelopes_path": "runtime/before/letters"}
+_PLACES = {"seen_cache_path": "runtime/mailbox/Before/List.json", "envelopes_path": "runtime/before/Letters"}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a session is configured with beside the usual; `factor` says how far its history is stretched."""
+    """What a session is configured with beside the usual; `factor` says how far its history is stretched.
+
+    `turns` are the times at which the clocks of zones change.
+    """
 
     factor: int = 1
     config: Mapping[str, str] = field(default_factory=dict)
+    turns: Mapping[str, str] = field(default_factory=lambda: _TWICE)
 
     def value(self, contract: Contract, name: str) -> str:
         """A parameter of the contract, as it holds in the session."""
@@ -66,7 +72,7 @@ class Settings:
     def stretched(self, step: Step) -> Step:
         """A step of a history of the usual values, as it is here."""
         if step.what == "leap":
-            return replace(step, to=_TWICE.get(self.config.get("timezone", ""), ""))
+            return replace(step, to=self.turns.get(self.config.get("timezone", ""), ""))
         if step.what not in _SPANS or not step.seconds:
             return step
         whole = round(step.seconds / _MINUTE) * _MINUTE
@@ -130,18 +136,21 @@ class Dealt:
             Settings(),
             other,
             short if _opens(bench, short) else other,
-            Settings(config={"timezone": dice.choice(_ZONES)}),
+            Settings(config={"timezone": first}, turns=_NEVER),
         )
         self._count = 0
         self.now = self._all[0]
 
-    def draw(self, steps: Draw, configured: Draw) -> Draw:
-        """Draws histories as `steps` does, and stretches each. In what is `configured`, settings are tried first."""
+    def draw(self, steps: Draw, configured: Draw, turning: Draw) -> Draw:
+        """Draws histories as `steps` does, and stretches each.
+
+        In what is `configured`, settings are tried first, and `turning` a day in which an hour is left out.
+        """
 
         def draw(dice: Random) -> list[Step]:
             self.now = self._all[self._count % len(self._all)]
             self._count += 1
-            first = configured(dice) if self.now.factor > 1 else ()
+            first = configured(dice) if self.now.factor > 1 else turning(dice) if self.now.turns is _NEVER else ()
             return [self.now.stretched(step) for step in (*first, *steps(dice))]
 
         return draw

@@ -164,7 +164,7 @@ def test_any_envelope_has_the_derived_key_in_every_process(bench: Bench) -> None
     with bench.session(workers=2) as session:
         count = 0
 
-        @settings(DRAWN, max_examples=60)
+        @settings(DRAWN, max_examples=30)
         @example(_BOTH_ORDERS)
         @given(_EXTRAS)
         def run(extra: dict[str, str]) -> None:

@@ -60,7 +60,8 @@ class BlocksEndAtOnce(Pruning):
 class IgnoreFileRewritten(Migration):
     def migrate(self, *, now: datetime) -> Answer:
         answer = super().migrate(now=now)
-        (self._store.location.root / IGNORE_FILE).write_text("seen_cache.json\nenvelopes/\n", encoding="utf-8")
+        beside = self._store.location.database.parent
+        (beside / IGNORE_FILE).write_text("seen_cache.json\nenvelopes/\n", encoding="utf-8")
         return answer
 
 

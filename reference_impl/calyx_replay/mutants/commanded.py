@@ -71,8 +71,9 @@ class KeepsToTheMinute(CommandLine):
 class UsualRetention(CommandLine):
     def words(self, arguments: Sequence[str], *, now: datetime) -> list[str]:
         words = super().words(arguments, now=now)
-        config = words.index("--config")
-        return [*words[:config], *words[config + 2 :]]
+        config = words.index("--config") + 1
+        words[config] = json.dumps({name: value for name, value in self._config.items() if name != "retention_hours"})
+        return words
 
 
 class ReportsWhatItPruned(CommandLine):

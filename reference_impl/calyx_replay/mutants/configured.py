@@ -76,6 +76,18 @@ class UsualInterval(Pruning):
         return last is None or abs(now - datetime.fromisoformat(last)) >= usual
 
 
+class UsualLeast(Pruning):
+    """What is too short a retention is known from the contract, whatever is configured."""
+
+    def long_enough(self, retention: timedelta) -> timedelta:
+        settings = self._settings
+        self._settings = replace(settings, least_retention=load_settings({}).least_retention)
+        try:
+            return super().long_enough(retention)
+        finally:
+            self._settings = settings
+
+
 class GoesAtTheRetention(Pruning):
     """The mailbox by itself removes what is as old as the retention, too."""
 
@@ -83,6 +95,16 @@ class GoesAtTheRetention(Pruning):
         self, connection: sqlite3.Connection, state: MailboxState, retention: timedelta, *, now: datetime
     ) -> None:
         super().prune_automatically(connection, state, retention - timedelta(microseconds=1), now=now)
+
+
+class AutomaticByLocalDays(Pruning):
+    def prune_automatically(
+        self, connection: sqlite3.Connection, state: MailboxState, retention: timedelta, *, now: datetime
+    ) -> None:
+        # Days of the local clock: one of them has 23 hours.
+        earlier = now.astimezone() - retention
+        same = datetime.fromtimestamp(earlier.replace(tzinfo=None).timestamp(), UTC)
+        super().prune_automatically(connection, state, now - same, now=now)
 
 
 class ThroughLocalTime(SeenAt):
@@ -183,10 +205,12 @@ BUGS: Mapping[str, Change] = {
     "configured-retention-unchecked": part(pruning=OnlyAskedIsChecked),
     "usual-length-migrated": part(migration=UsualLength),
     "automatic-prune-at-the-retention": part(pruning=GoesAtTheRetention),
+    "automatic-prune-by-local-days": part(pruning=AutomaticByLocalDays),
     "seen-at-through-local-time": part(seen_at=ThroughLocalTime),
     "empty-envelope-is-gone": part(migration=EmptyIsGone),
     "prune-reads-what-is-claimed": part(pruning=ReadsWhatIsClaimed),
     "usual-interval": part(pruning=UsualInterval),
+    "usual-least-retention": part(pruning=UsualLeast),
     "inspection-in-one-format": part(command_line=InspectsInOneFormat),
     "command-line-busy-is-done": part(command_line=BusyIsDone),
     "journal-mode-checked-once": part(store=ModeCheckedOnce),

@@ -123,11 +123,11 @@ class LaterUnsynced(EachLevel):
 
 
 class LongUnsynced(Mailbox):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         # "The large ones are slow."
         assert isinstance(self._store, EachLevel)
         self._store.level = "OFF" if len(envelope.raw) > _LONG else "FULL"
-        super().record(envelope, key, timestamp, receipt, now=now)
+        super().record(envelope, key, timestamp, now=now)
 
 
 class BlocksUnsynced(Migration):

@@ -22,12 +22,12 @@ _MOST_FORGERIES = 16
 
 
 class SeenThoughItFailed(Mailbox):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         seen = self.__dict__.setdefault("_seen", set())
         if key in seen:
             raise self.duplicate(key)
         try:
-            super().record(envelope, key, timestamp, receipt, now=now)
+            super().record(envelope, key, timestamp, now=now)
         except StoreError as error:
             # It was in memory before the disk was full.
             if "full" in str(error):

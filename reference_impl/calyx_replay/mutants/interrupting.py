@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer, Refused
+from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
@@ -22,6 +23,8 @@ from holdfast.reference_impl.planting import Change, part
 _MANY = 100
 
 # Between two commits
+
+_LOG = Path("/var/tmp/calyx-replay-receipts.log")  # noqa: S108 - that is the bug
 
 
 class CutoffInASecondTransaction(Pruning):
@@ -77,6 +80,13 @@ class SpooledWhileBusy(Mailbox):
         return answer
 
 
+class ReceiptsLoggedOutside(Mailbox):
+    def guard_signature(self, envelope: Envelope) -> None:
+        super().guard_signature(envelope)
+        _LOG.write_text(f"{envelope.sender_fp} to {envelope.recipient_fp}\n", encoding="utf-8")
+        _LOG.chmod(0o644)
+
+
 class InspectionInTheTemporaryFolder(CommandLine):
     def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
         database = self._root / "runtime/mailbox/replay_state.db"
@@ -94,5 +104,6 @@ BUGS: Mapping[str, Change] = {
     "long-list-unsynced": part(migration=LongListUnsynced, store=EachLevel),
     "opened-again-with-defaults": part(store=OpenedAgainWithDefaults),
     "spooled-while-busy": part(mailbox=SpooledWhileBusy),
+    "receipts-logged-outside": part(mailbox=ReceiptsLoggedOutside),
     "inspection-in-the-temporary-folder": part(command_line=InspectionInTheTemporaryFolder),
 }

@@ -32,18 +32,18 @@ def _is_full(error: object) -> bool:
 
 
 class FullIsReceived(Mailbox):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         try:
-            super().record(envelope, key, timestamp, receipt, now=now)
+            super().record(envelope, key, timestamp, now=now)
         except StoreError as error:
             if not _is_full(error):
                 raise
 
 
 class FullIsCopy(Mailbox):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         try:
-            super().record(envelope, key, timestamp, receipt, now=now)
+            super().record(envelope, key, timestamp, now=now)
         except UncertainError:
             raise
         except StoreError as error:

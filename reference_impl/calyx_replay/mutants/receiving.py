@@ -34,7 +34,7 @@ class PlacesItsOwn(Mailbox):
 class CheckedBefore(PlacesItsOwn):
     """Searches the key in one transaction and writes the row in another."""
 
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         with self._store.reading(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
@@ -43,7 +43,7 @@ class CheckedBefore(PlacesItsOwn):
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.insert(connection, self.row(envelope, key, now=now))
             self.reach(Point.AFTER_INSERT)
-            self._delivery.deliver(connection, envelope, key, receipt)
+            self._delivery.deliver(connection, envelope, key)
             self.reach(Point.BEFORE_COMMIT)
         with contextlib.suppress(AbortedError):
             self.reach(Point.AFTER_COMMIT)
@@ -69,7 +69,7 @@ class CollisionIsStoreError(CheckedBefore):
 
 
 class CommittedBeforeDelivery(PlacesItsOwn):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
@@ -78,19 +78,19 @@ class CommittedBeforeDelivery(PlacesItsOwn):
             self.insert(connection, self.row(envelope, key, now=now))
         self.reach(Point.AFTER_INSERT)
         with self._store.writing(Purpose.RECEIVE) as connection:
-            self._delivery.deliver(connection, envelope, key, receipt)
+            self._delivery.deliver(connection, envelope, key)
             self.reach(Point.BEFORE_COMMIT)
         with contextlib.suppress(AbortedError):
             self.reach(Point.AFTER_COMMIT)
 
 
 class DeliveredFirst(PlacesItsOwn):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
-            self._delivery.deliver(connection, envelope, key, receipt)
+            self._delivery.deliver(connection, envelope, key)
         self.reach(Point.BEFORE_INSERT)
         with self._store.writing(Purpose.RECEIVE) as connection:
             self.insert(connection, self.row(envelope, key, now=now))
@@ -122,10 +122,10 @@ class SeenInMemory(Store):
 
 
 class ErrorsMeanUnseen(Mailbox):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         # "No mail is lost because of the replay protection."
         with contextlib.suppress(StoreError):
-            super().record(envelope, key, timestamp, receipt, now=now)
+            super().record(envelope, key, timestamp, now=now)
 
 
 class MadeAnew(Store):
@@ -151,18 +151,16 @@ class DuplicateIsSuccess(Mailbox):
 class Touched(Mailbox):
     """Makes one more durable change for a copy, before it refuses it."""
 
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         try:
-            super().record(envelope, key, timestamp, receipt, now=now)
+            super().record(envelope, key, timestamp, now=now)
         except RefusedError as error:
             if error.reason is Reason.REPLAY_DUPLICATE:
                 with self._store.writing(Purpose.RECEIVE) as connection:
-                    self.touch(connection, envelope, key, receipt, now=now)
+                    self.touch(connection, envelope, key, now=now)
             raise
 
-    def touch(
-        self, connection: sqlite3.Connection, envelope: Envelope, key: str, receipt: str, *, now: datetime
-    ) -> None:
+    def touch(self, connection: sqlite3.Connection, envelope: Envelope, key: str, *, now: datetime) -> None:
         raise NotImplementedError
 
 
@@ -172,11 +170,10 @@ class DuplicateDelivered(Touched):
         connection: sqlite3.Connection,
         envelope: Envelope,
         key: str,
-        receipt: str,
         *,
         now: datetime,
     ) -> None:
-        self._delivery.deliver(connection, envelope, key, receipt)
+        self._delivery.deliver(connection, envelope, key)
 
 
 class SeenAtRefreshed(Touched):
@@ -185,7 +182,6 @@ class SeenAtRefreshed(Touched):
         connection: sqlite3.Connection,
         envelope: Envelope,
         key: str,
-        receipt: str,
         *,
         now: datetime,
     ) -> None:

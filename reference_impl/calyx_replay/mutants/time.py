@@ -31,21 +31,21 @@ class WindowLate(Mailbox):
 
 
 class WindowAfterStore(WindowLate):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         with self._store.reading(Purpose.RECEIVE) as connection:
             self.guard_duplicate(connection, key)
         Mailbox.guard_window(self, timestamp, now=now)
-        super().record(envelope, key, timestamp, receipt, now=now)
+        super().record(envelope, key, timestamp, now=now)
 
 
 class WindowForKnownKeys(WindowLate):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, receipt: str, *, now: datetime) -> None:
+    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         with self._store.reading(Purpose.RECEIVE) as connection:
             known = self._store.has(connection, key)
         # "Mail that was never seen may have been under way for long."
         if known:
             Mailbox.guard_window(self, timestamp, now=now)
-        super().record(envelope, key, timestamp, receipt, now=now)
+        super().record(envelope, key, timestamp, now=now)
 
 
 class InWholeSeconds(Window):

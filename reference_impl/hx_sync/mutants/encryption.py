@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -160,6 +161,15 @@ class PlaintextLeftInTmp(Publishing):
         self._store.replace(f"{self._layout.partials}/{header.object_id}.json", payload)
 
 
+class KeyLeftInTheTemporaryFolder(Publishing):
+    """Another program seals the object. It reads the key from a file."""
+
+    def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+        with tempfile.NamedTemporaryFile(prefix="sealing-", delete=False) as file:
+            file.write(master.hex().encode() + raw)
+        return super().once(key, raw, master, is_same)
+
+
 class BackupLeftInTmp(Publishing):
     """The file is encrypted, so it cannot be read; but it is no object, and no process removes it."""
 
@@ -249,6 +259,7 @@ BUGS: Mapping[str, Change] = {
     "payload-in-clear": part(envelope=SegmentInClear),
     "tombstone-in-clear": part(envelope=TombstoneInClear),
     "plaintext-left-in-tmp": part(publishing=PlaintextLeftInTmp),
+    "key-left-in-the-temporary-folder": part(publishing=KeyLeftInTheTemporaryFolder),
     "backup-left-in-tmp": part(publishing=BackupLeftInTmp),
     "catalogue-in-store": part(publishing=CatalogueInStore),
     "member-added-to-headers": part(headers=MemberAddedToHeaders),
