@@ -6,9 +6,7 @@ other runs of the kit work with is left out.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -25,7 +23,6 @@ _DEPTH = 2
 # Of a folder with more entries the others are not looked at.
 _MOST_ENTRIES = 2_000
 _OF_THE_KIT = "holdfast-"
-_PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def begin(root: Path) -> Path:
@@ -49,8 +46,8 @@ def told(workdir: Path, top: Path, at: str) -> str:
     return f"{TMPDIR}/{at}" if top.name == _TEMPORARY else os.fsencode(top / at).decode("utf-8", "backslashreplace")
 
 
-def written_since(root: Path) -> Iterator[tuple[Path, bytes]]:
-    """The plain files elsewhere that were written since the run with this folder began, and how each ends."""
+def written_since(root: Path) -> Iterator[Path]:
+    """The plain files elsewhere that were written since the run with this folder began."""
     try:
         beginning = (root / _BEGINNING).stat().st_mtime_ns
     except FileNotFoundError:
@@ -58,11 +55,7 @@ def written_since(root: Path) -> Iterator[tuple[Path, bytes]]:
     folders = {os.path.realpath(folder) for folder in (*_COMMON, os.path.expanduser("~"), os.getcwd())}
     seen: set[str] = set()
     for folder in sorted(folders):
-        for path in _below(folder, beginning, _DEPTH, seen):
-            # A log may be long, and it grows at its end.
-            with contextlib.suppress(OSError), open(os.open(path, _PLAIN), "rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST))
-                yield path, file.read(LONGEST)
+        yield from _below(folder, beginning, _DEPTH, seen)
 
 
 def _below(folder: str, beginning: int, depth: int, seen: set[str]) -> Iterator[Path]:
@@ -75,12 +68,17 @@ def _below(folder: str, beginning: int, depth: int, seen: set[str]) -> Iterator[
     except OSError:
         return
     for entry in listed:
-        try:
-            found = entry.stat(follow_symlinks=False)
-        except OSError:
-            continue
-        if stat.S_ISDIR(found.st_mode):
+        # The listing says what is a folder and what a plain file. This runs often, so that only times are looked up.
+        if entry.is_dir(follow_symlinks=False):
             if depth and not entry.name.startswith(_OF_THE_KIT):
                 yield from _below(entry.path, beginning, depth - 1, seen)
-        elif stat.S_ISREG(found.st_mode) and found.st_mtime_ns >= beginning:
+        elif entry.is_file(follow_symlinks=False) and _written(entry) >= beginning:
             yield Path(entry.path)
+
+
+def _written(entry: os.DirEntry[str]) -> int:
+    """When a file was written last; never, if it went meanwhile."""
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return -1

@@ -221,8 +221,8 @@ def _contents(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> It
     if path in (".", TMPDIR) and temporary is not None:
         yield from _below(temporary, ".", longest=LONGEST)
     if path == ".":
-        for file, data in written_since(workdir.parent):
-            if occurring(wanted, data):
+        for file in written_since(workdir.parent):
+            if occurring(wanted, data := _ending(file)):
                 yield file.parent, file.name, "file", data
 
 
@@ -248,6 +248,14 @@ def _below(top: Path, path: str, longest: int | None = None) -> Iterator[tuple[P
         if size > MAX_FILE:
             raise _UnsearchableError(f"there are more than {MAX_FILE} bytes")
         yield top, at, kind, data
+
+
+def _ending(path: Path) -> bytes:
+    """How a plain file ends: a log may be long, and it grows there. Nothing, if it cannot be read."""
+    with contextlib.suppress(OSError), open(os.open(path, os.O_RDONLY | PLAIN), "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST))
+        return file.read(LONGEST)
+    return b""
 
 
 def _searched(workdir: Path, path: str, kind: str, most: int) -> bytes:
