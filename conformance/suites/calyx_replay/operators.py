@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step, leap
+from holdfast.conformance.suites.calyx_replay.history import Step, caller, leap
 
 # How many hours sessions are configured to keep: longer than is usual. By the clock of the machine a command may remove
 # nothing, so only what is removed too early shows.
@@ -18,21 +18,17 @@ _NEAR = (1.0, 0.999999, 0.500001, 0.5, 0.499999, 0.000001)
 _MANY = 1000
 
 
-def _worker(dice: Random) -> int:
-    return dice.randrange(WORKERS)
-
-
 def _days(dice: Random, retention_s: float) -> list[Step]:
-    """Three records: older than the retention, or younger, by what their places differ. Then days, and back."""
-    steps = [step for _ in range(2) for step in (Step("send", _worker(dice)), Step("clock", seconds=0.5))]
+    """Records older than the retention and younger, by what their places differ. Then days, and back."""
+    steps = [step for _ in range(2) for step in (Step("send", caller(dice)), Step("clock", seconds=0.5))]
     near, soon, late = retention_s - dice.choice(_NEAR), dice.uniform(1, 600), retention_s + dice.uniform(1, 600)
-    steps.append(Step("send", _worker(dice)))
+    steps.append(Step("send", caller(dice)))
     for at, later in enumerate((near, soon, late, -dice.uniform(4000, 7000))):
         # What is due for them, also when they are run again.
         steps += [Step("clock", seconds=round(later, 6)), Step("insert", which=1 + at), Step("leave", lists=(0, 1, 1))]
-        commands = [Step("command prune", _worker(dice)), Step("command migrate", _worker(dice))]
-        steps += [*dice.sample(commands, 2), Step("again", _worker(dice), which=1), Step("again", _worker(dice))]
-        steps.append(Step("send", _worker(dice)))
+        commands = [Step("command prune", caller(dice)), Step("command migrate", caller(dice))]
+        steps += [*dice.sample(commands, 2), Step("again", caller(dice), which=1), Step("again", caller(dice))]
+        steps.append(Step("send", caller(dice)))
     return steps
 
 
@@ -41,8 +37,8 @@ def _thousand(dice: Random, _: float) -> list[Step]:
     steps = [Step("insert", which=dice.randrange(_MANY + 1, _MANY + 100))]
     steps += [Step("leave", lists=(0, dice.randrange(1, 4), dice.randrange(_MANY + 1, _MANY + 50)))]
     names = ("inspect", "prune", "migrate", "inspect")
-    steps += [Step(f"command {name}", _worker(dice)) for name in names]
-    return [*steps, *(Step("again", _worker(dice), which=which) for which in range(2))]
+    steps += [Step(f"command {name}", caller(dice)) for name in names]
+    return [*steps, *(Step("again", caller(dice), which=which) for which in range(2))]
 
 
 # A session has a deadline, so that each is a history of its own.

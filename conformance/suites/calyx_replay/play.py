@@ -70,7 +70,7 @@ class Play:
             "clock to": self._clock,
             "leap": lambda step: self._move(step.to or LEAPS[step.which]) if self._now < MACHINE[1] else None,
             "look": lambda step: self._look(step.worker),
-            "send long": self._send_long,
+            "send long": lambda step: self._call(step, *self._accepting(self._longest(step.which))),
             "leave long": lambda step: self._left.leave_one(self._longest(step.which), found=True, more=True),
             "insert": lambda step: self._inserted(self._inserting.recent(step, len(self._worlds.possible[0].known))),
             "insert old": lambda step: self._inserted(self._inserting.of_older_versions(step, dice_of(step))),
@@ -146,9 +146,6 @@ class Play:
     def _pruning_most(self) -> Call:
         """To the shortest retention."""
         return self._pruning(self._terms.least.total_seconds())
-
-    def _send_long(self, step: Step) -> None:
-        self._call(step, *self._accepting(self._longest(step.which)))
 
     def _longest(self, more: int) -> Letter:
         """A letter that has as many bytes as one may have, and some more."""
@@ -362,7 +359,8 @@ class Play:
 
     def _look(self, *workers: int) -> None:
         """Inspect the store, ask workers what it holds, and go on with what is there."""
-        rows = (found := self._session.inspect())["rows"].get("replay_state", [])
+        found = self._session.inspect()
+        rows = found["rows"].get("replay_state", [])
         self._remaining.keeps_its_log(found["journal_mode"])
         self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
         for worker in workers:
