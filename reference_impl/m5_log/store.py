@@ -80,17 +80,13 @@ class Store:
                     raise
         raise AssertionError("unreachable")
 
-    @contextlib.contextmanager
-    def raw(self) -> Iterator[Database]:
+    def raw(self) -> contextlib.AbstractContextManager[Database]:
         """The database alone, whatever its rows say. Raises StoreError."""
-        with self._bare(self.opening.raw) as database:
-            yield database
+        return self._bare(self.opening.raw)
 
-    @contextlib.contextmanager
-    def attested(self) -> Iterator[Database]:
+    def attested(self) -> contextlib.AbstractContextManager[Database]:
         """The database alone, if it is all that was acknowledged. Raises StoreError."""
-        with self._bare(self.opening.attested) as database:
-            yield database
+        return self._bare(self.opening.attested)
 
     @contextlib.contextmanager
     def _bare(self, opened: Callable[[], Database]) -> Iterator[Database]:

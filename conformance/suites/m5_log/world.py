@@ -145,17 +145,24 @@ class World:
     def settle(self, answered: Sequence[tuple[Asked, Answer]], *, lost: bool) -> None:
         """Some order of requests that overlapped has to explain all answers."""
         for order in itertools.permutations(answered):
-            log: Log | None = self.log
-            for asked, answer in order:
-                end = None if log is None else self._end(log, asked, answer)
-                log = log if end is None and lost and is_unavailable(answer) else end
-            if log is not None:
+            if (log := self._behind(order, lost=lost)) is not None:
                 self.log = log
                 return
         told = "; ".join(f"{asked.row} {asked.args}: {answer.outcome}" for asked, answer in answered)
         shown = "; ".join(f"{answer.reason or ''} {answer.effect or ''} {answer.value}" for _, answer in answered)
         verdict = "wrong_reason" if all(is_done(answer) for _, answer in answered) else "over_refusal"
         self._bench.fail(verdict, told[:400], expected="what follows from all that was done", received=shown[:600])
+
+    def _behind(self, order: Iterable[tuple[Asked, Answer]], *, lost: bool) -> Log | None:
+        """The log behind these requests, one after the other; None if an answer is wrong then."""
+        log = self.log
+        for asked, answer in order:
+            end = self._end(log, asked, answer)
+            if end is not None:
+                log = end
+            elif not (lost and is_unavailable(answer)):
+                return None
+        return log
 
     def _end(self, log: Log, asked: Asked, answer: Answer) -> Log | None:
         """The log behind an answer that is right; None for any other."""
@@ -211,7 +218,7 @@ class World:
         return due.get(asked.row, lambda: answer.value["output"])()
 
     def _text(self, stored: Sequence[Made]) -> str:
-        # Whatever was stored first comes first.
+        # The order is that in which operations were stored, so their number says which they are.
         if len(stored) not in self._texts:
             self._texts[len(stored)] = state_of(stored, [])
         return self._texts[len(stored)]

@@ -102,23 +102,15 @@ class TwoByteReader(cbor._Reader):
         return super().read(at, depth)
 
 
-def _read(reader: type[Any], raw: bytes, max_depth: int) -> Value:
-    try:
-        found: Value = reader(raw).read(0, max_depth)[0]
-    except CborError as error:
-        raise RefusedError(Reason.NON_CANONICAL, str(error)) from error
-    return found
-
-
-def _whole(reader: type[Any], raw: bytes, max_depth: int) -> Value:
+def _read(reader: type[cbor._Reader], raw: bytes, max_depth: int, *, tail: bool = False) -> Value:
+    """The value that a reader finds; `tail`: whatever stands behind it."""
     try:
         found, end = reader(raw).read(0, max_depth)
     except CborError as error:
         raise RefusedError(Reason.NON_CANONICAL, str(error)) from error
-    if end != len(raw):
+    if end != len(raw) and not tail:
         raise RefusedError(Reason.NON_CANONICAL, "expected nothing behind it")
-    value: Value = found
-    return value
+    return found
 
 
 class AnyLength(OpCodec):
@@ -133,17 +125,17 @@ class AnyOrder(OpCodec):
 
 class TailIgnored(OpCodec):
     def canonical(self, raw: bytes) -> Value:
-        return _read(cbor._Reader, raw, self._settings.max_depth)
+        return _read(cbor._Reader, raw, self._settings.max_depth, tail=True)
 
 
 class Reserved(OpCodec):
     def canonical(self, raw: bytes) -> Value:
-        return _whole(ReservedReader, raw, self._settings.max_depth)
+        return _read(ReservedReader, raw, self._settings.max_depth)
 
 
 class TwoBytes(OpCodec):
     def canonical(self, raw: bytes) -> Value:
-        return _whole(TwoByteReader, raw, self._settings.max_depth)
+        return _read(TwoByteReader, raw, self._settings.max_depth)
 
 
 class IdOfBody(OpCodec):
