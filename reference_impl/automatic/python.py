@@ -33,9 +33,9 @@ _OPPOSITE |= {opposite: word for word, opposite in _OPPOSITE.items()}
 _EDGE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 # Functions that only types need, whose arguments in another order are a crash at once, or have no order.
 _UNSWAPPED = frozenset({"cast", "isinstance", "issubclass", "getattr", "hasattr", "TypeVar", "field", "min", "max"})
-# So much is left of a truncated text, and of truncated bytes: a part of a digest, and a part of a document.
 # The name of the type of digits that are computed: they have no case to lose, and no blanks.
 _HEX = "Hex"
+# So much is left of a truncated text, and of truncated bytes: a part of a digest, and a part of a document.
 _TEXT_LEFT, _BYTES_LEFT = 16, 1024
 _SYNCS = ("fsync", "fdatasync", "sync", "flush")
 _ISOLATED = ("isolation_level",)

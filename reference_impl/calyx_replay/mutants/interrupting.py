@@ -21,10 +21,9 @@ from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason
 from holdfast.reference_impl.planting import Change, part
 
 _MANY = 100
+_LOG = Path("/var/tmp/calyx-replay-receipts.log")  # noqa: S108 - that is the bug
 
 # Between two commits
-
-_LOG = Path("/var/tmp/calyx-replay-receipts.log")  # noqa: S108 - that is the bug
 
 
 class CutoffInASecondTransaction(Pruning):
