@@ -21,6 +21,7 @@ only the deadlines of its answers hold. HOLDFAST_SLOW stretches all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -213,8 +214,8 @@ class Session:
 
 
 def call_request(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """A call as it is sent."""
-    return {"op": "call", "method": method, "args": dict(args)}
+    """A call as it is sent, and as the evidence shows it: what the caller does with `args` later changes neither."""
+    return {"op": "call", "method": method, "args": deepcopy(dict(args))}
 
 
 def must_be_done(record: Record) -> None:

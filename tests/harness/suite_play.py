@@ -54,19 +54,24 @@ class PlayedDriver:
         """Nothing is left behind."""
 
 
-def played(
-    contract: str, test: str, make: Callable[[], Answerer], seed: str = "5eed"
-) -> tuple[Judgement, list[Record]]:
-    """What a suite test says of an implementation, and its records. `make` is called for each session."""
-    function = {each.__name__: each for each, _ in suite_tests(contract)}[test]
-    bench = Bench(
+def bench_of(contract: str, case: str, make: Callable[[], Answerer], seed: str = "5eed") -> Bench:
+    """What a suite test of a contract is given. `make` is called for each session."""
+    return Bench(
         contract=load_contract(contract),
-        case=suite_case_id(contract, test),
+        case=case,
         seed=seed,
         make_driver=lambda: PlayedDriver(make()),
         not_claimed={},
         limits=Limits(8, None),
     )
+
+
+def played(
+    contract: str, test: str, make: Callable[[], Answerer], seed: str = "5eed"
+) -> tuple[Judgement, list[Record]]:
+    """What a suite test says of an implementation, and its records. `make` is called for each session."""
+    function = {each.__name__: each for each, _ in suite_tests(contract)}[test]
+    bench = bench_of(contract, suite_case_id(contract, test), make, seed)
     try:
         function(bench)
         return bench.conclude(), bench.records

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.cases.record import Record
+from holdfast.conformance.run.plan import suite_case_id
 from holdfast.conformance.verdict import Verdict
-from tests.harness.suite_play import Answerer, played, reference
+from tests.harness.suite_play import Answerer, bench_of, played, reference
 
 DRAWN = (
     ("jcs", "test_any_document_in_any_disguise_has_one_canonical_form"),
@@ -130,3 +131,15 @@ def test_a_session_that_answers_a_question_otherwise_the_second_time_is_found_ou
 
     judgement, _ = played("jcs", "test_answers_do_not_depend_on_what_was_asked_before", forgetful)
     assert judgement.verdict is Verdict.FAIL_OPEN
+
+
+def test_the_evidence_shows_what_was_sent_when_a_test_changes_its_arguments_behind_a_call() -> None:
+    refusal = {"outcome": "refused", "reason": "NONCE_UNBOUND"}
+    bench = bench_of("rs4a-replay", suite_case_id("rs4a-replay", "test_any_history"), lambda: lambda *_: refusal)
+    args = {"request": {"authorization_nonce": "first"}, "trusted_attested": {"artifact_hash": "0"}}
+    with bench.session() as session:
+        session.call("register", args)
+        args["request"]["authorization_nonce"] = "second"
+        session.call("register", args)
+    sent = [record.request["args"] for record in bench.records if record.request and record.request["op"] == "call"]
+    assert [one["request"]["authorization_nonce"] for one in sent] == ["first", "second"]
