@@ -31,8 +31,8 @@ class PlainConsole(Console):
     """
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Like rich's, with the text made plain first."""
-        return super().render_str(plain(text), **options)
+        """Like rich's, with the text made plain first. A word between colons is no picture: `a.py:100:b` stays."""
+        return super().render_str(plain(text), **{**options, "emoji": False})
 
 
 def out() -> Console:

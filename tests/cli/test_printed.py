@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.table import Table
@@ -120,3 +121,8 @@ def test_names_of_an_adapter_make_no_lines_and_no_commands_in_any_output(tmp_pat
         assert "Traceback" not in said
         assert not commands_in(said)
         assert "CAN_PROCEED = YES" not in [line.strip() for line in lines_of(said)], said
+
+
+def test_a_word_between_colons_stays_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    out().print("killed codec.py:100:guard", markup=False)
+    assert "codec.py:100:guard" in capsys.readouterr().out
