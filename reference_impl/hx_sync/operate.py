@@ -41,21 +41,8 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--mutant", help=argparse.SUPPRESS)
         return made
 
-    init = command(commands, "init", "Make a device, and the store if there is none; never overwrites one.")
-    init.add_argument("--store", required=True, metavar="WHERE", help="a folder, or s3://BUCKET/PREFIX")
-    init.add_argument("--vault", metavar="UUID", help="the vault to join; a new one otherwise")
-    key = init.add_mutually_exclusive_group(required=True)
-    key.add_argument("--key-file", type=Path, metavar="FILE", help="64 hexadecimal digits, readable for you alone")
-    key.add_argument("--new-key-file", type=Path, metavar="FILE", help="draw a key and write it there")
-    key.add_argument("--keyring", action="store_true", help="the key is in the system's keyring")
-    key.add_argument("--new-keyring", action="store_true", help="draw a key and put it into the system's keyring")
-    key.add_argument("--passphrase-file", type=Path, metavar="FILE", help="make the key of this passphrase (Argon2id)")
-    publish = command(commands, "publish", "Publish a batch of this device's events, or a file as a blob.")
-    what = publish.add_mutually_exclusive_group(required=True)
-    what.add_argument("file", nargs="?", metavar="FILE", help="JSON with events, sessions, artifacts, pins; - is stdin")
-    what.add_argument("--blob", type=Path, metavar="FILE", help="publish the bytes of this file")
-    what.add_argument("--manifest", action="store_true", help="publish the list of this device's segments")
-    publish.add_argument("--segment-id", metavar="UUID", help="the same id is the same segment; new if unset")
+    _init_options(command(commands, "init", "Make a device, and the store if there is none; never overwrites one."))
+    _publish_options(command(commands, "publish", "Publish a batch of this device's events, or a file as a blob."))
     command(commands, "import", "Import everything from the store.")
     forget = command(commands, "forget", "Forget all events since an instant, on every device, for ever.")
     forget.add_argument("--since", required=True, metavar="INSTANT", help="like 2026-01-01T00:00:00Z; included")
@@ -67,6 +54,25 @@ def _parser() -> argparse.ArgumentParser:
     command(inner, "status", "Show what the device has, and what it misses.")
     command(commands, "verify", "Verify every object in the store; nothing is imported.")
     return parser
+
+
+def _init_options(init: argparse.ArgumentParser) -> None:
+    init.add_argument("--store", required=True, metavar="WHERE", help="a folder, or s3://BUCKET/PREFIX")
+    init.add_argument("--vault", metavar="UUID", help="the vault to join; a new one otherwise")
+    key = init.add_mutually_exclusive_group(required=True)
+    key.add_argument("--key-file", type=Path, metavar="FILE", help="64 hexadecimal digits, readable for you alone")
+    key.add_argument("--new-key-file", type=Path, metavar="FILE", help="draw a key and write it there")
+    key.add_argument("--keyring", action="store_true", help="the key is in the system's keyring")
+    key.add_argument("--new-keyring", action="store_true", help="draw a key and put it into the system's keyring")
+    key.add_argument("--passphrase-file", type=Path, metavar="FILE", help="make the key of this passphrase (Argon2id)")
+
+
+def _publish_options(publish: argparse.ArgumentParser) -> None:
+    what = publish.add_mutually_exclusive_group(required=True)
+    what.add_argument("file", nargs="?", metavar="FILE", help="JSON with events, sessions, artifacts, pins; - is stdin")
+    what.add_argument("--blob", type=Path, metavar="FILE", help="publish the bytes of this file")
+    what.add_argument("--manifest", action="store_true", help="publish the list of this device's segments")
+    publish.add_argument("--segment-id", metavar="UUID", help="the same id is the same segment; new if unset")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -212,9 +212,9 @@ def site_at(line: int, name: str = "a.py:1:constant:1") -> Site:
     )
 
 
-def traced(case: str, *lines: int, seconds: float, conforms: bool = True) -> Traced:
+def traced(case: str, *lines: int, seconds: float, conforms: bool = True, store: str = "none") -> Traced:
     """What a test executed of `a.py`."""
-    return Traced(Trial("none", case), conforms=conforms, seconds=seconds, lines={"a.py": lines})
+    return Traced(Trial(store, case), conforms=conforms, seconds=seconds, lines={"a.py": lines})
 
 
 def test_a_mutant_meets_the_tests_that_execute_its_line_the_cheapest_first() -> None:
@@ -263,6 +263,19 @@ def test_a_mutant_of_what_the_launcher_makes_meets_every_test() -> None:
     (attack,) = attacks(load_contract("jcs"), [site_at(7)], tests, faults=True)
     assert attack.launched
     assert [test.case for test in attack.tests] == ["one"]
+
+
+def test_a_test_is_run_with_the_store_that_executes_the_line_and_takes_least_time() -> None:
+    tests = [
+        traced("both", 2, seconds=2.0, store="slow"),
+        traced("both", 2, seconds=1.0, store="fast"),
+        traced("one", 2, seconds=0.1, store="slow"),
+        traced("", 7, seconds=0.0, store="slow"),
+    ]
+    shared, launched = attacks(load_contract("calyx-replay"), [site_at(2), site_at(7)], tests, faults=True)
+    assert shared.tests == (Trial("slow", "one"), Trial("fast", "both"))
+    assert launched.tests == (Trial("slow", "one"), Trial("slow", "both"))
+    assert {trial.store for trial in launched.faults} == {"slow"}
 
 
 def score(*ends: End, equivalent: int = 0) -> Score:

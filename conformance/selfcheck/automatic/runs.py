@@ -54,33 +54,43 @@ def traces(workers: Workers, *, stores: Sequence[str], cases: Sequence[str]) -> 
 
 
 def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced], *, faults: bool) -> list[Attack]:
-    """Each mutant with the tests that execute its lines, the cheapest first; with the faults that concern it."""
+    """Each mutant with the tests that execute its lines, the cheapest first; with the faults that concern it.
+
+    A test that executes them with several stores is run with the one with which it is cheapest.
+    """
     meeting: dict[tuple[str, int], set[int]] = {}
     tests = sorted((each for each in traced if each.test.case and each.conforms), key=lambda each: each.seconds)
     for number, each in enumerate(tests):
         for file, lines in each.lines.items():
             for line in lines:
                 meeting.setdefault((file, line), set()).add(number)
-    launched = {
-        (file, line) for each in traced if not each.test.case for file in each.lines for line in each.lines[file]
-    }
+    launched: dict[tuple[str, int], set[str]] = {}
+    for each in traced:
+        if not each.test.case:
+            for file, lines in each.lines.items():
+                for line in lines:
+                    launched.setdefault((file, line), set()).add(each.test.store)
     made = []
     for site in sites:
         places = [(file, line) for file, lines in site.lines.items() for line in lines]
         numbers = sorted({number for place in places for number in meeting.get(place, ())})
-        in_launcher = any(place in launched for place in places)
-        if in_launcher:
+        launchers = {store for place in places for store in launched.get(place, ())}
+        if launchers:
             # Every session works on what the launcher has made.
-            numbers = list(range(len(tests)))
-        striking = _faults_for(contract, site) if faults else ()
-        made.append(Attack(site, tuple(tests[number].test for number in numbers), in_launcher, striking))
+            numbers = [number for number, each in enumerate(tests) if each.test.store in launchers]
+        met: dict[str, Trial] = {}
+        for number in numbers:
+            met.setdefault(tests[number].test.case, tests[number].test)
+        stores = tuple(dict.fromkeys(trial.store for trial in met.values())) or stores_of(contract.name)
+        striking = _faults_for(contract, site, stores) if faults else ()
+        made.append(Attack(site, tuple(met.values()), bool(launchers), striking))
     return made
 
 
-def _faults_for(contract: Contract, site: Site) -> tuple[Trial, ...]:
+def _faults_for(contract: Contract, site: Site, stores: Sequence[str]) -> tuple[Trial, ...]:
     layers = _DURABLE.get(site.operator, _SELDOM)
     cases = [(layers.index(each.layer.value), each.id) for each in contract.faults if each.layer.value in layers]
-    return tuple(Trial(store, case) for _, case in sorted(cases) for store in stores_of(contract.name))
+    return tuple(Trial(store, case) for _, case in sorted(cases) for store in stores)
 
 
 def outcomes(attacked: Sequence[Attack], workers: Workers) -> Iterator[Outcome]:
