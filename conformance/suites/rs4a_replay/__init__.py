@@ -1,3 +1,3 @@
 """The suite of rs4a-replay: what its scripts cannot say."""
 
-MODULES = ("suite", "neighbours", "times", "afresh", "keys", "settings", "proofs", "loosened", "details")
+MODULES = ("suite", "spellings", "neighbours", "times", "afresh", "keys", "settings", "proofs", "loosened", "details")

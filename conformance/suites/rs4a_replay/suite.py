@@ -7,13 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import DRAWN, hold, steer
+from holdfast.conformance.suites.histories import hold, steer
 from holdfast.conformance.suites.rs4a_replay.history import playing
 from holdfast.conformance.suites.rs4a_replay.offers import wanted
 from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, request, shown
@@ -111,59 +108,6 @@ def test_every_operation_is_held_against_the_model_in_every_situation(bench: Ben
         steering=Steering(pairs, pairs, floor=_FLOOR),
         opening=Openings(horizon_s=_HORIZON_S).draw,
     )
-
-
-# Any spelling
-
-_NAME = st.text(st.sampled_from("abcxyz0189-_~\u00e9\u00fc\u4e2d\U0001f4a1"), min_size=1, max_size=6)
-# The whole authority is in lower case, what stands before the host as well.
-_USER = st.sampled_from(("", "", "alice@", "alice:secret@", "a.b-c@"))
-_IDENTITY = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=12)
-
-
-def _percent(text: str, at: int) -> str:
-    """One ASCII letter or digit of `text` in its percent-encoded form, if there is one at that place."""
-    place = at % len(text)
-    character = text[place]
-    if not (character.isascii() and character.isalnum()):
-        return text
-    return f"{text[:place]}%{ord(character):02{'x' if at % 2 else 'X'}}{text[place + 1 :]}"
-
-
-def _disguised(segments: list[str], ways: list[int], user: str) -> str:
-    """Another spelling of `dot://<user>acme/<segments>`, by rewrites that the normal form undoes."""
-    path = [_percent(segment, way) if way % 3 == 0 else segment for segment, way in zip(segments, ways, strict=True)]
-    for place, way in enumerate(ways):
-        if way % 5 == 0:
-            path[place] = f"x{way}/../{path[place]}"
-        elif way % 5 == 1:
-            path[place] = f"./{path[place]}"
-    head = f"DOT://{user.upper()}AcMe" if sum(ways) % 2 else f"dot://{user.title()}%61cme"
-    return f"{head}/{'/'.join(path)}{'/' if sum(ways) % 3 else ''}".replace("\u00e9", "e\u0301")
-
-
-@clause("RS4A-ID-3", "RS4A-ID-14", drawn=True)
-def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
-    """Keys are compared with those that holdfast derives itself, for targets, owners and runs of any characters."""
-    with bench.session() as session:
-
-        @settings(DRAWN, max_examples=60)
-        @given(st.lists(st.tuples(_NAME, st.integers(0, 40)), min_size=1, max_size=4), _IDENTITY, _IDENTITY, _USER)
-        def run(parts: list[tuple[str, int]], owner: str, run_id: str, user: str) -> None:
-            plain = f"dot://{user}acme/{'/'.join(name for name, _ in parts)}"
-            spelled = _disguised([name for name, _ in parts], [way for _, way in parts], user)
-            for target in (plain, spelled):
-                args = request(session, "", nonce="n" * 16, canonical_target=target, run_id=run_id)
-                args["request"]["owner_or_approval_binding"] = owner
-                due = {name: derive(f"rs4a.{name}", args) for name in ("logical_request_key", "replay_key")}
-                got = session.observe("derive_keys", args)
-                if got != due:
-                    bench.fail(
-                        "fail_open", f"target {target!r}, owner {owner!r}, run {run_id!r} have other keys than due",
-                        expected=repr(due), received=repr(got),
-                    )  # fmt: skip
-
-        run()
 
 
 # Many refusals

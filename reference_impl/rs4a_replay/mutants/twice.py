@@ -22,6 +22,7 @@ from holdfast.reference_impl.rs4a_replay.store import Row
 from holdfast.reference_impl.rs4a_replay.terms import Reason
 
 _BITS_32 = 2**32
+_AUTHORITY = re.compile(r"^([^:/?#]+:)?//[^/?#]*")
 _USER = re.compile("[^:/?#]+://([^/?#]*@)")
 
 
@@ -105,6 +106,11 @@ class UserKeepsItsCase(Keys):
         return normal.replace(user[1].lower(), user[1], 1) if user else normal
 
 
+class AuthorityWithItsEncodings(Keys):
+    def normal_target(self, target: str) -> str:
+        return _AUTHORITY.sub(lambda found: found[0].lower(), super().normal_target(target))
+
+
 class FourMembersCompared(Registrar):
     def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
         if attempt.sight.issue is None:
@@ -135,6 +141,7 @@ class AgeWithoutSign(Custody):
 
 BUGS: Mapping[str, Change] = {
     "user-keeps-its-case": part(keys=UserKeepsItsCase),
+    "authority-with-its-encodings": part(keys=AuthorityWithItsEncodings),
     "four-members-compared": part(registrar=FourMembersCompared),
     "issued-later-is-unbound": part(registrar=IssuedLaterIsUnbound),
     "horizon-without-sign": part(custody=AgeWithoutSign),
