@@ -12,6 +12,8 @@ from typing import Any
 
 from holdfast.conformance.inspection.database import MAX_LOOK, MAX_OBJECTS, MAX_ROWS, LookError, cell, nothing
 
+# Tables that are written here can be read by every RocksDB since 5.16; those of the newest format by few.
+_FORMAT = 4
 _COLUMNS = [
     {"name": name, "type": "BLOB", "notnull": True, "pk": pk, "hidden": 0} for name, pk in (("key", 1), ("value", 0))
 ]
@@ -63,13 +65,17 @@ def _put(rows: Any, key: str, value: str | None) -> None:
 
 def _options(names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     """Options of a database with these families, and of each family."""
-    from rocksdict import DBRecoveryMode, Options
+    from rocksdict import BlockBasedOptions, DBRecoveryMode, Options
 
-    options = Options(raw_mode=True)
+    options, table = Options(raw_mode=True), BlockBasedOptions()
+    families = {name: Options(raw_mode=True) for name in names}
+    table.set_format_version(_FORMAT)
+    for each in (options, *families.values()):
+        each.set_block_based_table_factory(table)
     options.create_if_missing(False)
     options.set_paranoid_checks(True)
     options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
-    return options, {name: Options(raw_mode=True) for name in names}
+    return options, families
 
 
 def _look(path: str) -> dict[str, Any]:

@@ -182,3 +182,15 @@ def test_no_row_is_put_where_no_database_or_no_family_is(box: Box, tmp_path_fact
     empty = tmp_path_factory.mktemp("empty")
     assert "no database" in store.alter(empty, DATABASE, "ops", b"k", b"v")["error"]
     assert list(empty.iterdir()) == []
+
+
+def test_a_table_that_a_change_leaves_can_be_read_by_older_versions(box: Box) -> None:
+    box.put(draft(1))
+    box.parts.store.release()
+    before = set(box.root.rglob("*.sst"))
+    assert store.alter(box.root, DATABASE, "edges", b"k", b"v") == {"error": None}
+    (written, *_) = sorted(set(box.root.rglob("*.sst")) - before)
+    # The footer of a table ends with the version of its format and the magic number of RocksDB.
+    footer = written.read_bytes()[-12:]
+    assert footer[4:] == bytes.fromhex("f7cff485b741e288")
+    assert int.from_bytes(footer[:4], "little") == 4
