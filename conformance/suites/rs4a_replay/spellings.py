@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +67,9 @@ def test_any_spelling_of_a_target_has_the_derived_keys(bench: Bench) -> None:
 def test_a_target_of_any_parts_has_the_derived_keys(bench: Bench) -> None:
     """With and without a scheme, an authority, a path, a query; each with capitals, encodings and dots."""
     with bench.session() as session:
+        for scheme, authority, segment in product(_SCHEMES[:2], _AUTHORITIES[:4], _SEGMENTS):
+            if normal_target(f"{scheme}{authority}{segment}"):
+                _must_have_its_keys(bench, session, f"{scheme}{authority}{segment}", "owner", "run")
 
         @settings(DRAWN, max_examples=160)
         @given(
