@@ -33,7 +33,7 @@ class StoredAuthority:
             return None
 
     def verified(self, raw: bytes, row: bytes | None) -> Verified:
-        """By the cache where it has a row, else by the signature. Raises RefusedError."""
+        """By the signature; a row of the cache has to agree. Raises RefusedError."""
         if row is not None:
             return self._verifier.cached(raw, row, self._trust)
         return self._verifier.verify(raw, self._trust)

@@ -250,9 +250,10 @@ def cred_hash(spelt: str) -> str:
     return hashlib.sha256(decoded(spelt)).hexdigest()
 
 
-def trust(issuers: list[str]) -> str:
-    """The bytes of a trust file that names these labels, each with its own key."""
-    return encoded(_json({"issuers": {label: encoded(key_of(label)) for label in issuers}}))
+def trust(issuers: list[str] | Mapping[str, str]) -> str:
+    """The bytes of a trust file that names these labels, each with its own key, or with that of another label."""
+    keys = issuers if isinstance(issuers, Mapping) else dict(zip(issuers, issuers, strict=True))
+    return encoded(_json({"issuers": {name: encoded(key_of(label)) for name, label in keys.items()}}))
 
 
 def status(revoked: list[str]) -> str:
@@ -260,7 +261,8 @@ def status(revoked: list[str]) -> str:
     return encoded(_json({"revoked": revoked}))
 
 
-def _entry(draft: Mapping[str, Any]) -> Entry:
+def entry_of(draft: Mapping[str, Any]) -> Entry:
+    """The operation of a draft, as the oracle reads it."""
     payload = dict(draft["payload"])
     if "subject" in payload:
         payload["subject"] = public_key(payload["subject"])
@@ -276,7 +278,8 @@ def _entry(draft: Mapping[str, Any]) -> Entry:
     )
 
 
-def _credential(draft: Mapping[str, Any]) -> Credential:
+def credential_of(draft: Mapping[str, Any]) -> Credential:
+    """The credential of a draft, as the oracle reads it."""
     return Credential(
         cred_hash=cred_hash(credential(draft)),
         issuer=draft["issuer"],
@@ -290,14 +293,14 @@ def _credential(draft: Mapping[str, Any]) -> Credential:
 
 def order(drafts: list[Mapping[str, Any]]) -> list[str]:
     """The topological order of these operations; those that wait are not in it."""
-    return [entry.op_id for entry in expected_order([_entry(draft) for draft in drafts])]
+    return [entry.op_id for entry in expected_order([entry_of(draft) for draft in drafts])]
 
 
 def state(asked: Mapping[str, Any]) -> str:
     """The state of a log of these operations: {ops, credentials?, issuers?}; credentials are drafts that verify."""
     return expected_state(
-        [_entry(draft) for draft in asked["ops"]],
-        [_credential(draft) for draft in asked.get("credentials", ())],
+        [entry_of(draft) for draft in asked["ops"]],
+        [credential_of(draft) for draft in asked.get("credentials", ())],
         [public_key(label) for label in asked.get("issuers", ())],
     )
 

@@ -103,7 +103,7 @@ class _Judge:
 
 
 def expected_state(entries: Sequence[Entry], credentials: Sequence[Credential], issuers: Sequence[str]) -> str:
-    """The JSON state of a log. Names in cases lie below U+10000, so that Python sorts them as RFC 8785 does."""
+    """The JSON state of a log."""
     order = expected_order(entries)
     judge = _Judge(order, credentials, issuers)
     chain, denied = bytes(32), 0
@@ -123,9 +123,27 @@ def expected_state(entries: Sequence[Entry], credentials: Sequence[Credential], 
     state = {
         "applied": len(order),
         "chain": chain.hex(),
+        "counters": _in_order({key: str(total) for key, total in counters.items()}),
         "denied": denied,
-        "registers": registers,
-        "counters": {key: str(total) for key, total in counters.items()},
-        "grants": judge.grants(),
+        "grants": [_in_order(each) for each in judge.grants()],
+        "registers": _in_order(registers),
     }
-    return json.dumps(state, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(state, separators=(",", ":"), ensure_ascii=False)
+
+
+def expected_decision(
+    entries: Sequence[Entry],
+    credentials: Sequence[Credential],
+    issuers: Sequence[str],
+    asked: tuple[str, str, str, str],
+) -> bool:
+    """Whether a subject with a role is allowed a tag at an operation of the order, by its id."""
+    subject, role, tag, op_id = asked
+    order = expected_order(entries)
+    index = next(index for index, entry in enumerate(order, 1) if entry.op_id == op_id)
+    return _Judge(order, credentials, issuers).allowed(index, subject, tag, role)
+
+
+def _in_order(members: Mapping[str, Any]) -> dict[str, Any]:
+    """In the order of RFC 8785, by UTF-16 code units."""
+    return {name: members[name] for name in sorted(members, key=lambda name: name.encode("utf-16-be"))}

@@ -1,30 +1,98 @@
-"""Random histories: operations with late parents, equal clocks, grants, and clocks that run against their parents."""
+"""Random histories: operations with late parents, equal clocks, grants, and clocks that run against their parents.
+
+Each history has its own names, numbers and clocks, among them the least and the largest that the contract allows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import Any
 
 from holdfast.vectors.derive import derive
+from holdfast.vectors.m5_log.derive import credential_of, entry_of, public_key
+from holdfast.vectors.m5_log.oracle import Credential, Entry, expected_decision, expected_order, expected_state
 
 Draft = Mapping[str, Any]
 ISSUER, STRANGER = "issuer", "stranger"
-_ROLES, _TAGS, _KEYS = ("editor", "reader"), ("t", "u"), ("a", "b")
+_ROLES, _TAGS = ("editor", "reader"), ("t", "u")
+# Names of a history. Some have blanks, some are as long as they may be in letters of one to four bytes, some differ in
+# one letter, and some are sorted by UTF-16 units otherwise than by characters or bytes.
+_NAMES = (
+    ("a", "b"),
+    ("a", "a b", "b", " a"),
+    ("x" * 255, "x" * 254, "x" * 254 + "y"),
+    ("\u00e9" * 255, "\u20ac" * 255, "\U0001f4a1" * 255),
+    ("\ufffd", "\U0001f4a1", "\uff5e", "\ue000"),
+    ("a", "A", "a\u0000", "a\n", 'a"', "a\\"),
+    ("e\u0301", "\u00e9", "\u212b", "\u00c5"),
+)
 # Few seconds for many operations, so that clocks are often equal, and often earlier than those of parents.
 _SECONDS = 9
+_LAST_MS, _LAST_COUNT = 2**64 - 1, 2**32 - 1
+_MOST, _LEAST = 2**31 - 1, -(2**31)
+_AMOUNTS = ((_MOST, _MOST, 1), (_LEAST, _LEAST, -1), (_MOST, _LEAST, 0), (-5, 1, 7))
+_VALUES: Sequence[Any] = (
+    0,
+    -1,
+    23,
+    24,
+    255,
+    256,
+    2**31,
+    2**53 + 1,
+    2**63,
+    2**64 - 1,
+    -(2**63) - 1,
+    -(2**64),
+    True,
+    None,
+    "",
+    [[]],
+    {"a": {}},
+)
 _MOST_PARENTS = 3
+# Which part of the operations has a clock far away. No credential reaches so far.
+_FAR = 0.1
 _KINDS = ("set", "add", "add", "grant", "grant", "revoke")
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """The names that a history uses, and the amounts of its counters."""
+
+    keys: Sequence[str]
+    tags: Sequence[str]
+    roles: Sequence[str]
+    amounts: Sequence[int]
+
+    @staticmethod
+    def of(number: int, dice: Random) -> Words:
+        """Those of a history with this number: each sort of names and amounts has its turn."""
+        tags, roles = _NAMES[(number + 1) % len(_NAMES)], dice.choice((_ROLES, dice.choice(_NAMES)))
+        return Words(_NAMES[number % len(_NAMES)], tags, roles, _AMOUNTS[number % len(_AMOUNTS)])
+
+
+@dataclass(frozen=True)
 class Made:
     """An operation: as it is written down, its bytes, and its id."""
 
     draft: Draft
     raw: str
     op_id: str
+
+    @staticmethod
+    def of(draft: Draft) -> Made:
+        """The operation of a draft."""
+        raw = derive("m5.op", draft)
+        return Made(draft, raw, derive("m5.op_id", raw))
+
+    @cached_property
+    def entry(self) -> Entry:
+        """As the oracle reads it."""
+        return entry_of(self.draft)
 
     @property
     def parents(self) -> Sequence[str]:
@@ -41,14 +109,17 @@ class Graph:
     credentials: Sequence[Draft]
 
 
-def drawn(dice: Random, labels: Sequence[str], size: int) -> Graph:
-    """A random history of these authors."""
+USUAL = Words(("a", "b"), _TAGS, _ROLES, (-5, 1, 7))
+
+
+def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) -> Graph:
+    """A random history of these authors. A trusted issuer writes as well."""
     credentials = [
         {
             "issuer": issuer,
             "subject": dice.choice(labels),
-            "role": dice.choice(_ROLES),
-            "scope": sorted(dice.sample(_TAGS, dice.randint(1, len(_TAGS)))),
+            "role": dice.choice(words.roles),
+            "scope": sorted(dice.sample(words.tags, dice.randint(1, len(words.tags)))),
             "nbf": dice.randint(0, _SECONDS // 2),
             "exp": dice.randint(_SECONDS // 2 + 1, _SECONDS + 1),
         }
@@ -57,49 +128,77 @@ def drawn(dice: Random, labels: Sequence[str], size: int) -> Graph:
     made: list[Made] = []
     for number in range(size):
         draft = {
-            "key": dice.choice(labels),
+            "key": dice.choice((*labels, *labels, ISSUER)),
             "ms": 1000 * dice.randint(0, _SECONDS) + dice.choice((0, 0, 1, 256)),
-            "logical": dice.randint(0, 1),
-            **_said(dice, number, labels, credentials),
+            "logical": dice.choice((0, 0, 0, 1, 1, _LAST_COUNT)),
+            **_said(dice, number, labels, credentials, words, made),
             "parents": [each.op_id for each in dice.sample(made, min(len(made), dice.randint(0, _MOST_PARENTS)))],
         }
-        raw = derive("m5.op", draft)
-        each = Made(draft, raw, derive("m5.op_id", raw))
+        if dice.random() < _FAR:
+            draft["ms"] = dice.choice((2**31, 2**32, 2**53 + 1, 2**63, _LAST_MS))
+        each = Made.of(draft)
         if all(each.op_id != other.op_id for other in made):
             made.append(each)
     return Graph(made, credentials)
 
 
-def _said(dice: Random, number: int, labels: Sequence[str], credentials: Sequence[Draft]) -> dict[str, Any]:
+def _said(
+    dice: Random,
+    number: int,
+    labels: Sequence[str],
+    credentials: Sequence[Draft],
+    words: Words,
+    before: Sequence[Made],
+) -> dict[str, Any]:
     kind = dice.choice(_KINDS)
     if kind in ("set", "add"):
-        value = {"value": number} if kind == "set" else {"amount": number - 5}
-        tag = {"tag": dice.choice(_TAGS)} if dice.random() < 0.6 else {}
-        return {"kind": kind, "payload": {"key": dice.choice(_KEYS), **value, **tag}}
+        value = {"value": dice.choice((number, dice.choice(_VALUES)))}
+        value = value if kind == "set" else {"amount": dice.choice(words.amounts)}
+        tag = {"tag": dice.choice(words.tags)} if dice.random() < 0.5 else {}
+        return {"kind": kind, "payload": {"key": dice.choice(words.keys), **value, **tag}}
     credential = dice.choice(credentials)
     # Mostly what the credential says, so that something is allowed.
     target = {
         "subject": credential["subject"] if dice.random() < 0.9 else dice.choice(labels),
         "role": credential["role"],
-        "tag": dice.choice(credential["scope"]) if dice.random() < 0.9 else dice.choice(_TAGS),
+        "tag": dice.choice(credential["scope"]) if dice.random() < 0.5 else dice.choice(words.tags),
     }
-    if kind == "revoke":
-        return {"kind": kind, "payload": target}
-    return {
-        "kind": kind,
-        "payload": {**target, "credential": derive("m5.cred_hash", derive("m5.credential", credential))},
-    }
+    if kind == "grant":
+        return {"kind": kind, "payload": {**target, "credential": hash_of(credential)}}
+    granted = [each.draft["payload"] for each in before if each.draft["kind"] == "grant"]
+    if granted and dice.random() < 0.8:
+        given = dice.choice(granted)
+        target = {name: given[name] for name in target}
+    return {"kind": kind, "payload": target, **({"key": ISSUER} if dice.random() < 0.5 else {})}
+
+
+def hash_of(credential: Draft) -> str:
+    """The hash of a credential."""
+    found: str = derive("m5.cred_hash", derive("m5.credential", credential))
+    return found
 
 
 def order_of(operations: Sequence[Made]) -> list[str]:
     """The topological order of what is stored, by the oracle."""
-    found: list[str] = derive("m5.order", [each.draft for each in operations])
-    return found
+    return [entry.op_id for entry in expected_order([each.entry for each in operations])]
 
 
-def state_of(operations: Sequence[Made], credentials: Sequence[Draft]) -> str:
-    """The state of what is stored, by the oracle."""
-    verified = [each for each in credentials if each["issuer"] == ISSUER]
-    asked = {"ops": [each.draft for each in operations], "credentials": verified, "issuers": [ISSUER]}
-    found: str = derive("m5.state", asked)
-    return found
+def state_of(operations: Sequence[Made], credentials: Sequence[Draft], issuers: Sequence[str] = (ISSUER,)) -> str:
+    """The state of what is stored, by the oracle. `credentials` are those that verify."""
+    return expected_state(*_log(operations, credentials, issuers))
+
+
+def decision_of(
+    operations: Sequence[Made], credentials: Sequence[Draft], issuers: Sequence[str], asked: Mapping[str, str]
+) -> bool:
+    """Whether a subject with a role is allowed a tag at an operation, by the oracle."""
+    question = (public_key(asked["subject"]), asked["role"], asked["tag"], asked["op_id"])
+    entries, known, keys = _log(operations, credentials, issuers)
+    return expected_decision(entries, known, keys, question)
+
+
+def _log(
+    operations: Sequence[Made], credentials: Sequence[Draft], issuers: Sequence[str]
+) -> tuple[list[Entry], list[Credential], list[str]]:
+    entries, keys = [each.entry for each in operations], [public_key(each) for each in issuers]
+    return entries, [credential_of(each) for each in credentials], keys

@@ -6,12 +6,12 @@ from random import Random
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.graphs import Graph, drawn
+from holdfast.conformance.suites.m5_log.graphs import Graph, Words, drawn
 from holdfast.conformance.suites.m5_log.playing import Player
 from holdfast.conformance.suites.session import SuiteSession
 
 _SIZE = 22
-_HISTORIES = 5
+_HISTORIES = 7
 _ARRIVALS = 3
 
 
@@ -19,17 +19,18 @@ def _dice(session: SuiteSession, label: str) -> Random:
     return Random(session.hex64(label))  # noqa: S311 - nothing is kept secret with it
 
 
-def _graph(session: SuiteSession, label: str) -> Graph:
+def _graph(session: SuiteSession, label: str, number: int) -> Graph:
     authors = [f"{name} {session.rand(f'{label} {name}')}" for name in ("alice", "bob", "carol")]
-    return drawn(_dice(session, label), authors, _SIZE)
+    dice = _dice(session, label)
+    return drawn(dice, authors, _SIZE, Words.of(number, dice))
 
 
 @clause("M5-PRP-1", "M5-AC1", "M5-AC5", "M5-AC6", whole=True)
 def test_any_history_with_kills_anywhere_has_the_state_of_the_oracle(bench: Bench) -> None:
-    """Late parents, equal clocks, grants and checkpoints; kills within appends, restarts and retries in between."""
+    """Any names, numbers, clocks and grants, and every question behind every operation, with kills and restarts."""
     for number in range(round(_HISTORIES * bench.thorough)):
         with bench.session() as session:
-            graph = _graph(session, f"graph {number}")
+            graph = _graph(session, f"graph {number}", number)
             Player(bench, session, graph, _dice(session, f"play {number}")).play(crashes=True)
 
 
@@ -40,7 +41,7 @@ def test_the_order_of_arrival_shows_nowhere(bench: Bench) -> None:
         snapshots = []
         for arrival in range(_ARRIVALS):
             with bench.session() as session:
-                graph = _graph(session, f"graph {number}")
+                graph = _graph(session, f"graph {number}", _HISTORIES + number)
                 player = Player(bench, session, graph, _dice(session, f"play {number} {arrival}"))
                 player.play(crashes=False)
                 snapshots.append(player.snapshot())

@@ -1,0 +1,319 @@
+"""Asks a log of which everything was put by the history itself, and compares each answer with the oracle.
+
+Who is trusted, what is revoked and which credentials are there changes between two questions, and so does the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.m5_log.graphs import (
+    ISSUER,
+    STRANGER,
+    Draft,
+    Graph,
+    Made,
+    decision_of,
+    hash_of,
+    order_of,
+    state_of,
+)
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+
+QUESTIONS = (
+    "order",
+    "load",
+    "load",
+    "delete",
+    "range",
+    "scan",
+    "decide",
+    "verify",
+    "verify",
+    "trust",
+    "revoke",
+    "part",
+)
+# Whose key each name has in the trust file. Two of them have the same length.
+_TRUSTED: Sequence[Mapping[str, str]] = (
+    {ISSUER: ISSUER},
+    {ISSUER: ISSUER},
+    {ISSUER: STRANGER},
+    {ISSUER: ISSUER, STRANGER: STRANGER},
+    {},
+)
+_LAST_COUNT = "f" * 8
+_LATEST = base64url(b"last_checkpoint_id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Believed:
+    """What decides whether a credential verifies."""
+
+    trusted: Mapping[str, str]
+    revoked: frozenset[str]
+    persisted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A checkpoint: the operations in it, the state, and what was believed then."""
+
+    prefix: Sequence[str]
+    state: str
+    believed: _Believed
+
+
+class Asker:
+    """What one session is known to hold, and the questions. `stored` is in the order of arrival."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, graph: Graph, dice: Random) -> None:
+        self.bench, self.session, self.graph, self.dice = bench, session, graph, dice
+        self.stored: list[Made] = []
+        self._persisted: list[Draft] = []
+        self._cached: set[str] = set()
+        self._trusted: Mapping[str, str] = {}
+        self._revoked: frozenset[str] = frozenset()
+        self._points: dict[int, _Point] = {}
+        self._highest = 0
+        self.trust(_TRUSTED[0])
+
+    def ask(self, question: str) -> None:
+        """Ask one of `QUESTIONS`."""
+        asked = {
+            "order": self._order,
+            "load": self._load,
+            "delete": self._delete,
+            "range": self._range,
+            "scan": self._scan,
+            "decide": self._decide,
+            "verify": self._verify,
+            "trust": lambda: self.trust(self.dice.choice(_TRUSTED)),
+            "revoke": self._revoke,
+            "part": self._part,
+        }
+        asked[question]()
+
+    # What is believed
+
+    def trust(self, trusted: Mapping[str, str]) -> None:
+        """Write the trust file."""
+        self._trusted = trusted
+        self.session.place("m5/trust.json", from_base64url(derive("m5.trust", trusted)))
+
+    def revoke(self, revoked: Sequence[str]) -> None:
+        """Write the status file."""
+        self._revoked = frozenset(revoked)
+        self.session.place("m5/status.json", from_base64url(derive("m5.status", list(revoked))))
+
+    def _revoke(self) -> None:
+        hashes = [hash_of(each) for each in self.graph.credentials]
+        # Mostly one: another one in its place leaves a file of the same length.
+        self.revoke(self.dice.sample(hashes, self.dice.choice((0, 1, 1, 1, 2))))
+
+    def _believes(self, credential: Draft) -> bool:
+        issuer = credential["issuer"]
+        return self._trusted.get(issuer) == issuer and hash_of(credential) not in self._revoked
+
+    @property
+    def believes_what_is_cached(self) -> bool:
+        """Whether each credential that was verified once verifies now."""
+        return all(self._believes(each) for each in self._persisted if hash_of(each) in self._cached)
+
+    def _believed(self) -> _Believed:
+        return _Believed(self._trusted, self._revoked, tuple(hash_of(each) for each in self._persisted))
+
+    # Credentials
+
+    def persist(self, credential: Draft) -> None:
+        """Store a credential, and perhaps what it says."""
+        self.accepted(
+            self.session.call("persist_vc", {"credential": derive("m5.credential", credential)}), "persist_vc"
+        )
+        if credential not in self._persisted:
+            self._persisted.append(credential)
+        if self.dice.random() < 0.5:
+            self._verify()
+
+    def _verify(self) -> None:
+        if not self._persisted:
+            return
+        cached = [each for each in self._persisted if hash_of(each) in self._cached]
+        credential = self.dice.choice(self.dice.choice((cached, self._persisted)) or self._persisted)
+        cred_hash = hash_of(credential)
+        answer = self.session.call("persist_verified_vc", {"cred_hash": cred_hash})
+        if not self._believes(credential):
+            self.refused(answer, "CREDENTIAL_INVALID", "persist_verified_vc of a credential that does not verify")
+            return
+        self.accepted(answer, "persist_verified_vc")
+        said = {name: credential[name] for name in ("issuer", "role", "scope", "nbf", "exp")}
+        due = ("prior" if cred_hash in self._cached else "new", said)
+        if (answer.effect, answer.value) != due:
+            self.differs("wrong_reason", "what persist_verified_vc says", due, (answer.effect, answer.value))
+        self._cached.add(cred_hash)
+
+    def _decide(self) -> None:
+        kinds = {each.op_id: each.draft["kind"] for each in self.stored}
+        grants = [each.draft["payload"] for each in self.stored if each.draft["kind"] == "grant"]
+        # Whether a grant or a revocation holds at itself already, the contract leaves open.
+        places = [op_id for op_id in order_of(self.stored) if kinds[op_id] in ("set", "add")]
+        if not places or not grants:
+            return
+        grant = self.dice.choice(grants)
+        asked = {**{name: grant[name] for name in ("subject", "role", "tag")}, "op_id": self.dice.choice(places)}
+        due = decision_of(self.stored, *self._world(), asked)
+        subject = derive("m5.public_key", grant["subject"])
+        found = self.session.observe("decide", {**asked, "subject": subject})["allowed"]
+        if found != due:
+            self.differs("fail_open" if found else "over_refusal", f"the decision about {asked}", due, found)
+
+    # Checkpoints
+
+    def checkpoint(self) -> int:
+        """Make one, of the whole order or of a beginning; its id."""
+        order, args = order_of(self.stored), {}
+        if self.dice.random() < 0.5:
+            args = {"topo_index": self.dice.choice((0, 1, len(order), self.dice.randint(0, len(order) + 2)))}
+        index = args.get("topo_index", len(order))
+        answer = self.session.call("checkpoint_create", args)
+        if index > len(order):
+            self.refused(answer, "RANGE_INVALID", f"a checkpoint of {index} operations of {len(order)}")
+            return self.checkpoint()
+        self.accepted(answer, "checkpoint_create")
+        checkpoint_id: int = answer.value["checkpoint_id"]
+        if answer.value["topo_index"] != index or checkpoint_id <= self._highest:
+            due = f"topo_index {index} and an id above {self._highest}"
+            self.differs("lost_durability", "what checkpoint_create says", due, answer.value)
+        self._highest = checkpoint_id
+        self._points[checkpoint_id] = _Point(order[:index], self._state_at(index), self._believed())
+        return checkpoint_id
+
+    def _state_at(self, index: int) -> str:
+        first = set(order_of(self.stored)[:index])
+        return self._state([each for each in self.stored if each.op_id in first])
+
+    def _load(self) -> None:
+        if not self._points:
+            return
+        checkpoint_id = self.dice.choice(list(self._points))
+        point = self._points[checkpoint_id]
+        index = len(point.prefix)
+        answer = self.session.call("checkpoint_load", {"checkpoint_id": checkpoint_id})
+        same = order_of(self.stored)[:index] == point.prefix and self._state_at(index) == point.state
+        if not same:
+            self.refused(answer, "CHECKPOINT_STALE", f"a checkpoint of {index} operations whose state is another now")
+        elif answer.outcome == "accepted":
+            if answer.value != {"topo_index": index, "state": point.state}:
+                self.differs("lost_durability", "the state of a checkpoint", point.state, answer.value)
+        elif point.believed == self._believed():
+            self.accepted(answer, "checkpoint_load")
+        else:
+            # A credential may be judged otherwise, although nothing came of it.
+            self.refused(answer, "CHECKPOINT_STALE", "a checkpoint behind another belief")
+
+    def _delete(self) -> None:
+        if not self._points:
+            return
+        checkpoint_id = self.dice.choice(list(self._points))
+        self.accepted(self.session.call("checkpoint_delete", {"checkpoint_id": checkpoint_id}), "checkpoint_delete")
+        del self._points[checkpoint_id]
+        gone = self.session.call("checkpoint_delete", {"checkpoint_id": checkpoint_id})
+        self.refused(gone, "CHECKPOINT_UNKNOWN", "a checkpoint that was deleted")
+        self.must_list("behind a deletion")
+
+    def must_list(self, when: str) -> None:
+        """All checkpoints are listed, and the latest is the newest that is there, in meta too."""
+        found = self.session.observe("checkpoints")
+        listed = [(each["checkpoint_id"], each["topo_index"]) for each in found["checkpoints"]]
+        due = [(number, len(point.prefix)) for number, point in sorted(self._points.items())]
+        if (listed, found["latest"]) != (due, max(self._points, default=None)):
+            self.differs("lost_durability", f"the list of checkpoints {when}", due, found)
+        meta = {row["key"]: row["value"] for row in self.session.observe("store")["meta"]}
+        latest = derive("m5.row", {"parts": [{"number": max(self._points, default=0)}]})
+        if meta.get(_LATEST) != latest:
+            self.differs("lost_durability", f"last_checkpoint_id in meta {when}", latest, meta.get(_LATEST))
+
+    # The order, ranges and parts
+
+    def _order(self) -> None:
+        found, due = self.session.observe("topo_iter")["op_ids"], order_of(self.stored)
+        if found != due:
+            self.differs("lost_durability", "the order", due, found)
+
+    def _range(self) -> None:
+        total = len(order_of(self.stored))
+        first, last = self.dice.randint(0, total + 2), self.dice.randint(0, total + 2)
+        for source in self.dice.sample(("store", "memory"), 2):
+            args = {"from_index": first, "to_index": last, "source": source}
+            answer = self.session.call("apply_incremental", args)
+            if not (1 <= first <= last + 1 and last <= total):
+                self.refused(answer, "RANGE_INVALID", f"{args} of {total} operations")
+                continue
+            self.accepted(answer, f"apply_incremental {args} of {total} operations")
+            if answer.value["state"] != self._state_at(last):
+                self.differs("lost_durability", f"the state behind {args}", self._state_at(last), answer.value["state"])
+
+    def _scan(self) -> None:
+        if not self.stored:
+            return
+        author = self.dice.choice(self.stored).draft["key"]
+        own = sorted((_clock(each), each.op_id) for each in self.stored if each.draft["key"] == author)
+        clocks = [clock for clock, _ in own]
+        clocks += [clock[:16] + count for clock in clocks for count in ("0" * 8, _LAST_COUNT)]
+        first, last = self.dice.choice(clocks), self.dice.choice(clocks)
+        due = [op_id for clock, op_id in own if first <= clock <= last]
+        asked = {"author": derive("m5.public_key", author), "from": first, "to": last}
+        found = self.session.observe("scan", asked)["op_ids"]
+        if found != due:
+            self.differs("lost_durability", f"the scan from {first} to {last}", due, found)
+
+    def _part(self) -> None:
+        if not self.stored:
+            return
+        op_id = self.dice.choice(self.stored).op_id
+        near = self.dice.choice((op_id[:2], op_id[:32], op_id[:-2], "", op_id + "00"))
+        found = self.session.observe("get_op", {"op_id": near})
+        if found != {"has": False, "op": None}:
+            self.differs("fail_open", f"the operation with the id {near!r}", "none", found)
+
+    # The oracle
+
+    def _world(self) -> tuple[list[Draft], list[str]]:
+        """The credentials that verify, and the labels whose keys are trusted."""
+        return [each for each in self._persisted if self._believes(each)], sorted(set(self._trusted.values()))
+
+    def _state(self, operations: Sequence[Made]) -> str:
+        return state_of(operations, *self._world())
+
+    def state(self) -> str:
+        """The state of everything that is stored."""
+        return self._state(self.stored)
+
+    # What is no answer
+
+    def accepted(self, answer: Answer, what: str) -> None:
+        """Fail unless it was accepted."""
+        if answer.outcome != "accepted":
+            received = f"{answer.outcome} {answer.reason or ''}"
+            self.bench.fail("over_refusal", f"{what} was not accepted", expected="accepted", received=received)
+
+    def refused(self, answer: Answer, reason: str, what: str) -> None:
+        """Fail unless it was refused for this reason."""
+        if answer.reason != reason:
+            verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+            received = f"{answer.outcome} {answer.reason or ''}"
+            self.bench.fail(verdict, f"{what} was not refused with {reason}", expected=reason, received=received)
+
+    def differs(self, verdict: str, what: str, expected: object, received: object) -> None:
+        """Fail."""
+        self.bench.fail(verdict, f"{what} differs", expected=str(expected), received=str(received))
+
+
+def _clock(made: Made) -> str:
+    return f"{made.draft['ms']:016x}{made.draft['logical']:08x}"
