@@ -82,6 +82,7 @@ class Asker:
         self._revoked: frozenset[str] = frozenset()
         self._points: dict[int, _Point] = {}
         self._highest = 0
+        self._ends: list[int] = []
         self.trust(_TRUSTED[0])
 
     def ask(self, question: str) -> None:
@@ -248,7 +249,12 @@ class Asker:
 
     def _range(self) -> None:
         total = len(order_of(self.stored))
-        first, last = self.dice.randint(0, total + 2), self.dice.randint(0, total + 2)
+        # Often one that was asked for before: since then the order may be another one.
+        last = self.dice.choice((self.dice.randint(0, total), *self._ends[-2:]))
+        first = self.dice.randint(1, last + 1)
+        self._ends.append(last)
+        if self.dice.random() < 0.2:
+            first, last = self.dice.randint(0, total + 2), self.dice.randint(0, total + 2)
         for source in self.dice.sample(("store", "memory"), 2):
             args = {"from_index": first, "to_index": last, "source": source}
             answer = self.session.call("apply_incremental", args)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -113,7 +114,10 @@ USUAL = Words(("a", "b"), _TAGS, _ROLES, (-5, 1, 7))
 
 
 def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) -> Graph:
-    """A random history of these authors. A trusted issuer writes as well."""
+    """A random history of these authors, in the end of which each name has a register and a counter.
+
+    A trusted issuer writes as well.
+    """
     credentials = [
         {
             "issuer": issuer,
@@ -139,6 +143,10 @@ def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) 
         each = Made.of(draft)
         if all(each.op_id != other.op_id for other in made):
             made.append(each)
+    for number, (name, kind) in enumerate(product(words.keys, ("set", "add"))):
+        value = {"value": number} if kind == "set" else {"amount": dice.choice(words.amounts)}
+        draft = {"key": dice.choice(labels), "ms": 1000 * _SECONDS, "logical": 2 + number, "parents": []}
+        made.append(Made.of({**draft, "kind": kind, "payload": {"key": name, **value}}))
     return Graph(made, credentials)
 
 

@@ -10,7 +10,7 @@ from holdfast.conformance.suites.m5_log.graphs import Graph, Words, drawn
 from holdfast.conformance.suites.m5_log.playing import Player
 from holdfast.conformance.suites.session import SuiteSession
 
-_SIZE = 22
+_SIZE = 16
 _HISTORIES = 7
 _ARRIVALS = 3
 
