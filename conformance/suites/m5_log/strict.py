@@ -37,7 +37,7 @@ def _refused(bench: Bench, answer: Any, reason: str, what: str) -> None:
         bench.fail("wrong_reason", f"{what} is to be refused", expected=reason, received=str(answer.reason))
 
 
-@clause("M5-OPEN-2", written=True)
+@clause("M5-OPEN-2", whole=True, written=True)
 def test_no_near_miss_of_the_schema_version_is_that_version(bench: Bench) -> None:
     """Longer, shorter, in other letters, with a blank or a zero byte. The store stays as it is."""
     with bench.session() as session:
@@ -175,7 +175,7 @@ def test_an_operation_that_stands_twice_in_a_file_or_is_stored_already_is_there_
             world.compare()
 
 
-@clause("M5-VER-1", "M5-VER-4", written=True)
+@clause("M5-VER-1", "M5-VER-4", whole=True, written=True)
 def test_a_changed_byte_of_an_operation_that_waits_is_found(bench: Bench) -> None:
     """Its signature, its parents, and its author: it is in no order, and in the store all the same."""
     with bench.session() as session:
@@ -197,7 +197,7 @@ def test_a_changed_byte_of_an_operation_that_waits_is_found(bench: Bench) -> Non
             bench.fail("over_refusal", "verify-store fails although every byte is right", received=str(report)[:300])
 
 
-@clause("M5-GET-1", written=True)
+@clause("M5-GET-1", whole=True, written=True)
 def test_get_op_has_nothing_for_a_part_of_an_id_and_for_more_than_one(bench: Bench) -> None:
     """None, one, half and all but one of its bytes from either end; a byte more, and another byte."""
     with bench.session() as session:
@@ -255,7 +255,7 @@ def test_a_credential_of_any_size_up_to_the_limit_counts(bench: Bench) -> None:
                 session.restart()
 
 
-@clause("M5-CLI-6", provocations=(COMMAND,), written=True)
+@clause("M5-CLI-6", provocations=(COMMAND,), whole=True, written=True)
 def test_verify_store_fails_for_as_many_problems_as_a_byte_does_not_count(bench: Bench) -> None:
     """So many credentials are noted as verified, and are revoked; then they are not any more."""
     with bench.session() as session:
