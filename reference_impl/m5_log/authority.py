@@ -33,10 +33,14 @@ class StoredAuthority:
             return None
 
     def verified(self, raw: bytes, row: bytes | None) -> Verified:
-        """By the signature; a row of the cache has to agree. Raises RefusedError."""
+        """By its signature, whatever the cache says; a row that says something else is a forgery. Raises RefusedError.
+
+        A row does not say whose key it was verified with, and the trust file may name another one by now.
+        """
+        said = self._verifier.verify(raw, self._trust)
         if row is not None:
-            return self._verifier.cached(raw, row, self._trust)
-        return self._verifier.verify(raw, self._trust)
+            self._verifier.check_row(said, row)
+        return said
 
     def is_issuer(self, key: bytes) -> bool:
         """See `state.Authority`."""

@@ -28,7 +28,8 @@ _BASE64URL = re.compile(rb"[A-Za-z0-9_-]+")
 _ALGORITHMS = ("EdDSA", "Ed25519")
 _CLAIMS = frozenset({"iss", "sub", "role", "scope", "nbf", "exp"})
 _HEADER = frozenset({"alg", "typ"})
-_MOST_BYTES = 16_384
+# methods.yaml, `$defs/credential`: 40,000 characters of base64url.
+_MOST_BYTES = 30_000
 # A hundred million years; beyond it no clock of an operation reaches, and every number is exact in JSON.
 _MOST_SECONDS = 2**53 // 1000
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -63,7 +64,7 @@ class Trust:
 
 
 class TrustFiles:
-    """Reads both files anew each time. What cannot be read trusts nobody and revokes everything."""
+    """Reads both files anew each time. What has not exactly its form trusts nobody and revokes everything."""
 
     def __init__(self, trust: Path, status: Path) -> None:
         self._trust = trust
@@ -76,22 +77,33 @@ class TrustFiles:
     def issuers(self) -> Mapping[str, bytes]:
         """The trusted issuers by name; none where the file is missing or malformed."""
         try:
-            found = loads(self._trust.read_bytes())["issuers"]
-            return {name: key_of(text) for name, text in found.items()}
-        except (OSError, StrictJsonError, KeyError, TypeError, ValueError, AttributeError):
+            found = self.member("issuers", self._trust.read_bytes())
+            return {name: key_of(text) for name, text in found.items()} if isinstance(found, dict) else {}
+        except (OSError, ValueError):
             return {}
 
     def revoked(self) -> frozenset[bytes] | None:
         """The hashes of revoked credentials; None, which is all, where the file is malformed."""
         try:
-            found = loads(self._status.read_bytes())["revoked"]
-            if not isinstance(found, list) or not all(_HASH.fullmatch(text) for text in found):
-                return None
-            return frozenset(bytes.fromhex(text) for text in found)
+            found = self.member("revoked", self._status.read_bytes())
+            return frozenset(map(self.entry, found)) if isinstance(found, list) else None
         except FileNotFoundError:
             return frozenset()
-        except (OSError, StrictJsonError, KeyError, TypeError, ValueError):
+        except (OSError, ValueError):
             return None
+
+    def member(self, name: str, raw: bytes) -> Any:
+        """The value of the one member that a file has. Raises ValueError."""
+        value = loads(raw)
+        if not isinstance(value, dict) or value.keys() != {name}:
+            raise ValueError(f"expected an object with {name} and nothing else")
+        return value[name]
+
+    def entry(self, text: Any) -> bytes:
+        """The hash in an entry of the status file. Raises ValueError."""
+        if not isinstance(text, str) or _HASH.fullmatch(text) is None:
+            raise ValueError("expected a hash in lower-case hexadecimal")
+        return bytes.fromhex(text)
 
 
 def unpadded(text: bytes) -> bytes:
@@ -212,15 +224,10 @@ class Verifier:
         self.check_signature(compact, self.check_standing(said, cred_hash_of(raw), trust))
         return said
 
-    def cached(self, raw: bytes, row: bytes, trust: Trust) -> Verified:
-        """The same where vc_verified has a row, which has to say what the credential says. Raises RefusedError.
-
-        The row is no proof: the issuer may have another key by now, and whoever writes a row can write a credential.
-        """
-        said = self.verify(raw, trust)
+    def check_row(self, said: Verified, row: bytes) -> None:
+        """A row of vc_verified says what the credential says. Raises RefusedError."""
         if row != self.row(said):
             raise _invalid("vc_verified says something else than the credential")
-        return said
 
     def row(self, said: Verified) -> bytes:
         """The value of a row of vc_verified."""

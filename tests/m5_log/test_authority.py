@@ -132,6 +132,42 @@ def test_trust_and_status_are_read_anew(history: Box) -> None:
     assert not any(decisions(history))
 
 
+def test_a_credential_in_the_cache_does_not_verify_with_another_key_of_its_issuer(history: Box) -> None:
+    history.parts.log.persist_verified_vc(bytes.fromhex(HASH))
+    key = derive.encoded(derive.key_of("other"))
+    (history.root / "m5/trust.json").write_text(f'{{"issuers":{{"iss":"{key}"}}}}', encoding="ascii")
+    assert not any(decisions(history))
+    assert not any(decisions(history.again()))
+
+
+@pytest.mark.parametrize("file", ["trust", "status"])
+def test_a_file_with_a_further_member_trusts_nobody_and_revokes_everything(history: Box, file: str) -> None:
+    path = history.root / f"m5/{file}.json"
+    history.revoke()
+    assert decisions(history) == ALLOWED
+    right = path.read_bytes()
+    path.write_bytes(right[:-1] + b',"more":1}')
+    assert not any(decisions(history))
+    path.write_bytes(right)
+    assert decisions(history) == ALLOWED
+
+
+@pytest.mark.parametrize(("size", "reason"), [(30_000, None), (30_003, Reason.CREDENTIAL_MALFORMED)])
+def test_a_credential_may_be_as_long_as_the_schema_of_an_argument(box: Box, size: int, reason: Reason | None) -> None:
+    box.trust("iss")
+    tags = 2_000
+    bare = len(derive.decoded(derive.credential({**SAYS, "scope": ["x" * 4] * tags})))
+    long = ["x" * 4] * (tags - 1) + ["x" * (4 + (size - bare) * 3 // 4)]
+    raw = derive.decoded(derive.credential({**SAYS, "scope": long}))
+    assert abs(len(raw) - size) <= 2
+    if reason is None:
+        assert box.parts.log.persist_vc(raw)[1]
+        return
+    with pytest.raises(RefusedError) as caught:
+        box.parts.log.persist_vc(raw)
+    assert caught.value.reason is reason
+
+
 def test_a_checkpoint_whose_credential_is_judged_otherwise_is_not_used(history: Box) -> None:
     history.parts.log.checkpoint_create()
     assert history.latest() == (history.full(), 1)

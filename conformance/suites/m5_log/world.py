@@ -182,8 +182,9 @@ class World:
     def done(self, log: Log, asked: Asked) -> Log:
         """The log behind a request that was done."""
         if asked.row in ("put_op", f"{COMMAND} op-append"):
-            there = {each.op_id for each in log.stored}
-            return replace(log, stored=(*log.stored, *(each for each in asked.about if each.op_id not in there)))
+            # One that stands twice in a file is there once.
+            there = {each.op_id: each for each in (*log.stored, *asked.about)}
+            return replace(log, stored=tuple(there.values()))
         if asked.row in ("persist_vc", "persist_verified_vc"):
             name = "credentials" if asked.row == "persist_vc" else "verified"
             return replace(log, **{name: getattr(log, name) | {asked.about["cred_hash"]}})

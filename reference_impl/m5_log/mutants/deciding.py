@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from holdfast.reference_impl.m5_log import cbor
 from holdfast.reference_impl.m5_log.authority import StoredAuthority
 from holdfast.reference_impl.m5_log.cbor import Map
-from holdfast.reference_impl.m5_log.credentials import Compact, TrustFiles, Verifier
+from holdfast.reference_impl.m5_log.credentials import Compact, Trust, TrustFiles, Verifier, cred_hash_of, key_of
 from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.operations import Operation
 from holdfast.reference_impl.m5_log.state import Fold, Grant, Snapshots, State, Verified
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.planting import part
+from holdfast.specs.strictjson import loads
 
 _LONG_S = 10**10
+_LARGE_BYTES = 16_384
 
 
 class WallClock(Fold):
@@ -108,6 +112,55 @@ class StatusIgnored(TrustFiles):
         return frozenset()
 
 
+class FurtherMembers(TrustFiles):
+    def member(self, name: str, raw: bytes) -> Any:
+        value = loads(raw)
+        return super().member(name, raw) if not isinstance(value, dict) else value.get(name)
+
+
+class WrongEntriesLeftOut(TrustFiles):
+    def entry(self, text: Any) -> bytes:
+        try:
+            return super().entry(text)
+        except ValueError:
+            return b""
+
+
+class PaddedKeys(TrustFiles):
+    def issuers(self) -> Mapping[str, bytes]:
+        try:
+            found = self.member("issuers", self._trust.read_bytes())
+            return {name: key_of(text.rstrip("=")) for name, text in found.items()}
+        except (OSError, ValueError, AttributeError):
+            return {}
+
+
+class KeptForASecond(TrustFiles):
+    kept: tuple[Any, Trust] | None = None
+
+    def read(self) -> Trust:
+        files = [path.stat() for path in (self._trust, self._status) if path.exists()]
+        seen = [(each.st_size, int(each.st_mtime)) for each in files]
+        if self.kept is None or self.kept[0] != seen:
+            self.kept = (seen, super().read())
+        return self.kept[1]
+
+
+class CachedUnderAnyKey(StoredAuthority):
+    def verified(self, raw: bytes, row: bytes | None) -> Verified:
+        if row is None:
+            return super().verified(raw, row)
+        said = self._verifier.claims(self._verifier.compact(raw))
+        self._verifier.check_standing(said, cred_hash_of(raw), self._trust)
+        self._verifier.check_row(said, row)
+        return said
+
+
+class LargeRefused(Verifier):
+    def compact(self, raw: bytes) -> Compact:
+        return super().compact(raw if len(raw) <= _LARGE_BYTES else b"")
+
+
 class Unverified(Log):
     def verified(self, raw: bytes, cred_hash: bytes) -> Verified:
         return self._verifier.claims(self._verifier.compact(raw))
@@ -138,6 +191,12 @@ BUGS = {
     "cache-is-required": part(authority=CacheRequired),
     "padding-of-credential-removed": part(verifier=PaddingRemoved),
     "status-file-ignored": part(trust=StatusIgnored),
+    "further-members-of-trust-ignored": part(trust=FurtherMembers),
+    "wrong-entries-of-status-left-out": part(trust=WrongEntriesLeftOut),
+    "padded-keys-trusted": part(trust=PaddedKeys),
+    "trust-kept-for-a-second": part(trust=KeptForASecond),
+    "cached-under-any-key": part(authority=CachedUnderAnyKey),
+    "large-credentials-refused": part(verifier=LargeRefused),
     "credential-unverified": part(log=Unverified),
     "first-decision-denied": part(log=FirstDenied),
     "state-with-its-time": part(snapshots=Stamped),

@@ -27,6 +27,13 @@ class AnyVersionOpened(Opening):
         pass
 
 
+class VersionByItsBeginning(Opening):
+    def check_version(self, database: Database) -> None:
+        found = database.get(Family.META, VERSION)
+        if found is None or not found.startswith(self._settings.schema_version.encode("ascii")):
+            super().check_version(database)
+
+
 class WitnessIgnored(Opening):
     def check_acknowledged(self, slots: Sequence[Mark | None], anchor: Mark, mark: Mark, access: Access) -> None:
         pass
@@ -91,6 +98,13 @@ class GetsDamaged(Observing):
         return {"has": raw is not None, "op": None if raw is None else base64url(raw)}
 
 
+class GetsByTheBeginning(Observing):
+    def get_op(self, op_id: bytes) -> dict[str, Any]:
+        with self._store.reading() as opened:
+            key, _ = next(opened.database.rows(Family.OPS, op_id), (b"", b""))
+        return super().get_op(key if key.startswith(op_id) else op_id)
+
+
 class GetsNone(Observing):
     def get_op(self, op_id: bytes) -> dict[str, Any]:
         try:
@@ -102,6 +116,7 @@ class GetsNone(Observing):
 BUGS = {
     "missing-version-opened": part(opening=MissingVersionOpened),
     "any-version-opened": part(opening=AnyVersionOpened),
+    "version-by-its-beginning": part(opening=VersionByItsBeginning),
     "witness-ignored": part(opening=WitnessIgnored),
     "identity-at-each-opening": part(opening=NewIdentity),
     "lost-store-made-anew": part(opening=MadeAnew),
@@ -112,4 +127,5 @@ BUGS = {
     "made-with-a-row": part(opening=MadeWithRow),
     "damaged-operation-is-shown": part(observing=GetsDamaged),
     "damaged-operation-is-none": part(observing=GetsNone),
+    "operation-by-the-beginning-of-its-id": part(observing=GetsByTheBeginning),
 }

@@ -1,4 +1,4 @@
-"""Bugs in the graph and its order."""
+"""Bugs in the graph and its order, and in lists."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from holdfast.reference_impl.m5_log.opening import Opening
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.witness import Mark
 from holdfast.reference_impl.planting import part
+
+# Where a list, and a cascade, end unnoticed.
+_MOST_ROWS, _MOST_LEVELS = 1000, 100
 
 
 class DirectParentsOnly(Dag):
@@ -54,6 +57,36 @@ class MissingSorted(Dag):
         return tuple(sorted(super().missing(op_id)))
 
 
+class EndsAtALevel(Dag):
+    def _surface(self, op_id: bytes) -> None:
+        self._order = None
+        ready = [(op_id, 0)]
+        while ready:
+            placed, level = ready.pop()
+            del self._waits[placed]
+            for child in self._children.get(placed, ()):
+                self._waits[child] -= 1
+                if self._waits[child] == 0 and level < _MOST_LEVELS:
+                    ready.append((child, level + 1))
+
+
+class ScanEnds(Observing):
+    def scan(self, author: bytes, first: bytes, last: bytes) -> dict[str, Any]:
+        return {"op_ids": super().scan(author, first, last)["op_ids"][:_MOST_ROWS]}
+
+
+class MissingEnd(Observing):
+    def pending(self) -> dict[str, Any]:
+        shown = super().pending()
+        return {**shown, "missing": shown["missing"][:_MOST_ROWS]}
+
+
+class CheckpointsEnd(Observing):
+    def checkpoints(self) -> dict[str, Any]:
+        shown = super().checkpoints()
+        return {**shown, "checkpoints": shown["checkpoints"][:_MOST_ROWS]}
+
+
 class PendingForgotten(Opening):
     def dag(self, database: Database) -> Dag:
         whole, left = super().dag(database), self._dag()
@@ -92,6 +125,10 @@ BUGS = {
     "counter-of-clock-ignored": part(dag=CounterIgnored),
     "order-of-arrival": part(dag=OrderOfArrival),
     "missing-parents-sorted": part(dag=MissingSorted),
+    "waiting-ends-at-a-level": part(dag=EndsAtALevel),
+    "scan-ends-at-a-thousand": part(observing=ScanEnds),
+    "missing-parents-end-at-a-thousand": part(observing=MissingEnd),
+    "checkpoints-end-at-a-thousand": part(observing=CheckpointsEnd),
     "pending-forgotten": part(opening=PendingForgotten),
     "pending-in-the-order": part(observing=PendingOrdered),
     "iteration-without-pending": part(observing=SurfacedOnly),

@@ -138,6 +138,15 @@ class OneByOne(Log):
         return [self.put(each) for each in self._codec.batch(raw)]
 
 
+class CountedTwice(Log):
+    def append(self, operations: Sequence[Operation]) -> Sequence[Put]:
+        opened = self._store.writing()
+        new = [each for each in operations if each.op_id not in opened.dag]
+        if len({each.op_id for each in new}) < len(new):
+            self.write(opened, new)
+        return super().append(operations)
+
+
 class CheckpointInOps(Log):
     def checkpoint_create(self, index: int | None = None) -> Checkpoint:
         made = super().checkpoint_create(index)
@@ -192,6 +201,7 @@ BUGS = {
     "stored-operation-is-new": part(log=AlwaysNew),
     "stored-operation-is-refused": part(log=RefusesAgain),
     "file-one-by-one": part(log=OneByOne),
+    "twice-in-a-file-counts-twice": part(log=CountedTwice),
     "checkpoint-is-an-operation": part(log=CheckpointInOps),
     "checkpoint-collects-operations": part(log=FirstRemoved),
     "hash-of-claims": part(log=HashOfClaims),

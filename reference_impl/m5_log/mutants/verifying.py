@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from holdfast.reference_impl.m5_log.command_line import CommandLine
 from holdfast.reference_impl.m5_log.database import Database
-from holdfast.reference_impl.m5_log.operations import Operation
+from holdfast.reference_impl.m5_log.opening import Opened
+from holdfast.reference_impl.m5_log.operations import Operation, unpacked
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.verify import Problem, Report, Verify
 from holdfast.reference_impl.planting import part
@@ -46,6 +48,24 @@ class IdsUnread(Verify):
         return self._codec.accept(raw)
 
 
+class WaitingUnread(Verify):
+    waiting: frozenset[bytes] = frozenset()
+
+    def scan(self, database: Database, report: Report) -> None:
+        edges = {op_id: unpacked(row) for op_id, row in database.rows(Family.EDGES)}
+        self.waiting = frozenset(op_id for op_id, parents in edges.items() if not edges.keys() >= set(parents))
+        super().scan(database, report)
+
+    def operation(self, op_id: bytes, raw: bytes) -> Operation:
+        if op_id in self.waiting:
+            return replace(self._codec.decode(raw), op_id=op_id)
+        return super().operation(op_id, raw)
+
+    def replayed(self, opened: Opened) -> Iterator[Problem]:
+        # A replay reads what waits as well.
+        return iter(()) if self.waiting else super().replayed(opened)
+
+
 class RowsOnly(Verify):
     """Reports what is wrong with rows that are there, and with none besides."""
 
@@ -77,6 +97,15 @@ class UnreadPasses(Verify):
 class AlwaysDone(CommandLine):
     def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
         return {**super().run(arguments, environment), "status": 0}
+
+
+class ProblemsAsStatus(CommandLine):
+    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+        done = super().run(arguments, environment)
+        if arguments[0] != "verify-store" or not done["output"]:
+            return done
+        *_, count, _ = done["output"].split()
+        return {**done, "status": int(count) & 0xFF}
 
 
 class NewestFirst(CommandLine):
@@ -114,10 +143,12 @@ BUGS = {
     "verify-without-checkpoints": part(verify=CheckpointsUnread),
     "verify-without-signatures": part(verify=SignaturesUnread),
     "verify-without-ids": part(verify=IdsUnread),
+    "verify-without-what-waits": part(verify=WaitingUnread),
     "verify-reads-rows-only": part(verify=RowsOnly),
     "verify-passes-a-circle": part(verify=OrderFirst),
     "verify-passes-what-it-cannot-read": part(verify=UnreadPasses),
     "command-always-exits-with-0": part(command_line=AlwaysDone),
+    "status-is-the-number-of-problems": part(command_line=ProblemsAsStatus),
     "newest-checkpoint-listed-first": part(command_line=NewestFirst),
     "first-checkpoint-id-printed": part(command_line=FirstIdOnly),
     "dump-with-time-zone": part(command_line=InTheLocale),

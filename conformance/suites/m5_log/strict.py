@@ -1,0 +1,279 @@
+"""m5-log: what is nearly right, and what is larger than usual.
+
+Schema versions and ids that differ in one thing, lists and chains of more than a thousand, files that bring one
+operation twice, credentials up to their limit, and as many problems as no byte counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.m5_log.graphs import ISSUER, Made, state_of
+from holdfast.conformance.suites.m5_log.world import COMMAND, World, is_done
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+
+_VERSION_KEY = base64url(b"schema_version")
+# What stands there, and what resembles it.
+_VERSION = b"ecac:v1"
+_NEAR_VERSIONS = (b"ecac:v10", b"ecac:v1.1", b"ecac:v1 ", b"ECAC:v1", b"ecac:v", b"ecac:v1\0", b"", b"ecac:v2")
+# More than the thousand at which a list or a cascade may end unnoticed.
+_LONG, _FULL, _MOST_PARENTS = 1050, 5, 256
+_POINTS = 1001
+# The bytes of credentials: more than half of the limit of `$defs/credential`, and just below it.
+_SIZES = (12_000, 29_000)
+# A status of a process is one byte.
+_STATUSES = 256
+
+
+def _refused(bench: Bench, answer: Any, reason: str, what: str) -> None:
+    if answer.outcome != "refused":
+        bench.fail("fail_open", f"{what} is to be refused", expected=reason, received=str(answer.outcome))
+    if answer.reason != reason:
+        bench.fail("wrong_reason", f"{what} is to be refused", expected=reason, received=str(answer.reason))
+
+
+@clause("M5-OPEN-2", whole=True, written=True)
+def test_no_near_miss_of_the_schema_version_is_that_version(bench: Bench) -> None:
+    """Longer, shorter, in other letters, with a blank or a zero byte. The store stays as it is."""
+    with bench.session() as session:
+        world = World(bench, session, "versions")
+        world.ask(world.asked("put_op"))
+        op = world.made().raw
+        for near in _NEAR_VERSIONS:
+            session.kill()
+            session.alter("meta", _VERSION_KEY, base64url(near))
+            before = session.inspect()["rows"]
+            session.reopen()
+            for method, args in (("put_op", {"op": op}), ("checkpoint_create", {})):
+                _refused(bench, session.call(method, args), "SCHEMA_UNSUPPORTED", f"{method} on version {near!r}")
+            session.kill()
+            if session.inspect()["rows"] != before:
+                bench.fail("state_leak", f"a store of version {near!r} was changed")
+        session.alter("meta", _VERSION_KEY, base64url(_VERSION))
+        session.reopen()
+        world.compare()
+        world.ask(world.asked("put_op"))
+
+
+def _altered(session: SuiteSession, family: str, key: str, value: bytes) -> None:
+    session.kill()
+    session.alter(family, key, base64url(value))
+    session.reopen()
+
+
+def _made(author: str, number: int, ms: int, parents: Sequence[str] = ()) -> Made:
+    payload = {"key": f"c{number % 7}", "amount": number}
+    draft = {"key": author, "ms": ms, "kind": "add", "payload": payload, "parents": list(parents)}
+    raw = derive("m5.op", draft)
+    return Made(draft, raw, derive("m5.op_id", raw))
+
+
+def _chain(author: str, count: int) -> list[Made]:
+    """Each operation names the one before it and the first, and has an earlier clock than both."""
+    chain = [_made(author, 0, count)]
+    for number in range(1, count):
+        parents = dict.fromkeys((chain[-1].op_id, chain[0].op_id))
+        chain.append(_made(author, number, count - number, list(parents)))
+    return chain
+
+
+def _shows(bench: Bench, session: SuiteSession, method: str, due: Any, args: Any = None) -> None:
+    shown = session.observe(method, args)
+    if shown != due:
+        counts = {name: f"{len(shown[name])} of {len(due[name])}" for name in due if isinstance(due[name], list)}
+        bench.fail("lost_durability", f"{method} shows something else", received=str(counts or shown)[:300])
+
+
+def _append(bench: Bench, session: SuiteSession, operations: Sequence[Made]) -> None:
+    session.place("long", from_base64url(derive("m5.batch", [each.raw for each in operations])))
+    if session.provoke(COMMAND, {"arguments": ["op-append", "long"]})["status"] != 0:
+        bench.fail("over_refusal", f"a file of {len(operations)} operations was not appended")
+
+
+@clause("M5-AC6", "M5-TOPO-3", "M5-ITER-1", "M5-CLI-1", provocations=(COMMAND,), whole=True, written=True)
+def test_a_chain_of_more_than_a_thousand_that_arrives_in_reverse_waits_and_comes_at_once(bench: Bench) -> None:
+    """No list ends before its end, and no cascade: here and after a restart."""
+    with bench.session() as session:
+        author = f"alice {session.rand('long')}"
+        chain = _chain(author, _LONG)
+        root, ids = chain[0], [each.op_id for each in chain]
+        _append(bench, session, chain[:0:-1])
+        children = sorted(ids[1:])
+        for _ in range(2):
+            _shows(
+                bench, session, "pending", {"op_ids": children, "missing": [{"op_id": ids[0], "children": children}]}
+            )
+            _shows(bench, session, "topo_iter", {"op_ids": []})
+            session.restart()
+        if not is_done(session.call("put_op", {"op": root.raw})):
+            bench.fail("over_refusal", "the root was not accepted")
+        key, state = derive("m5.public_key", author), state_of(chain, [])
+        for _ in range(2):
+            _shows(bench, session, "topo_iter", {"op_ids": ids})
+            _shows(bench, session, "iter_ops", {"op_ids": sorted(ids)})
+            whole = {"author": key, "from": "00" * 12, "to": "ff" * 12}
+            _shows(bench, session, "scan", {"op_ids": ids[::-1]}, whole)
+            _shows(bench, session, "pending", {"op_ids": [], "missing": []})
+            _shows(bench, session, "dump", {"state": state, "checkpoint_id": None}, {"from": "latest"})
+            session.restart()
+
+
+@clause("M5-PUT-4", "M5-PEN-1", provocations=(COMMAND,), whole=True, written=True)
+def test_more_than_a_thousand_missing_parents_are_all_named(bench: Bench) -> None:
+    """A few operations, each with as many parents as it may have. Here and after a restart."""
+    with bench.session() as session:
+        author = f"alice {session.rand('full')}"
+        missing = [[session.hex64(f"{of} {number}") for number in range(_MOST_PARENTS)] for of in range(_FULL)]
+        made = [_made(author, number, number, parents) for number, parents in enumerate(missing)]
+        _append(bench, session, made)
+        child = {parent: each.op_id for each in made for parent in each.parents}
+        named = [{"op_id": parent, "children": [child[parent]]} for parent in sorted(child)]
+        for _ in range(2):
+            _shows(bench, session, "pending", {"op_ids": sorted(each.op_id for each in made), "missing": named})
+            session.restart()
+
+
+@clause("M5-CKP-2", "M5-CF-9", whole=True, written=True)
+def test_more_than_a_thousand_checkpoints_are_all_listed(bench: Bench) -> None:
+    """Their ids increase, and the latest is the last. Here, after a restart, and by the command."""
+    with bench.session() as session:
+        ids = []
+        for _ in range(_POINTS):
+            answer = session.call("checkpoint_create", {"topo_index": 0})
+            if not is_done(answer):
+                bench.fail("over_refusal", "a checkpoint was not made", received=f"{answer.outcome} {answer.reason}")
+            ids.append(answer.value["checkpoint_id"])
+        for _ in range(2):
+            shown = session.observe("checkpoints")
+            listed = [each["checkpoint_id"] for each in shown["checkpoints"]]
+            if listed != ids or shown["latest"] != ids[-1]:
+                received = f"{len(listed)} of {len(ids)}, the latest {shown['latest']}"
+                bench.fail("lost_durability", "the checkpoints are others", expected=str(ids[-1]), received=received)
+            session.restart()
+        printed = session.provoke(COMMAND, {"arguments": ["checkpoint-list"]})["output"].splitlines()
+        if [line.split()[:1] for line in printed] != [[str(each)] for each in ids]:
+            bench.fail("lost_durability", "checkpoint-list prints others", received=f"{len(printed)} of {len(ids)}")
+
+
+@clause("M5-CLI-1", "M5-CF-2", "M5-PUT-5", provocations=(COMMAND,), whole=True, written=True)
+def test_an_operation_that_stands_twice_in_a_file_or_is_stored_already_is_there_once(bench: Bench) -> None:
+    """The store goes on, here and after a restart."""
+    with bench.session() as session:
+        world = World(bench, session, "twice")
+        world.ask(world.asked("put_op"))
+        (stored,), made = world.log.stored, [world.made() for _ in range(2)]
+        for operations in ([made[0], made[0]], [stored, made[1], made[0], made[1]], [stored, *made, stored]):
+            world.ask(world.file(operations))
+            world.ask(world.asked("put_op"))
+            session.restart()
+            world.ask(world.asked("put_op"))
+            world.compare()
+
+
+@clause("M5-VER-1", "M5-VER-4", whole=True, written=True)
+def test_a_changed_byte_of_an_operation_that_waits_is_found(bench: Bench) -> None:
+    """Its signature, its parents, and its author: it is in no order, and in the store all the same."""
+    with bench.session() as session:
+        author = f"alice {session.rand('waits')}"
+        made = _made(author, 1, 1, [session.hex64("missing")])
+        if not is_done(session.call("put_op", {"op": made.raw})):
+            bench.fail("over_refusal", "an operation that waits was not accepted")
+        key, raw = base64url(bytes.fromhex(made.op_id)), from_base64url(made.raw)
+        parts = (raw[-1:], bytes.fromhex(made.parents[0]), bytes.fromhex(derive("m5.public_key", author)))
+        for at in (raw.rindex(part) for part in parts):
+            changed = raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]
+            _altered(session, "ops", key, changed)
+            report = session.sample("verify_store")
+            if report is not None and report["whole"]:
+                bench.fail("fail_open", f"byte {at} of an operation that waits was changed; verify-store passes it")
+        _altered(session, "ops", key, raw)
+        report = session.observe("verify_store")
+        if not report["whole"] or report["pending"] != 1:
+            bench.fail("over_refusal", "verify-store fails although every byte is right", received=str(report)[:300])
+
+
+@clause("M5-GET-1", whole=True, written=True)
+def test_get_op_has_nothing_for_a_part_of_an_id_and_for_more_than_one(bench: Bench) -> None:
+    """None, one, half and all but one of its bytes from either end; a byte more, and another byte."""
+    with bench.session() as session:
+        made = _made(f"alice {session.rand('part')}", 1, 1)
+        if not is_done(session.call("put_op", {"op": made.raw})):
+            bench.fail("over_refusal", "an operation was not accepted")
+        whole = made.op_id
+        parts = [*(whole[:size] for size in (0, 2, 32, 62)), *(whole[-size:] for size in (2, 32, 62))]
+        other = f"{int(whole[-2:], 16) ^ 1:02x}"
+        for op_id in (*parts, f"{whole}00", f"00{whole}", f"{whole}{whole[:2]}", whole * 2, whole[:-2] + other):
+            found = session.observe("get_op", {"op_id": op_id})
+            if found != {"has": False, "op": None}:
+                bench.fail("fail_open", "something that is no id has an operation", received=str(found)[:200])
+        _shows(bench, session, "get_op", {"has": True, "op": made.raw}, {"op_id": whole})
+
+
+def _of_size(subject: str, size: int) -> dict[str, Any]:
+    """A credential of at most `size` bytes, and of nearly as many: its scope has so many tags."""
+    says: dict[str, Any] = {"issuer": ISSUER, "subject": subject, "role": "editor", "scope": [], "nbf": 0, "exp": 9}
+    bare = len(from_base64url(derive("m5.credential", says)))
+    # Three bytes of JSON are four of the compact form; a tag of six letters has nine, with its quotes and its comma.
+    return {**says, "scope": [f"t{number:05}" for number in range((size - bare) // 12)]}
+
+
+@clause("M5-CF-6", "M5-VC-2", "M5-EPO-1", whole=True, written=True)
+def test_a_credential_of_any_size_up_to_the_limit_counts(bench: Bench) -> None:
+    """It is stored, verified and granted, and its last tag is allowed. Here and after a restart."""
+    for size in _SIZES:
+        with bench.session() as session:
+            World(bench, session, f"size {size}")
+            subject, author = f"bob {session.rand('large')}", f"alice {session.rand('large')}"
+            says = _of_size(subject, size)
+            raw, tag = derive("m5.credential", says), says["scope"][-1]
+            cred_hash = derive("m5.cred_hash", raw)
+            payload = {"subject": subject, "role": "editor", "tag": tag, "credential": cred_hash}
+            grant = derive("m5.op", {"key": author, "ms": 1, "kind": "grant", "payload": payload})
+            used = _made(author, 1, 2)
+            stated = {name: says[name] for name in ("issuer", "role", "scope", "nbf", "exp")}
+            for method, args, value in (
+                ("persist_vc", {"credential": raw}, {"cred_hash": cred_hash}),
+                ("persist_verified_vc", {"cred_hash": cred_hash}, stated),
+                ("put_op", {"op": grant}, None),
+                ("put_op", {"op": used.raw}, None),
+            ):
+                answer = session.call(method, args)
+                what = f"{method}, with a credential of {len(from_base64url(raw))} bytes"
+                if not is_done(answer):
+                    bench.fail("over_refusal", what, received=f"{answer.outcome} {answer.reason}")
+                if value is not None and answer.value != value:
+                    bench.fail("wrong_reason", what, received=str(answer.value)[:200])
+            asked = {"subject": derive("m5.public_key", subject), "role": "editor", "op_id": used.op_id}
+            for _ in range(2):
+                for name, allowed in ((tag, True), (f"{tag}0", False)):
+                    _shows(bench, session, "decide", {"allowed": allowed}, {**asked, "tag": name})
+                session.restart()
+
+
+@clause("M5-CLI-6", provocations=(COMMAND,), whole=True, written=True)
+def test_verify_store_fails_for_as_many_problems_as_a_byte_does_not_count(bench: Bench) -> None:
+    """So many credentials are noted as verified, and are revoked; then they are not any more."""
+    with bench.session() as session:
+        World(bench, session, "problems")
+        author = f"alice {session.rand('problems')}"
+        says = {"issuer": ISSUER, "subject": author, "role": "editor", "nbf": 0, "exp": 9}
+        credentials = [derive("m5.credential", {**says, "scope": [f"t{each}"]}) for each in range(_STATUSES)]
+        hashes = [derive("m5.cred_hash", raw) for raw in credentials]
+        for raw, cred_hash in zip(credentials, hashes, strict=True):
+            for method, args in (
+                ("persist_vc", {"credential": raw}),
+                ("persist_verified_vc", {"cred_hash": cred_hash}),
+            ):
+                if not is_done(session.call(method, args)):
+                    bench.fail("over_refusal", f"{method} was not done")
+        for revoked, whole in ((hashes, False), ([], True)):
+            session.place("m5/status.json", from_base64url(derive("m5.status", revoked)))
+            status = session.provoke(COMMAND, {"arguments": ["verify-store"]})["status"]
+            if (status == 0) != whole:
+                what = f"{len(revoked)} credentials noted as verified are revoked, verify-store exits with {status}"
+                bench.fail("over_refusal" if whole else "fail_open", what)

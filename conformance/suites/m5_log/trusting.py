@@ -1,0 +1,222 @@
+"""m5-log: the files of trust and status. Each decision follows the file of the moment, if it has exactly its form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.m5_log.graphs import ISSUER, STRANGER
+from holdfast.conformance.suites.m5_log.world import is_done
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+
+_TRUST, _STATUS = "m5/trust.json", "m5/status.json"
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+# How often a file is replaced in a row, so that most of it happens within one second.
+_TIMES = 4
+_INVALID = "CREDENTIAL_INVALID"
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _near_files(name: str, right: Any) -> Iterator[tuple[str, bytes]]:
+    """What resembles the file of one member `name`, whose value is right."""
+    member, file = f'"{name}":{json.dumps(right)}', json.dumps({name: right})
+    empty = json.dumps(type(right)())
+    yield f"{name} twice", f'{{"{name}":{empty},{member}}}'.encode()
+    yield f"{name} twice, the same", f"{{{member},{member}}}".encode()
+    yield "an unknown member", f'{{{member},"more":1}}'.encode()
+    yield "an unknown member before it", f'{{"":null,{member}}}'.encode()
+    yield "no member", b"{}"
+    yield f"{name} in capitals", _text({name.upper(): right})
+    yield f"{name} and a blank", _text({f"{name} ": right})
+    for kind, value in (("null", None), ("a text", name), ("a number", 1), ("false", False), ("in a list", [right])):
+        yield f"{name} is {kind}", _text({name: value})
+    yield "without its object", _text(right)
+    yield "in a list", _text([{name: right}])
+    yield "a byte order mark", b"\xef\xbb\xbf" + file.encode()
+    yield "UTF-16", file.encode("utf-16")
+    yield "a comma at its end", f"{{{member},}}".encode()
+    yield "single quotes", file.replace('"', "'").encode()
+    yield "a comment", f"{file}//".encode()
+    yield "a zero byte behind it", f"{file}\0".encode()
+    yield "twice", (file + file).encode()
+    yield "empty", b""
+    yield "a blank", b" "
+    for size in (1, len(file) // 2, len(file) - 2, len(file) - 1):
+        yield f"cut to {size}", file[:size].encode()
+
+
+def _near_status(entry: str) -> Iterator[tuple[str, bytes]]:
+    for kind, near in (
+        ("in capitals", entry.upper()),
+        ("in one capital", entry.replace("a", "A", 1)),
+        ("with a blank behind it", f"{entry} "),
+        ("with a blank before it", f" {entry}"),
+        ("with a line break", f"{entry}\n"),
+        ("of 63 digits", entry[:-1]),
+        ("of 65 digits", f"{entry}0"),
+        ("of 31 bytes", entry[:-2]),
+        ("of 33 bytes", f"{entry}00"),
+        ("with a letter that is no digit", f"{entry[:-1]}g"),
+        ("with a digit of another script", f"{entry[:-1]}\u0661"),
+        ("with a prefix", f"0x{entry[2:]}"),
+        ("in base64url", base64url(bytes.fromhex(entry))),
+        ("empty", ""),
+        ("that is a number", 7),
+        ("that is null", None),
+        ("that is a list", [entry]),
+        ("that is an object", {entry: True}),
+    ):
+        yield f"an entry {kind}", _text({"revoked": [near]})
+        yield f"beside others an entry {kind}", _text({"revoked": [entry, near, entry]})
+    yield "a comma behind an entry", f'{{"revoked":["{entry}",]}}'.encode()
+    yield "revoked is an object", _text({"revoked": {entry: True}})
+    yield "bytes that are no UTF-8", b'{"revoked":["\xff"]}'
+    yield from _near_files("revoked", [entry])
+
+
+def _near_trust(key: str) -> Iterator[tuple[str, bytes]]:
+    data = from_base64url(key)
+    for kind, near in (
+        ("with padding", f"{key}="),
+        ("with spare bits", key[:-1] + _ALPHABET[_ALPHABET.index(key[-1]) + 1]),
+        ("of 31 bytes", base64url(data[:-1])),
+        ("of 33 bytes", base64url(data + b"\0")),
+        ("with a character more", f"{key}A"),
+        ("with a blank", f"{key} "),
+        ("with a line break", f"{key}\n"),
+        ("with a full stop", f"{key}."),
+        ("in hexadecimal", data.hex()),
+        ("empty", ""),
+        ("that is null", None),
+        ("that is a number", 1),
+        ("that is a list", [key]),
+    ):
+        yield f"a key {kind}", _text({"issuers": {ISSUER: near}})
+        yield f"beside others a key {kind}", _text({"issuers": {ISSUER: key, "other": near}})
+    yield "a name twice", f'{{"issuers":{{"{ISSUER}":"{key}","{ISSUER}":"{key}"}}}}'.encode()
+    yield "a comma behind a key", f'{{"issuers":{{"{ISSUER}":"{key}",}}}}'.encode()
+    yield "bytes that are no UTF-8", _text({"issuers": {ISSUER: key, "?": key}}).replace(b"?", b"\xff")
+    yield from _near_files("issuers", {ISSUER: key})
+
+
+class _Rights:
+    """A subject with two grants, each of a credential of its own. The first credential is noted as verified.
+
+    For each tag there is an operation of the subject, which the state denies where the grant does not hold.
+    """
+
+    def __init__(self, bench: Bench, session: SuiteSession) -> None:
+        self._bench, self._session = bench, session
+        subject, author = f"bob {session.rand('rights')}", f"alice {session.rand('rights')}"
+        session.place(_TRUST, from_base64url(derive("m5.trust", [ISSUER])))
+        says = {"issuer": ISSUER, "subject": subject, "role": "editor", "nbf": 0, "exp": 9}
+        credentials = [derive("m5.credential", {**says, "scope": [tag]}) for tag in ("t", "u")]
+        self.hashes = [derive("m5.cred_hash", raw) for raw in credentials]
+        self._asked = []
+        for number, tag in enumerate(("t", "u")):
+            granted = {"subject": subject, "role": "editor", "tag": tag, "credential": self.hashes[number]}
+            grant = {"key": author, "ms": 1 + number, "kind": "grant", "payload": granted}
+            payload = {"key": "c", "amount": 1, "tag": tag}
+            used = derive("m5.op", {"key": subject, "ms": 3 + number, "kind": "add", "payload": payload})
+            self._done("persist_vc", {"credential": credentials[number]})
+            for op in (derive("m5.op", grant), used):
+                self._done("put_op", {"op": op})
+            op_id = derive("m5.op_id", used)
+            self._asked.append(
+                {"subject": derive("m5.public_key", subject), "role": "editor", "tag": tag, "op_id": op_id}
+            )
+        self._done("persist_verified_vc", {"cred_hash": self.hashes[0]})
+
+    def _done(self, method: str, args: Any) -> None:
+        answer = self._session.call(method, args)
+        if not is_done(answer):
+            received = f"{answer.outcome} {answer.reason}"
+            self._bench.fail("over_refusal", f"{method} was not done", expected="accepted", received=received)
+
+    def hold(self, due: list[bool], what: str, worker: int = 0) -> None:
+        """Decisions and a replay are these."""
+        session = self._session
+        shown = [session.observe("decide", asked, worker)["allowed"] for asked in self._asked]
+        if shown != due:
+            is_open = any(found and not allowed for found, allowed in zip(shown, due, strict=True))
+            verdict = "fail_open" if is_open else "over_refusal"
+            self._bench.fail(verdict, f"a decision with {what}", expected=str(due), received=str(shown))
+        state = session.observe("dump", {"from": "genesis"}, worker)["state"]
+        if (denied := json.loads(state)["denied"]) != due.count(False):
+            verdict = "fail_open" if denied < due.count(False) else "over_refusal"
+            self._bench.fail(verdict, f"a replay with {what}", expected=str(due.count(False)), received=str(denied))
+
+    def verify(self, what: str) -> None:
+        """The one that is noted still verifies."""
+        answer = self._session.call("persist_verified_vc", {"cred_hash": self.hashes[0]})
+        if not is_done(answer):
+            self._bench.fail("over_refusal", f"persist_verified_vc with {what}", received=str(answer.reason))
+
+    def none_verifies(self, what: str) -> None:
+        """Neither the one that is noted nor the other."""
+        for cred_hash in self.hashes:
+            answer = self._session.call("persist_verified_vc", {"cred_hash": cred_hash})
+            if answer.outcome != "refused":
+                self._bench.fail("fail_open", f"persist_verified_vc with {what}", expected=_INVALID)
+            if answer.reason != _INVALID:
+                received = str(answer.reason)
+                self._bench.fail(
+                    "wrong_reason", f"persist_verified_vc with {what}", expected=_INVALID, received=received
+                )
+
+    def sweep(self, path: str, right: Any, near: Iterator[tuple[str, bytes]]) -> None:
+        """Nothing is allowed with any near miss of a file, and everything is with the right one behind it."""
+        spelt = (_text(right), json.dumps(right, indent=1).encode() + b"\n")
+        for number, (kind, data) in enumerate(near):
+            what = f"{path}: {kind}"
+            self._session.place(path, data)
+            self.hold([False, False], what)
+            self.none_verifies(what)
+            self._session.place(path, spelt[number % 2])
+            self.hold([True, True], f"the right file behind {what}")
+            self.verify(f"the right file behind {what}")
+
+
+@clause("M5-EPO-2", "M5-CF-7", whole=True, written=True)
+def test_a_status_file_that_is_nearly_right_revokes_everything(bench: Bench) -> None:
+    """Entries, members and bytes that differ in one thing. Behind each the right file counts again."""
+    with bench.session() as session:
+        rights, entry = _Rights(bench, session), f"a{session.hex64('entry')[1:]}"
+        rights.sweep(_STATUS, {"revoked": [entry]}, _near_status(entry))
+
+
+@clause("M5-EPO-2", "M5-CF-7", whole=True, written=True)
+def test_a_trust_file_that_is_nearly_right_trusts_nobody(bench: Bench) -> None:
+    """Keys, members and bytes that differ in one thing. Behind each the right file counts again."""
+    with bench.session() as session:
+        rights, key = _Rights(bench, session), base64url(bytes.fromhex(derive("m5.public_key", ISSUER)))
+        rights.sweep(_TRUST, {"issuers": {ISSUER: key}}, _near_trust(key))
+
+
+@clause("M5-EPO-2", "M5-CF-7", whole=True, written=True)
+def test_a_file_of_the_same_size_within_the_same_second_counts_at_once(bench: Bench) -> None:
+    """A status that revokes another credential, and a trust file with another key: in two processes."""
+    with bench.session(workers=2) as session:
+        rights = _Rights(bench, session)
+        keys = [base64url(bytes.fromhex(derive("m5.public_key", name))) for name in (ISSUER, STRANGER)]
+        both = [True, True]
+        files = (
+            (_STATUS, _text({"revoked": [rights.hashes[0]]}), [False, True]),
+            (_STATUS, _text({"revoked": [rights.hashes[1]]}), [True, False]),
+            (_STATUS, _text({"revoked": ["0" * 64]}), both),
+            (_TRUST, _text({"issuers": {ISSUER: keys[1]}}), [False, False]),
+            (_TRUST, _text({"issuers": {ISSUER: keys[0]}}), both),
+        )
+        for _ in range(_TIMES):
+            for path, data, due in files:
+                session.place(path, data)
+                for worker in range(2):
+                    rights.hold(due, f"a file of the same size in the place of {path}", worker)
