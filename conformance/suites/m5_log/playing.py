@@ -46,8 +46,11 @@ class Player(Asker):
         for credential in credentials:
             self.persist(credential)
         self.compare("with all operations")
-        self.trust({ISSUER: ISSUER})
         self.revoke(())
+        self.checkpoint()
+        self.load_all()
+        self.trust({ISSUER: ISSUER})
+        self.decide_all()
         self.checkpoint()
         self.compare("at the end")
 
