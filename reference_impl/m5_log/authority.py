@@ -33,9 +33,9 @@ class StoredAuthority:
             return None
 
     def verified(self, raw: bytes, row: bytes | None) -> Verified:
-        """By its signature, whatever the cache says; a row that says something else is a forgery. Raises RefusedError.
+        """What a credential says, if its signature is right and a row of the cache agrees. Raises RefusedError.
 
-        A row does not say whose key it was verified with, and the trust file may name another one by now.
+        A row does not say with whose key the credential was verified, and the trust file may name another one now.
         """
         said = self._verifier.verify(raw, self._trust)
         if row is not None:

@@ -64,7 +64,7 @@ class Trust:
 
 
 class TrustFiles:
-    """Reads both files anew each time. What has not exactly its form trusts nobody and revokes everything."""
+    """Reads both files anew each time. A file of any other form trusts nobody, or revokes everything."""
 
     def __init__(self, trust: Path, status: Path) -> None:
         self._trust = trust

@@ -61,18 +61,15 @@ def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced],
     meeting: dict[tuple[str, int], set[int]] = {}
     tests = sorted((each for each in traced if each.test.case and each.conforms), key=lambda each: each.seconds)
     for number, each in enumerate(tests):
-        for file, lines in each.lines.items():
-            for line in lines:
-                meeting.setdefault((file, line), set()).add(number)
+        for place in _places(each.lines):
+            meeting.setdefault(place, set()).add(number)
     launched: dict[tuple[str, int], set[str]] = {}
     for each in traced:
-        if not each.test.case:
-            for file, lines in each.lines.items():
-                for line in lines:
-                    launched.setdefault((file, line), set()).add(each.test.store)
+        for place in () if each.test.case else _places(each.lines):
+            launched.setdefault(place, set()).add(each.test.store)
     made = []
     for site in sites:
-        places = [(file, line) for file, lines in site.lines.items() for line in lines]
+        places = _places(site.lines)
         numbers = sorted({number for place in places for number in meeting.get(place, ())})
         launchers = {store for place in places for store in launched.get(place, ())}
         if launchers:
@@ -85,6 +82,10 @@ def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced],
         striking = _faults_for(contract, site, stores) if faults else ()
         made.append(Attack(site, tuple(met.values()), bool(launchers), striking))
     return made
+
+
+def _places(lines: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
+    return [(file, line) for file, numbers in lines.items() for line in numbers]
 
 
 def _faults_for(contract: Contract, site: Site, stores: Sequence[str]) -> tuple[Trial, ...]:

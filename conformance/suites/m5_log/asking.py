@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import (
     ISSUER,
     STRANGER,
-    Draft,
     Graph,
+    Issued,
     Made,
     decision_of,
-    hash_of,
     order_of,
     state_of,
 )
+from holdfast.conformance.suites.m5_log.world import must_be_done, must_be_refused, place_status, place_trust
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -79,7 +79,7 @@ class Asker:
     def __init__(self, bench: Bench, session: SuiteSession, graph: Graph, dice: Random) -> None:
         self.bench, self.session, self.graph, self.dice = bench, session, graph, dice
         self.stored: list[Made] = []
-        self._persisted: list[Draft] = []
+        self._persisted: list[Issued] = []
         self._cached: set[str] = set()
         self._trusted: Mapping[str, str] = {}
         self._revoked: frozenset[str] = frozenset()
@@ -109,37 +109,35 @@ class Asker:
     def trust(self, trusted: Mapping[str, str]) -> None:
         """Write the trust file."""
         self._trusted = trusted
-        self.session.place("m5/trust.json", from_base64url(derive("m5.trust", trusted)))
+        place_trust(self.session, trusted)
 
     def revoke(self, revoked: Sequence[str]) -> None:
         """Write the status file."""
         self._revoked = frozenset(revoked)
-        self.session.place("m5/status.json", from_base64url(derive("m5.status", list(revoked))))
+        place_status(self.session, revoked)
 
     def _revoke(self) -> None:
-        hashes = [hash_of(each) for each in self.graph.credentials]
+        hashes = [each.cred_hash for each in self.graph.credentials]
         # Mostly one: another one in its place leaves a file of the same length.
         self.revoke(self.dice.sample(hashes, self.dice.choice((0, 1, 1, 1, 2))))
 
-    def _believes(self, credential: Draft) -> bool:
-        issuer = credential["issuer"]
-        return self._trusted.get(issuer) == issuer and hash_of(credential) not in self._revoked
+    def _believes(self, credential: Issued) -> bool:
+        issuer = credential.draft["issuer"]
+        return self._trusted.get(issuer) == issuer and credential.cred_hash not in self._revoked
 
     @property
     def believes_what_is_cached(self) -> bool:
         """Whether each credential that was verified once verifies now."""
-        return all(self._believes(each) for each in self._persisted if hash_of(each) in self._cached)
+        return all(self._believes(each) for each in self._persisted if each.cred_hash in self._cached)
 
     def _believed(self) -> _Believed:
-        return _Believed(self._trusted, self._revoked, tuple(hash_of(each) for each in self._persisted))
+        return _Believed(self._trusted, self._revoked, tuple(each.cred_hash for each in self._persisted))
 
     # Credentials
 
-    def persist(self, credential: Draft) -> None:
+    def persist(self, credential: Issued) -> None:
         """Store a credential, and perhaps what it says."""
-        self.accepted(
-            self.session.call("persist_vc", {"credential": derive("m5.credential", credential)}), "persist_vc"
-        )
+        self.accepted(self.session.call("persist_vc", {"credential": credential.raw}), "persist_vc")
         if credential not in self._persisted:
             self._persisted.append(credential)
         if self.dice.random() < 0.5:
@@ -148,36 +146,38 @@ class Asker:
     def _verify(self) -> None:
         if not self._persisted:
             return
-        cached = [each for each in self._persisted if hash_of(each) in self._cached]
+        cached = [each for each in self._persisted if each.cred_hash in self._cached]
         credential = self.dice.choice(self.dice.choice((cached, self._persisted)) or self._persisted)
-        cred_hash = hash_of(credential)
+        cred_hash = credential.cred_hash
         answer = self.session.call("persist_verified_vc", {"cred_hash": cred_hash})
         if not self._believes(credential):
             self.refused(answer, "CREDENTIAL_INVALID", "persist_verified_vc of a credential that does not verify")
             return
         self.accepted(answer, "persist_verified_vc")
-        said = {name: credential[name] for name in ("issuer", "role", "scope", "nbf", "exp")}
+        said = {name: credential.draft[name] for name in ("issuer", "role", "scope", "nbf", "exp")}
         due = ("prior" if cred_hash in self._cached else "new", said)
         if (answer.effect, answer.value) != due:
             self.differs("wrong_reason", "what persist_verified_vc says", due, (answer.effect, answer.value))
         self._cached.add(cred_hash)
 
     def _decide(self) -> None:
-        kinds = {each.op_id: each.draft["kind"] for each in self.stored}
-        grants = [each.draft["payload"] for each in self.stored if each.draft["kind"] == "grant"]
-        # Whether a grant or a revocation holds at itself already, the contract leaves open.
-        places = [op_id for op_id in order_of(self.stored) if kinds[op_id] in ("set", "add")]
-        if not places or not grants:
-            return
-        self._decided(self.dice.choice(grants), self.dice.choice(places))
+        grants, places = self._grants(), self._places()
+        if grants and places:
+            self._decided(self.dice.choice(grants), self.dice.choice(places))
 
     def decide_all(self) -> None:
         """Decide about each grant at the end of the order."""
+        for last in self._places()[-1:]:
+            for grant in self._grants():
+                self._decided(grant, last)
+
+    def _grants(self) -> list[Mapping[str, Any]]:
+        return [each.draft["payload"] for each in self.stored if each.draft["kind"] == "grant"]
+
+    def _places(self) -> list[str]:
+        # Whether a grant or a revocation holds at itself already, the contract leaves open.
         kinds = {each.op_id: each.draft["kind"] for each in self.stored}
-        last = [op_id for op_id in order_of(self.stored) if kinds[op_id] in ("set", "add")][-1:]
-        for each in self.stored if last else ():
-            if each.draft["kind"] == "grant":
-                self._decided(each.draft["payload"], last[0])
+        return [op_id for op_id in order_of(self.stored) if kinds[op_id] in ("set", "add")]
 
     def _decided(self, grant: Mapping[str, Any], op_id: str) -> None:
         asked = {**{name: grant[name] for name in ("subject", "role", "tag")}, "op_id": op_id}
@@ -213,7 +213,7 @@ class Asker:
         return self._state([each for each in self.stored if each.op_id in first])
 
     def load_all(self) -> None:
-        """Load each checkpoint, whoever is trusted."""
+        """Load each checkpoint under each of the trust files."""
         for trusted in _TRUSTED:
             self.trust(trusted)
             for checkpoint_id in self._points:
@@ -311,7 +311,7 @@ class Asker:
 
     # The oracle
 
-    def _world(self) -> tuple[list[Draft], list[str]]:
+    def _world(self) -> tuple[list[Issued], list[str]]:
         """The credentials that verify, and the labels whose keys are trusted."""
         return [each for each in self._persisted if self._believes(each)], sorted(set(self._trusted.values()))
 
@@ -326,16 +326,11 @@ class Asker:
 
     def accepted(self, answer: Answer, what: str) -> None:
         """Fail unless it was accepted."""
-        if answer.outcome != "accepted":
-            received = f"{answer.outcome} {answer.reason or ''}"
-            self.bench.fail("over_refusal", f"{what} was not accepted", expected="accepted", received=received)
+        must_be_done(self.bench, answer, what)
 
     def refused(self, answer: Answer, reason: str, what: str) -> None:
         """Fail unless it was refused for this reason."""
-        if answer.reason != reason:
-            verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-            received = f"{answer.outcome} {answer.reason or ''}"
-            self.bench.fail(verdict, f"{what} was not refused with {reason}", expected=reason, received=received)
+        must_be_refused(self.bench, answer, reason, what)
 
     def differs(self, verdict: str, what: str, expected: object, received: object) -> None:
         """Fail."""

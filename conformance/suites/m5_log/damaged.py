@@ -12,6 +12,7 @@ from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import Made, drawn
+from holdfast.conformance.suites.m5_log.world import alter, must_be_done
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Silence
 
@@ -31,18 +32,11 @@ def _dice(session: SuiteSession) -> Random:
 def _put(bench: Bench, session: SuiteSession, operations: Sequence[Made]) -> None:
     for each in operations:
         answer = session.call("put_op", {"op": each.raw})
-        if answer.outcome != "accepted":
-            bench.fail("over_refusal", "an operation was not accepted", received=f"{answer.outcome} {answer.reason}")
+        must_be_done(bench, answer, "an append")
 
 
 def _flipped(dice: Random, data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :]
-
-
-def _alter(session: SuiteSession, family: str, key: str, value: str) -> None:
-    session.kill()
-    session.alter(family, key, value)
-    session.reopen()
 
 
 def _rows(value: Mapping[str, Any], family: str) -> Mapping[str, bytes]:
@@ -114,15 +108,14 @@ def test_a_checkpoint_of_which_any_byte_was_changed_is_never_used(bench: Bench) 
         operations = drawn(dice, [f"alice {session.rand('alice')}"], _SIZE).operations
         _put(bench, session, operations)
         made = session.call("checkpoint_create")
-        if made.outcome != "accepted":
-            bench.fail("over_refusal", "no checkpoint was made", received=f"{made.outcome} {made.reason}")
+        must_be_done(bench, made, "a checkpoint")
         asked = {"checkpoint_id": made.value["checkpoint_id"]}
         state = session.call("checkpoint_load", asked).value["state"]
         ((key, value),) = _rows(session.observe("store"), "checkpoints").items()
         count = min(len(value), round(_BYTES_OF_CHECKPOINT * bench.thorough))
         for at in sorted(dice.sample(range(len(value)), count)):
             changed = base64url(_flipped(dice, value, at))
-            _alter(session, "checkpoints", key, changed)
+            alter(session, "checkpoints", key, changed)
             answer, what = session.call("checkpoint_load", asked), f"byte {at} of a checkpoint was changed"
             if answer.outcome == "refused" and answer.reason not in _NEVER_USED:
                 bench.fail("wrong_reason", what, expected=" or ".join(_NEVER_USED), received=str(answer.reason))
@@ -150,7 +143,7 @@ def test_an_operation_of_which_a_byte_was_changed_is_an_error_and_never_none(ben
             bench.fail("lost_durability", "an operation is not stored as it came")
         places = dice.sample(range(len(data)), round(_PLACES * bench.thorough))
         for changed in (*(_flipped(dice, data, at) for at in places), from_base64url(other.raw), b""):
-            _alter(session, "ops", key, base64url(changed))
+            alter(session, "ops", key, base64url(changed))
             found = session.sample("get_op", {"op_id": first.op_id})
             if found is not None:
                 bench.fail("fail_open", "a damaged operation was read", expected="an error", received=str(found)[:200])

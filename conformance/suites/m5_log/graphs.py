@@ -102,12 +102,32 @@ class Made:
         return parents
 
 
+@dataclass(frozen=True)
+class Issued:
+    """A credential: as it is written down, its bytes, and its hash."""
+
+    draft: Draft
+    raw: str
+    cred_hash: str
+
+    @staticmethod
+    def of(draft: Draft) -> Issued:
+        """The credential of a draft."""
+        raw = derive("m5.credential", draft)
+        return Issued(draft, raw, derive("m5.cred_hash", raw))
+
+    @cached_property
+    def entry(self) -> Credential:
+        """As the oracle reads it."""
+        return credential_of(self.draft)
+
+
 @dataclass(frozen=True, slots=True)
 class Graph:
     """Operations in an order in which no child comes before a parent, and the credentials that grants name."""
 
     operations: Sequence[Made]
-    credentials: Sequence[Draft]
+    credentials: Sequence[Issued]
 
 
 USUAL = Words(("a", "b"), _TAGS, _ROLES, (-5, 1, 7))
@@ -119,14 +139,16 @@ def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) 
     A trusted issuer writes as well.
     """
     credentials = [
-        {
-            "issuer": issuer,
-            "subject": dice.choice(labels),
-            "role": dice.choice(words.roles),
-            "scope": sorted(dice.sample(words.tags, dice.choice((1, 1, len(words.tags))))),
-            "nbf": dice.randint(0, _SECONDS // 2),
-            "exp": dice.randint(_SECONDS // 2 + 1, _SECONDS + 1),
-        }
+        Issued.of(
+            {
+                "issuer": issuer,
+                "subject": dice.choice(labels),
+                "role": dice.choice(words.roles),
+                "scope": sorted(dice.sample(words.tags, dice.choice((1, 1, len(words.tags))))),
+                "nbf": dice.randint(0, _SECONDS // 2),
+                "exp": dice.randint(_SECONDS // 2 + 1, _SECONDS + 1),
+            }
+        )
         for issuer in (ISSUER, ISSUER, ISSUER, STRANGER)
     ]
     made: list[Made] = []
@@ -154,7 +176,7 @@ def _said(
     dice: Random,
     number: int,
     labels: Sequence[str],
-    credentials: Sequence[Draft],
+    credentials: Sequence[Issued],
     words: Words,
     before: Sequence[Made],
 ) -> dict[str, Any]:
@@ -167,12 +189,12 @@ def _said(
     credential = dice.choice(credentials)
     # Mostly what the credential says, so that something is allowed.
     target = {
-        "subject": credential["subject"] if dice.random() < 0.9 else dice.choice(labels),
-        "role": credential["role"],
-        "tag": dice.choice(credential["scope"] if dice.random() < 0.6 else words.tags),
+        "subject": credential.draft["subject"] if dice.random() < 0.9 else dice.choice(labels),
+        "role": credential.draft["role"],
+        "tag": dice.choice(credential.draft["scope"] if dice.random() < 0.6 else words.tags),
     }
     if kind == "grant":
-        return {"kind": kind, "payload": {**target, "credential": hash_of(credential)}}
+        return {"kind": kind, "payload": {**target, "credential": credential.cred_hash}}
     granted = [each.draft["payload"] for each in before if each.draft["kind"] == "grant"]
     if granted and dice.random() < 0.8:
         given = dice.choice(granted)
@@ -184,33 +206,26 @@ def _said(
     }
 
 
-def hash_of(credential: Draft) -> str:
-    """The hash of a credential."""
-    found: str = derive("m5.cred_hash", derive("m5.credential", credential))
-    return found
-
-
 def order_of(operations: Sequence[Made]) -> list[str]:
     """The topological order of what is stored, by the oracle."""
     return [entry.op_id for entry in expected_order([each.entry for each in operations])]
 
 
-def state_of(operations: Sequence[Made], credentials: Sequence[Draft], issuers: Sequence[str] = (ISSUER,)) -> str:
+def state_of(operations: Sequence[Made], credentials: Sequence[Issued], issuers: Sequence[str] = (ISSUER,)) -> str:
     """The state of what is stored, by the oracle. `credentials` are those that verify."""
     return expected_state(*_log(operations, credentials, issuers))
 
 
 def decision_of(
-    operations: Sequence[Made], credentials: Sequence[Draft], issuers: Sequence[str], asked: Mapping[str, str]
+    operations: Sequence[Made], credentials: Sequence[Issued], issuers: Sequence[str], asked: Mapping[str, str]
 ) -> bool:
     """Whether a subject with a role is allowed a tag at an operation, by the oracle."""
     question = (public_key(asked["subject"]), asked["role"], asked["tag"], asked["op_id"])
-    entries, known, keys = _log(operations, credentials, issuers)
-    return expected_decision(entries, known, keys, question)
+    return expected_decision(*_log(operations, credentials, issuers), question)
 
 
 def _log(
-    operations: Sequence[Made], credentials: Sequence[Draft], issuers: Sequence[str]
+    operations: Sequence[Made], credentials: Sequence[Issued], issuers: Sequence[str]
 ) -> tuple[list[Entry], list[Credential], list[str]]:
-    entries, keys = [each.entry for each in operations], [public_key(each) for each in issuers]
-    return entries, [credential_of(each) for each in credentials], keys
+    keys = [public_key(each) for each in issuers]
+    return [each.entry for each in operations], [each.entry for each in credentials], keys

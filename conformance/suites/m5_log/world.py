@@ -14,11 +14,12 @@ from typing import Any
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.graphs import ISSUER, Made, state_of
+from holdfast.conformance.suites.m5_log.graphs import ISSUER, Issued, Made, state_of
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 COMMAND = "command_line"
+TRUST, STATUS = "m5/trust.json", "m5/status.json"
 WRITING = ("put_op", "persist_vc", "persist_verified_vc", "checkpoint_create", "checkpoint_delete")
 OPERATIONS = (*WRITING, "checkpoint_load", "apply_incremental")
 COMMANDS = tuple(
@@ -72,6 +73,38 @@ def is_unavailable(answer: Answer) -> bool:
     return answer.reason == _UNAVAILABLE or (answer.outcome == "ok" and not is_done(answer))
 
 
+def must_be_done(bench: Bench, answer: Answer, what: str) -> None:
+    """Fail unless it was accepted, or exited with 0."""
+    if not is_done(answer):
+        received = f"{answer.outcome} {answer.reason or ''}"
+        bench.fail("over_refusal", f"{what} was not done", expected="accepted", received=received)
+
+
+def must_be_refused(bench: Bench, answer: Answer, reason: str, what: str) -> None:
+    """Fail unless it was refused for this reason."""
+    if (answer.outcome, answer.reason) != ("refused", reason):
+        verdict = "wrong_reason" if answer.outcome == "refused" else "fail_open"
+        received = f"{answer.outcome} {answer.reason or ''}"
+        bench.fail(verdict, f"{what} was not refused with {reason}", expected=reason, received=received)
+
+
+def place_trust(session: SuiteSession, trusted: Sequence[str] | Mapping[str, str]) -> None:
+    """Write the trust file: names, each with its own key or with that of another label."""
+    session.place(TRUST, from_base64url(derive("m5.trust", trusted)))
+
+
+def place_status(session: SuiteSession, revoked: Sequence[str]) -> None:
+    """Write the status file, which revokes these hashes."""
+    session.place(STATUS, from_base64url(derive("m5.status", list(revoked))))
+
+
+def alter(session: SuiteSession, family: str, key: str, value: str) -> None:
+    """Put a row into the store, in base64url, while no process has it open."""
+    session.kill()
+    session.alter(family, key, value)
+    session.reopen()
+
+
 class World:
     """A session with one log in it."""
 
@@ -81,7 +114,7 @@ class World:
         self._author, self._file = f"alice {session.rand(label)}", f"ops-{session.rand(label)}"
         self._number = itertools.count(1)
         self._texts: dict[int, str] = {}
-        session.place("m5/trust.json", from_base64url(derive("m5.trust", [ISSUER])))
+        place_trust(session, [ISSUER])
 
     # Requests
 
@@ -120,13 +153,13 @@ class World:
 
     def _about_a_credential(self, row: str) -> Asked:
         said = {"role": f"r{next(self._number)}", "scope": ["t"], "nbf": 1, "exp": 9}
-        raw = derive("m5.credential", {"issuer": ISSUER, "subject": self._author, **said})
-        cred_hash = derive("m5.cred_hash", raw)
-        stored = Asked("persist_vc", "persist_vc", {"credential": raw}, {"cred_hash": cred_hash})
+        issued = Issued.of({"issuer": ISSUER, "subject": self._author, **said})
+        hashed = {"cred_hash": issued.cred_hash}
+        stored = Asked("persist_vc", "persist_vc", {"credential": issued.raw}, hashed)
         if row == stored.row:
             return stored
         self.ask(stored)
-        return Asked(row, row, {"cred_hash": cred_hash}, {"cred_hash": cred_hash, "issuer": ISSUER, **said})
+        return Asked(row, row, hashed, {**hashed, "issuer": ISSUER, **said})
 
     def _point(self) -> int:
         if not self.log.points:

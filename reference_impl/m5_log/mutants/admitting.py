@@ -103,7 +103,7 @@ class TwoByteReader(cbor._Reader):
 
 
 def _read(reader: type[cbor._Reader], raw: bytes, max_depth: int, *, tail: bool = False) -> Value:
-    """The value that a reader finds; `tail`: whatever stands behind it."""
+    """The value that a reader finds. With `tail` other bytes may follow it."""
     try:
         found, end = reader(raw).read(0, max_depth)
     except CborError as error:
