@@ -36,7 +36,7 @@ from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.specs import Contract, contract_names, load_contract
-from holdfast.specs.model import Inspection
+from holdfast.specs.state import Inspection
 
 
 @unique
@@ -182,11 +182,11 @@ def _claims(greeting: Greeting) -> list[Examination]:
             text = f"version {claim.version}, this kit has {contract.version}"
             found.append(Examination(where, Health.BAD, text, "Read the CHANGELOG and claim the version of this kit."))
             continue
-        unknown = set(claim.not_claimed) - set(contract.methods) - {"concurrency", "clock"}
+        unknown = set(claim.not_claimed) - set(contract.methods) - set(contract.roles) - {"concurrency", "clock"}
         if unknown:
             text = f"not_claimed names {', '.join(sorted(unknown))}"
             found.append(
-                Examination(where, Health.BAD, text, "Name methods of the contract, `concurrency` or `clock`.")
+                Examination(where, Health.BAD, text, "Name methods or roles of the contract, `concurrency` or `clock`.")
             )
         else:
             lacks = f", not claimed: {', '.join(claim.not_claimed)}" if claim.not_claimed else ""
@@ -221,7 +221,11 @@ def _session(
         ("open", open_, "ok", "`open` with state fresh answers outcome ok."),
         ("clock", {"op": "clock", "now": START}, "ok", "`clock` answers ok, and times are taken from it."),
     ]
-    observed = None if contract.inertness is None else contract.inertness.observe
+    claim = worker.greeting.claim(contract.name)
+    inertness = contract.inertness
+    observed = None if inertness is None or inertness.observe is None else inertness.observe
+    if observed in contract.lacks({} if claim is None else claim.not_claimed):
+        observed = None
     if observed is not None:
         look: dict[str, object] = {"op": "call", "method": observed, "args": {}}
         steps.append((f"observe {observed}", look, "ok", "Observations answer ok with a value."))
@@ -294,7 +298,9 @@ def _bytes(
     label = "line break in base64"
     claim = greeting.claim(contract.name)
     try:
-        came = strictness(pool, contract, {} if claim is None else claim.not_claimed, root=root, config=config)
+        came = strictness(
+            pool, contract, contract.lacks({} if claim is None else claim.not_claimed), root=root, config=config
+        )
     except (StartError, GreetingError, Exhausted) as error:
         return [Examination(label, Health.SKIPPED, f"no worker could be had: {error}", worker=0)]
     if came is None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -17,10 +16,11 @@ from holdfast.conformance.adapter.worker import AdapterCommand, Exhausted, Greet
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
-from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.run.ended import exhausted, judgement_of
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.surface import observe, unseen
 from holdfast.conformance.session import carried_out
@@ -34,7 +34,7 @@ from holdfast.servers.folders import temp_folders_in
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.servers.lines import Stores
-from holdfast.specs import Case, Contract
+from holdfast.specs import Case, Contract, load_contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
 
@@ -205,7 +205,7 @@ class Engine:
             claim = self.greet().claim(contract)
         except (StartError, GreetingError, Exhausted):
             return {}
-        return {} if claim is None else claim.not_claimed
+        return {} if claim is None else load_contract(contract).lacks(claim.not_claimed)
 
     def run_case(self, contract: Contract, case: Case) -> CaseResult:
         """Run a scripted case and, if it conforms so far, its twin."""
@@ -232,14 +232,15 @@ class Engine:
     def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:
         """Run a suite test at a bench of its own. An exception that is no finding is a fault of the kit."""
         started = time.monotonic()
-        if self.pool.exhausted:
-            return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
+        refused = exhausted() if self.pool.exhausted else self._lacking(contract, planned.clauses)
+        if refused is not None:
+            return CaseResult(planned.id, planned.clauses, refused, (), (), 0.0)
         bench = self._bench(contract, planned.id)
         try:
             test(bench)
             judgement = bench.conclude()
         except Exception as error:
-            judgement = _judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
+            judgement = judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
 
@@ -261,15 +262,16 @@ class Engine:
             self.provision(contract.name)
             return observe(bench, self._surfaces.get(contract.name))
         except Exception as error:
-            judgement = _judgement_of(error, "the kit failed while it looked at the store")
+            judgement = judgement_of(error, "the kit failed while it looked at the store")
             bench.tidy(judgement)
             return unseen(contract, judgement.detail)
 
     def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
         """Let a fault strike during its workload. Faults of one workload share its preparation and its recording."""
         started = time.monotonic()
-        if self.pool.exhausted:
-            return CaseResult(fault.id, fault.clauses, _exhausted(), (), (), 0.0)
+        refused = exhausted() if self.pool.exhausted else self._lacking(contract, fault.clauses)
+        if refused is not None:
+            return CaseResult(fault.id, fault.clauses, refused, (), (), 0.0)
         if self._volatile is not None:
             return CaseResult(fault.id, fault.clauses, judge_volatile(self._volatile), (), (), 0.0)
         records: tuple[Record, ...] = ()
@@ -278,7 +280,7 @@ class Engine:
             with temp_folders_in(self.root):
                 judgement, records = proving.judge(fault)
         except Exception as error:
-            judgement = _judgement_of(error, "the kit failed while the fault struck")
+            judgement = judgement_of(error, "the kit failed while the fault struck")
         return self._result(fault.id, fault.clauses, judgement, records, (), started)
 
     def _proving(self, contract: Contract, fault: FaultCase) -> Proving:
@@ -337,13 +339,22 @@ class Engine:
             judgement = carried_out(reading, driver.execute)
         except Exception as error:
             # This is no finding about the adapter.
-            judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)
+            judgement = judgement_of(error, "the kit failed while it ran the case").placed(side, None)
         driver.finish(judgement)
         return judgement, tuple(driver.records)
 
+    def _lacking(self, contract: Contract, clauses: Iterable[str], needs: Set[str] = frozenset()) -> Judgement | None:
+        """UNSUPPORTED if hello does not claim a role of these clauses, or anything else that is needed."""
+        not_claimed = self.not_claimed(contract.name)
+        lacking = (needs | contract.roles_of(clauses)) & {*not_claimed}
+        if not lacking:
+            return None
+        said = ", ".join(f"{name} ({not_claimed[name]})" for name in sorted(lacking))
+        return Judgement(Verdict.UNSUPPORTED, detail=f"the case needs what the adapter does not claim: {said}")
+
     def _cannot_run(self, contract: Contract, case: Case) -> Judgement | None:
         if self.pool.exhausted:
-            return _exhausted()
+            return exhausted()
         if case.kind is Kind.DURABILITY and self._volatile is not None:
             return judge_volatile(self._volatile)
         try:
@@ -351,11 +362,9 @@ class Engine:
         except (StartError, GreetingError, Exhausted):
             # The case itself will meet the same end and report it.
             return None
-        not_claimed = self.not_claimed(contract.name)
-        lacking = {name: not_claimed[name] for name in case.needs & {*not_claimed}}
-        if lacking:
-            said = ", ".join(f"{name} ({why})" for name, why in sorted(lacking.items()))
-            return Judgement(Verdict.UNSUPPORTED, detail=f"the case needs what the adapter does not claim: {said}")
+        lacking = self._lacking(contract, case.clauses, case.needs)
+        if lacking is not None:
+            return lacking
         needed = worker_count(contract, case)
         if needed > greeting.max_workers:
             return Judgement(
@@ -370,29 +379,3 @@ def twin_goes_first(case: Case, seed: str) -> bool:
     """Whether the twin of `case` runs before the case itself; `seed` and `case` decide it."""
     coin = hashlib.sha256(f"{seed}\x1f{case.id}\x1forder".encode()).digest()
     return coin[0] % 2 == 1
-
-
-def _judgement_of(error: BaseException, otherwise: str) -> Judgement:
-    """The text of an exception. Hypothesis bundles several failures; the worst finding counts."""
-    findings = list(_findings_in(error))
-    if findings:
-        order = list(Verdict)
-        return min(findings, key=lambda judgement: order.index(judgement.verdict))
-    text = "".join(traceback.format_exception_only(error)).strip()
-    return Judgement(Verdict.KIT_FAULT, detail=f"{otherwise}: {text[:1500]}")
-
-
-def _findings_in(error: BaseException) -> Iterator[Judgement]:
-    if isinstance(error, Finding):
-        yield error.judgement
-    elif isinstance(error, BaseExceptionGroup):
-        for part in error.exceptions:
-            yield from _findings_in(part)
-
-
-def _exhausted() -> Judgement:
-    return Judgement(
-        Verdict.NOT_REACHED,
-        detail="three workers in a row had died before, so the case was not started",
-        advice="See the first failing cases, and `holdfast doctor -- CMD…`.",
-    )
