@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.specs.errors import SpecError
 from holdfast.specs.faults import FaultLayer, FaultWorkload
 from holdfast.specs.model import Case, Contract, Group, Kind, Twin
+from holdfast.specs.routes import INDETERMINATE
 from holdfast.specs.schema import published_schema
 from holdfast.specs.state import Inertness
 from holdfast.specs.sweeps import sweep_problems
@@ -83,6 +84,22 @@ def _terms_problems(contract: Contract) -> Iterable[str]:
     for inertness in filter(None, (contract.inertness, *(role.inertness for role in contract.roles.values()))):
         yield from _inertness_problems(contract, inertness)
     yield from _role_problems(contract)
+    yield from _route_problems(contract)
+
+
+def _route_problems(contract: Contract) -> Iterable[str]:
+    """A route that lacks a status would make garbage of a right answer."""
+    for name, route in contract.routes.items():
+        method = contract.methods[name]
+        known = {*method.effects, *method.reasons}
+        yield from (f"route of {name}: no status for {each}" for each in sorted(known - route.statuses.keys()))
+        strange = route.statuses.keys() - known - {INDETERMINATE}
+        yield from (f"route of {name}: a status for {each}, which it never answers" for each in sorted(strange))
+        members = _members(method.args.schema)
+        yield from (f"route of {name}: no argument {each}" for each in sorted(route.headers.keys() - {*members}))
+        for effect in method.effects:
+            if len(route.named(route.statuses.get(effect, 0))) > 1:
+                yield f"route of {name}: {effect} shares its status, so nothing could tell them apart"
 
 
 def _role_problems(contract: Contract) -> Iterable[str]:

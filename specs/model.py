@@ -33,6 +33,7 @@ from holdfast.specs.entry import (
 )
 from holdfast.specs.faults import FaultCase, FaultWorkload
 from holdfast.specs.neighbours import Neighbours
+from holdfast.specs.routes import Route
 from holdfast.specs.schema import Validator
 from holdfast.specs.state import Inertness, Inspection, Role
 
@@ -222,6 +223,7 @@ class Method(Entry, frozen=True):
     reasons: Annotated[tuple[str, ...], PlacedMeta] = ()
     audited: Annotated[bool, PlacedMeta] = True
     damages: Annotated[bool, PlacedMeta] = False
+    route: Annotated[Route | None, PlacedMeta] = None
     role: Name | None = None
 
 
@@ -233,6 +235,7 @@ class Operation(Method, frozen=True, kw_only=True):
     effects: Annotated[tuple[Literal["new", "prior"], ...], Meta(min_length=1), DISTINCT]
     reasons: Annotated[tuple[ReasonName, ...], DISTINCT]
     audited: bool = True
+    route: Route | None = None
 
 
 class Observation(Method, frozen=True, kw_only=True):
@@ -353,6 +356,11 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
     neighbours: Neighbours | None
     digest: str
     cases_digest: str
+
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """The routes of the operations that have one, by their names."""
+        return {method.name: method.route for method in self.methods.values() if method.route is not None}
 
     def inertness_of(self, method: Method) -> Inertness | None:
         """How it is observed that a refusal by `method` changes nothing; None where it has nothing to change."""

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.pool import Exhausted, Workers
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.starvation import TOO_MUCH, lost_since
-from holdfast.conformance.adapter.worker import Exhausted, GreetingError, Worker, Workers
+from holdfast.conformance.adapter.wire import wires_of
+from holdfast.conformance.adapter.worker import GreetingError, Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.request import located
@@ -20,13 +22,20 @@ from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.servers.folders import remove_tree
 from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.routes import Route
 
 
 class Driver:
     """Carries out the actions of one session in a workdir of its own."""
 
-    def __init__(self, pool: Workers, workdir: Path, *, config: Mapping[str, str]) -> None:
-        """`config` holds what the launcher and the command line add below the config of each session."""
+    def __init__(
+        self, pool: Workers, workdir: Path, *, config: Mapping[str, str], routes: Mapping[str, Route] | None = None
+    ) -> None:
+        """`config` holds what the launcher and the command line add below the config of each session.
+
+        `routes` are those of the operations that travel over a socket, if the adapter listens at one.
+        """
+        self._routes = routes or {}
         self._pool = pool
         self._workdir = workdir
         self._config = config
@@ -80,7 +89,16 @@ class Driver:
         ready = [self._try_send(worker, request) for worker, request in action.requests]
         for (worker, request), failure in zip(action.requests, ready, strict=True):
             reply = failure or self.reply(worker, seconds)
+            if request["op"] == "open":
+                self._connect(worker, request, reply)
             self.write_reply(action, worker, request, reply)
+
+    def _connect(self, number: int, request: Mapping[str, Any], reply: Reply) -> None:
+        """Note where the operations of the session that was opened go."""
+        worker = self._pool.current(number)
+        if worker is not None:
+            transport = {**self._config, **request["config"]}.get("transport")
+            worker.wires = wires_of(self._routes, transport, reply.answer)
 
     def send(self, action: Action) -> None:
         """Send the one request of an action without waiting for its answer."""

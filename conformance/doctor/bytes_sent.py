@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.adapter.messages import Event
-from holdfast.conformance.adapter.worker import WorkerPool
+from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count

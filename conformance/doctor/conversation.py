@@ -15,15 +15,9 @@ from enum import Enum, unique
 from pathlib import Path
 
 from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import (
-    AdapterCommand,
-    Exhausted,
-    Greeting,
-    GreetingError,
-    Worker,
-    WorkerPool,
-)
+from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
 from holdfast.conformance.cases.interpret import worker_count
 from holdfast.conformance.cases.request import START, located, open_request
 from holdfast.conformance.doctor.bytes_sent import strictness

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
+from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
@@ -197,7 +198,8 @@ class Engine:
 
     def driver(self, contract: str) -> Driver:
         """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
-        return Driver(self.pool, self._workdir(), config=self.provision(contract))
+        routes = load_contract(contract).routes
+        return Driver(self.pool, self._workdir(), config=self.provision(contract), routes=routes)
 
     def not_claimed(self, contract: str) -> Mapping[str, str]:
         """The capabilities of that contract that the adapter lacks, with its reasons; empty if it cannot be asked."""
