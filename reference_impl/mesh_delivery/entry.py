@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenRequest, Session
 from holdfast.reference_impl.whole import Whole
+
+if TYPE_CHECKING:
+    from holdfast.reference_impl.mesh_delivery.broker_opening import Opening
+    from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +24,27 @@ class MeshDelivery(Whole):
 
     contract: ClassVar[str] = CONTRACT
     factory: Factory = REFERENCE
+    openings: list[Opening] = field(default_factory=list)
 
-    def open(self, request: OpenRequest) -> Session:  # noqa: ARG002 - the protocol's signature
-        """See `session.Implementation`. Workdir, clock, surface and config mean nothing to a fingerprint."""
-        return self.factory.build()
+    def open(self, request: OpenRequest) -> Session:
+        """See `session.Implementation`. Nothing but the broker needs workdir, clock and config."""
+        settings = self.factory.settings(request.config)
+
+        def open_broker(now: datetime) -> BrokerService:
+            if not self.openings:
+                opening = import_module("holdfast.reference_impl.mesh_delivery.broker_opening")
+                self.openings.append(opening.Opening(self.factory))
+            return self.openings[0].open(replace(request, now=now), settings)
+
+        session = self.factory.build(open_broker, request.now)
+        if settings.listens:
+            session.listen(self.factory)
+        return session
+
+    def shut_down(self) -> None:
+        """See `session.Implementation`."""
+        for opening in self.openings:
+            opening.shut_down()
 
 
 def implementation(*, mutant: str | None = None) -> MeshDelivery:
