@@ -63,12 +63,15 @@ class Wire:
 
     def connect(self, args: Mapping[str, Any], *, timeout: float) -> Sending:
         """Connect for one request, which is sent later: then nothing but its bytes is left to be done."""
+        link: _Link | None = None
         try:
             place = urlsplit(self.endpoint)
             link = _Link(socket.create_connection((place.hostname or "", place.port or 0), timeout))
             connected = _WebSocket if self.websocket else _Http
             return connected(link, self, args, until=time.monotonic() + timeout)
         except (OSError, ValueError) as error:
+            if link is not None:
+                link.close()
             return Failed(Event(Silence.EOF, f"no connection to {self.endpoint}: {error}"))
 
 

@@ -187,7 +187,7 @@ class Negotiator:
 
     def with_max_age(self, params: Mapping[str, Any], args: Mapping[str, Any]) -> Answer:
         """Start with a max age, derived or overridden."""
-        days = None if params["mode"] == Mode.PERMANENT.value else int(params["dedupe_retention_days"])
+        days = None if params.get("mode") == Mode.PERMANENT.value else params.get("dedupe_retention_days")
         if "override" not in args:
             hours = self.derived(days)
             if days is not None and hours > self.bound(days):
@@ -200,7 +200,7 @@ class Negotiator:
         if override > self.bound(days):
             self.warn(f"max_age_hours_override {override} is above the dedupe window")
             return Refused(Reason.OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW.value)
-        return self.started(self.overridden(override))
+        return self.started(self.overridden(int(override)))
 
     def is_override(self, value: object) -> bool:
         """A whole number of hours above nought."""

@@ -37,3 +37,12 @@ def test_any_history_in_mode_permanent_agrees_with_the_model(bench: Bench) -> No
         begin=partial(playing, bench, None),
         trials=_TRIALS,
     )
+
+
+@clause("MESH-4.5-R4", "MESH-4.1-B2", whole=True)
+def test_any_history_over_sockets_agrees_with_the_model(bench: Bench) -> None:
+    """The same over HTTP and over a WebSocket, as far as the adapter claims them."""
+    for transport in ("http", "websocket"):
+        if transport not in bench.not_claimed:
+            begin = partial(playing, bench, 30, transport)
+            hold(bench, count=1, draw=partial(draw, length=_LENGTH), begin=begin, trials=_TRIALS)

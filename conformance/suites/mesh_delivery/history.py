@@ -358,8 +358,10 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def playing(bench: Bench, days: int | None) -> Generator[Player, None, None]:
-    """A history on a fresh broker."""
+def playing(bench: Bench, days: int | None, transport: str | None = None) -> Generator[Player, None, None]:
+    """A history on a fresh broker, over a socket if a transport is named."""
     config = {"mode": "permanent"} if days is None else {"dedupe_retention_days": str(days)}
+    if transport is not None:
+        config["transport"] = transport
     with bench.session(_WORKERS, config=config, hurried=False) as session:
         yield Player(bench, session, days)
