@@ -35,7 +35,7 @@ from holdfast.servers.folders import temp_folders_in
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.servers.lines import Stores
-from holdfast.specs import Case, Contract, load_contract
+from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
 
@@ -196,18 +196,18 @@ class Engine:
             self._surfaces[contract] = launcher.surface
         return launcher.config
 
-    def driver(self, contract: str) -> Driver:
+    def driver(self, contract: Contract) -> Driver:
         """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
-        routes = load_contract(contract).routes
-        return Driver(self.pool, self._workdir(), config=self.provision(contract), routes=routes)
+        config = self.provision(contract.name)
+        return Driver(self.pool, self._workdir(), config=config, routes=contract.routes)
 
-    def not_claimed(self, contract: str) -> Mapping[str, str]:
+    def not_claimed(self, contract: Contract) -> Mapping[str, str]:
         """The capabilities of that contract that the adapter lacks, with its reasons; empty if it cannot be asked."""
         try:
-            claim = self.greet().claim(contract)
+            claim = self.greet().claim(contract.name)
         except (StartError, GreetingError, Exhausted):
             return {}
-        return {} if claim is None else load_contract(contract).lacks(claim.not_claimed)
+        return {} if claim is None else contract.lacks(claim.not_claimed)
 
     def run_case(self, contract: Contract, case: Case) -> CaseResult:
         """Run a scripted case and, if it conforms so far, its twin."""
@@ -251,8 +251,8 @@ class Engine:
             contract=contract,
             case=case,
             seed=self.settings.seed,
-            make_driver=lambda: self.driver(contract.name),
-            not_claimed=self.not_claimed(contract.name),
+            make_driver=lambda: self.driver(contract),
+            not_claimed=self.not_claimed(contract),
             limits=self._limits(),
             thorough=self.settings.thorough,
         )
@@ -294,7 +294,7 @@ class Engine:
                 command=self.pool.command,
                 janitor=self._janitor,
                 config=self._provision(contract.name, Stores.CONFINED),
-                not_claimed=self.not_claimed(contract.name),
+                not_claimed=self.not_claimed(contract),
                 root=self.root,
                 seed=self.settings.seed,
                 epoch_us=self.pool.epoch_ns // 1000,
@@ -333,9 +333,9 @@ class Engine:
         return CaseResult(case, clauses, judgement, main, twin, time.monotonic() - started, restarts, logs)
 
     def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
-        not_claimed = self.not_claimed(contract.name)
+        not_claimed = self.not_claimed(contract)
         self.pool.warm_up(worker_count(contract, case))
-        driver = self.driver(contract.name)
+        driver = self.driver(contract)
         reading = interpret(contract, case, side, seed=self.settings.seed, not_claimed=not_claimed)
         try:
             judgement = carried_out(reading, driver.execute)
@@ -347,7 +347,7 @@ class Engine:
 
     def _lacking(self, contract: Contract, clauses: Iterable[str], needs: Set[str] = frozenset()) -> Judgement | None:
         """UNSUPPORTED if hello does not claim a role of these clauses, or anything else that is needed."""
-        not_claimed = self.not_claimed(contract.name)
+        not_claimed = self.not_claimed(contract)
         lacking = (needs | contract.roles_of(clauses)) & {*not_claimed}
         if not lacking:
             return None

@@ -252,7 +252,7 @@ class Verification:
 
     @property
     def _not_claimed(self) -> Mapping[str, Mapping[str, str]]:
-        return {contract.name: self._engine.not_claimed(contract.name) for contract in self._contracts}
+        return {contract.name: self._engine.not_claimed(contract) for contract in self._contracts}
 
     def _roles(self, contract: Contract) -> str:
         """The roles that the adapter claims, as `--require` has them; nothing if it claims all, or none."""
