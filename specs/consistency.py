@@ -97,6 +97,8 @@ def _route_problems(contract: Contract) -> Iterable[str]:
         yield from (f"route of {name}: a status for {each}, which it never answers" for each in sorted(strange))
         members = _members(method.args.schema)
         yield from (f"route of {name}: no argument {each}" for each in sorted(route.headers.keys() - {*members}))
+        unsaid = {*route.connection} - route.headers.keys()
+        yield from (f"route of {name}: {each} is of the connection and no header" for each in sorted(unsaid))
         for effect in method.effects:
             if len(route.named(route.statuses.get(effect, 0))) > 1:
                 yield f"route of {name}: {effect} shares its status, so nothing could tell them apart"

@@ -224,6 +224,7 @@ class Method(Entry, frozen=True):
     audited: Annotated[bool, PlacedMeta] = True
     damages: Annotated[bool, PlacedMeta] = False
     route: Annotated[Route | None, PlacedMeta] = None
+    stateless: Annotated[Text | None, PlacedMeta] = None
     role: Name | None = None
 
 
@@ -236,6 +237,7 @@ class Operation(Method, frozen=True, kw_only=True):
     reasons: Annotated[tuple[ReasonName, ...], DISTINCT]
     audited: bool = True
     route: Route | None = None
+    stateless: Annotated[Text, Meta(description="Why it changes nothing, accepted or refused.")] | None = None
 
 
 class Observation(Method, frozen=True, kw_only=True):
@@ -364,6 +366,8 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
 
     def inertness_of(self, method: Method) -> Inertness | None:
         """How it is observed that a refusal by `method` changes nothing; None where it has nothing to change."""
+        if method.stateless is not None:
+            return None
         role = None if method.role is None else self.roles[method.role]
         if role is None:
             return self.inertness

@@ -25,6 +25,9 @@ INDETERMINATE = "indeterminate"
 class Route(Entry, frozen=True):
     """One route. `{name}` in the path and the values of `headers` take arguments; the others are the JSON body.
 
+    A header holds its argument percent-encoded. Over a WebSocket the headers of `connection` are sent with the
+    handshake, and the arguments of the others are members of the frame.
+
     `statuses` maps each effect and each reason to its status. The body of an accepted request is the result. That of a
     refused one is its data; where several reasons have one status, its member `error` names the reason.
     """
@@ -33,6 +36,7 @@ class Route(Entry, frozen=True):
     path: Annotated[str, text("^/[A-Za-z0-9_{}/-]*$")]
     statuses: Mapping[Text, _Status]
     headers: Mapping[Name, Text] = {}
+    connection: tuple[Name, ...] = ()
     websocket: Annotated[str, text("^/[A-Za-z0-9_{}/-]*$")] | None = None
 
     def target(self, path: str, args: Mapping[str, Any]) -> str:
@@ -42,9 +46,20 @@ class Route(Entry, frozen=True):
         return path
 
     def body(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that travel in the body."""
-        places = {name for name in args if f"{{{name}}}" in self.path} | self.headers.keys()
+        """The arguments that travel in the body of a request."""
+        return self._rest(args, {*self.headers})
+
+    def frame(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that travel in a frame of a WebSocket."""
+        return self._rest(args, {*self.connection})
+
+    def _rest(self, args: Mapping[str, Any], elsewhere: set[str]) -> dict[str, Any]:
+        places = elsewhere | {name for name in args if f"{{{name}}}" in self.path}
         return {name: value for name, value in args.items() if name not in places}
+
+    def header(self, name: str, args: Mapping[str, Any]) -> str:
+        """The value of the header that takes an argument."""
+        return quote(str(args.get(name, "")), safe="")
 
     def named(self, status: int) -> tuple[str, ...]:
         """The effects and reasons with this status."""

@@ -138,11 +138,12 @@ class _Request:
 
     def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any]) -> None:
         self._link, self._wire, self._args = link, wire, args
-        self._body = json.dumps(wire.route.body(args)).encode()
         self._lost: Event | None = None
 
     def _head(self, request: str, headers: Mapping[str, str]) -> bytes:
-        named = {header: str(self._args.get(name, "")) for name, header in self._wire.route.headers.items()}
+        route = self._wire.route
+        inside = {*route.connection} if self._wire.websocket else {*route.headers}
+        named = {header: route.header(name, self._args) for name, header in route.headers.items() if name in inside}
         whole = {"Host": urlsplit(self._wire.endpoint).netloc, **headers, **named}
         lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in whole.items()), "", ""]
         return "\r\n".join(lines).encode()
@@ -168,7 +169,8 @@ class _Http(_Request):
 
     def send(self) -> None:
         """See `Sending`."""
-        route, body = self._wire.route, self._body
+        route = self._wire.route
+        body = json.dumps(route.body(self._args)).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
         self._sent(self._head(f"{route.method} {route.target(route.path, self._args)}", headers) + body)
 
@@ -236,7 +238,7 @@ class _WebSocket(_Request):
 
     def send(self) -> None:
         """See `Sending`."""
-        self._sent(_framed(_TEXT, self._body))
+        self._sent(_framed(_TEXT, json.dumps(self._wire.route.frame(self._args)).encode()))
 
     def wait(self, seconds: float) -> Answer | Event | None:
         """See `Exchange`."""

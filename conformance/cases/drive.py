@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.peer import PLACE, Peer
 from holdfast.conformance.adapter.pool import Exhausted, Workers
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.starvation import TOO_MUCH, lost_since
@@ -36,6 +37,7 @@ class Driver:
         `routes` are those of the operations that travel over a socket, if the adapter listens at one.
         """
         self._routes = routes or {}
+        self._peer: Peer | None = None
         self._pool = pool
         self._workdir = workdir
         self._config = config
@@ -163,7 +165,18 @@ class Driver:
 
     def located(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """A request as it is sent."""
-        return located(request, self._workdir, self._config)
+        found = located(request, self._workdir, self._config)
+        if PLACE in found.get("config", {}).values():
+            config = {name: self.peer.url if value == PLACE else value for name, value in found["config"].items()}
+            return {**found, "config": config}
+        return found
+
+    @property
+    def peer(self) -> Peer:
+        """The broker that is played for a daemon, from when it is first needed."""
+        if self._peer is None:
+            self._peer = Peer()
+        return self._peer
 
     # Workers
 
@@ -212,6 +225,8 @@ class Driver:
 
     def finish(self, judgement: Judgement) -> None:
         """End the session: end workers in an unknown state, and remove the workdir."""
+        if self._peer is not None:
+            self._peer.close()
         # A side that ended early left its session open; the next `open` would find it so.
         if judgement.verdict is Verdict.CONFORMS:
             self._pool.settle()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +18,7 @@ from holdfast.reference_impl.mesh_delivery.broker_store import (
     UnavailableError,
     UncertainError,
 )
+from holdfast.reference_impl.mesh_delivery.counters import Counters
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter, decoded
 from holdfast.reference_impl.mesh_delivery.terms import Mode, Reason, RefusedError, Settings
 from holdfast.reference_impl.postgres import Connection
@@ -35,24 +35,6 @@ class RejectedError(Exception):
         super().__init__(reason.value)
         self.reason = reason
         self.data = data
-
-
-class Counters:
-    """Counters by name and labels, of one process."""
-
-    def __init__(self) -> None:
-        self._values: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
-
-    def add(self, name: str, **labels: str) -> None:
-        """Count one."""
-        self._values[name, tuple(sorted(labels.items()))] += 1
-
-    def shown(self) -> list[dict[str, Any]]:
-        """All of them, in order."""
-        return [
-            {"name": name, "labels": dict(labels), "value": value}
-            for (name, labels), value in sorted(self._values.items())
-        ]
 
 
 class Broker:

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -69,7 +70,7 @@ class BrokerHttp:
         except StrictJsonError:
             given = None
         named = {name: headers.get(header) for name, header in self.route.headers.items()}
-        places = {**path, **{name: value for name, value in named.items() if value is not None}}
+        places = {**path, **{name: unquote(value) for name, value in named.items() if value is not None}}
         args = {**given, **places} if isinstance(given, dict) and not places.keys() & given.keys() else given
         return self.response(await run_in_threadpool(self.call, self.operation, args))
 

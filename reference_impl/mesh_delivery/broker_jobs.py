@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from holdfast.reference_impl.mesh_delivery.broker import Counters
 from holdfast.reference_impl.mesh_delivery.broker_schema import MESSAGE_TABLES
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
+from holdfast.reference_impl.mesh_delivery.counters import Counters
 from holdfast.reference_impl.mesh_delivery.terms import Mode, Settings
 from holdfast.reference_impl.postgres import Connection
 

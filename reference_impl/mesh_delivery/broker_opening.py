@@ -13,12 +13,13 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.reference_impl.mesh_delivery.broker import Broker, Counters
+from holdfast.reference_impl.mesh_delivery.broker import Broker
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_jobs import Jobs
 from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema, take_back
 from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
+from holdfast.reference_impl.mesh_delivery.counters import Counters
 from holdfast.reference_impl.mesh_delivery.factory import Factory
 from holdfast.reference_impl.mesh_delivery.failpoints import Failpoints
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Settings, StartingSchema

@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
+from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxError
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
 from holdfast.reference_impl.planting import planted
-from holdfast.reference_impl.session import OpenRequest, Session
+from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.whole import Whole
 
 if TYPE_CHECKING:
@@ -36,10 +37,27 @@ class MeshDelivery(Whole):
                 self.openings.append(opening.Opening(self.factory))
             return self.openings[0].open(replace(request, now=now), settings)
 
-        session = self.factory.build(open_broker, request.now)
+        outbox = self._outbox(request)
+        session = self.factory.build(
+            open_broker, request.now, outbox=outbox, settings=settings, workdir=request.workdir
+        )
         if settings.listens:
             session.listen(self.factory)
         return session
+
+    def _outbox(self, request: OpenRequest) -> Outbox | None:
+        """The outbox of a session: made where it is fresh, recovered by the first process that opens it again."""
+        if request.surface is SurfaceWanted.ABSENT:
+            return None
+        outbox = self.factory.outbox(request.workdir / CONTRACT / OUTBOX, self.factory.outbox_schema())
+        try:
+            if request.state is StateWanted.FRESH:
+                outbox.make()
+            if outbox.own():
+                outbox.recover()
+        except (OSError, OutboxError) as error:
+            raise OpenError(f"the outbox in the workdir cannot be opened: {error}") from error
+        return outbox
 
     def shut_down(self) -> None:
         """See `session.Implementation`."""

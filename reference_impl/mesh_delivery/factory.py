@@ -9,13 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.reference_impl.jcs.factory import REFERENCE as JCS
+from holdfast.reference_impl.mesh_delivery.daemon import Daemon
+from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
+from holdfast.reference_impl.mesh_delivery.outbox import Outbox, OutboxSchema
 from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Settings, Terms, read_settings, read_terms
+from holdfast.reference_impl.patience import Patience
 from holdfast.specs import kept_terms
 
 if TYPE_CHECKING:
@@ -44,6 +49,9 @@ class Factory:
 
     fingerprinter: type[Fingerprinter] = Fingerprinter
     negotiator: type[Negotiator] = Negotiator
+    outbox: type[Outbox] = Outbox
+    outbox_schema: type[OutboxSchema] = OutboxSchema
+    daemon: type[Daemon] = Daemon
     service: type[Service] = Service
     broker: type[Broker] | None = None
     broker_store: type[BrokerStore] | None = None
@@ -65,10 +73,26 @@ class Factory:
         return self.configured(read_settings(config))
 
     def build(
-        self, open_broker: Callable[[datetime], BrokerService] | None = None, now: datetime | None = None
+        self,
+        open_broker: Callable[[datetime], BrokerService] | None = None,
+        now: datetime | None = None,
+        *,
+        outbox: Outbox | None = None,
+        settings: Settings | None = None,
+        workdir: Path | None = None,
     ) -> Service:
-        """A session. Raises OpenError, TermsError."""
-        return self.service(self.fingerprints(), self.negotiator(), kept_terms(CONTRACT).methods, open_broker, now)
+        """A session, with a daemon if there is an outbox. Raises OpenError, TermsError."""
+        methods, negotiator = kept_terms(CONTRACT).methods, self.negotiator()
+        daemon = failpoints = None
+        route = methods["accept"].route
+        if outbox is not None and settings is not None and workdir is not None and route is not None:
+            assert now is not None
+            daemon = self.daemon(
+                outbox, self.fingerprints(), route=route, settings=settings, log=negotiator.log, now=now
+            )
+            failpoints = DeliveryFailpoints(workdir, Patience())
+            failpoints.watch(daemon)
+        return self.service(self.fingerprints(), negotiator, methods, daemon, failpoints, open_broker, now)
 
 
 REFERENCE = Factory()

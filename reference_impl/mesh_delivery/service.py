@@ -9,8 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from holdfast.reference_impl.mesh_delivery.daemon import Daemon
+from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints, Point
+from holdfast.reference_impl.mesh_delivery.delivery_failpoints import Fault as Hold
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
+from holdfast.reference_impl.mesh_delivery.outbox import OutboxError
 from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError
 from holdfast.reference_impl.session import OpenError
 from holdfast.specs.model import Group, Method
@@ -32,11 +36,17 @@ class Service:
         fingerprinter: Fingerprinter,
         negotiator: Negotiator,
         methods: Mapping[str, Method],
+        daemon: Daemon | None = None,
+        failpoints: DeliveryFailpoints | None = None,
         open_broker: Callable[[datetime], BrokerService] | None = None,
         now: datetime | None = None,
     ) -> None:
-        """`open_broker` opens the broker at a time, when it is first needed; without one there is none."""
+        """Without a `daemon` there is no outbox.
+
+        `open_broker` opens the broker at a time, when it is first needed; without one there is none.
+        """
         self._fingerprinter, self._negotiator = fingerprinter, negotiator
+        self._daemon, self._failpoints = daemon, failpoints
         self._methods = methods
         self._open_broker = open_broker
         self._now = now
@@ -74,7 +84,31 @@ class Service:
             return self._negotiator.start(args)
         if method == "daemon_log":
             return Ok({"records": self._negotiator.shown()})
+        if known.role == "daemon":
+            return self._of_daemon(method, args)
         return self._fingerprint(args) if method == "fingerprint" else self._asked(method, args)
+
+    def _of_daemon(self, method: str, args: Mapping[str, Any]) -> Answer:
+        daemon, failpoints = self._daemon, self._failpoints
+        if daemon is None or failpoints is None:
+            return Fault("expected a session with an outbox; this one was opened without a surface")
+        try:
+            if method in ("send", "requeue"):
+                return (
+                    daemon.send(args) if method == "send" else daemon.requeue(args["client_message_id"], args["new_id"])
+                )
+            if method == "failed":
+                return Ok({"rows": daemon.failed()})
+            if method == "daemon_counters":
+                return Ok({"counters": daemon.counters.shown()})
+            if method == "hold_delivery":
+                failpoints.arm(Point(args["point"]), Hold.HOLD)
+                return Ok()
+            return Accepted(Effect.NEW, {"attempts": daemon.deliver()})
+        except OutboxError as error:
+            if method == "deliver":
+                return Refused(Reason.OUTBOX_UNAVAILABLE.value, detail=str(error))
+            return Fault(f"the outbox did not do it: {error}")
 
     def _fingerprint(self, args: Mapping[str, Any]) -> Answer:
         try:
@@ -96,6 +130,8 @@ class Service:
         """See `session.Session`."""
         with self._lock:
             self._now = now
+            if self._daemon is not None:
+                self._daemon.now = now
             if self._broker is not None:
                 self._broker.set_clock(now)
 
@@ -103,5 +139,7 @@ class Service:
         """See `session.Session`."""
         if self._server is not None:
             self._server.close()
+        if self._daemon is not None:
+            self._daemon.outbox.release()
         if self._broker is not None:
             self._broker.close()

@@ -35,6 +35,9 @@ class Reason(Enum):
     FEATURE_PARAM_BELOW_FLOOR = "FEATURE_PARAM_BELOW_FLOOR"
     OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW = "OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW"
     CONFIG_INVALID = "CONFIG_INVALID"
+    OUTBOX_UNAVAILABLE = "OUTBOX_UNAVAILABLE"
+    NOT_DEAD = "NOT_DEAD"
+    ID_IN_USE = "ID_IN_USE"
 
 
 @unique
@@ -87,9 +90,15 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The values of the broker, which the config of a session may set. `listens` at a socket, too."""
+    """The values that the config of a session may set. `listens`: the broker does so at a socket, too.
+
+    `broker` is where that of a daemon listens, and `member` whom the daemon acts for; empty if it is not said.
+    """
 
     listens: bool
+    broker: str
+    member: str
+    max_age_hours: int
     mode: Mode
     dedupe_retention_days: int
     inline_bytes: int
@@ -135,6 +144,9 @@ def read_settings(config: Mapping[str, str]) -> Settings:
     try:
         return Settings(
             listens=config.get("transport") in _SOCKETS,
+            broker=config.get("broker", ""),
+            member=config.get("member", ""),
+            max_age_hours=number("max_age_hours"),
             mode=Mode(found("mode")),
             dedupe_retention_days=number("dedupe_retention_days"),
             inline_bytes=number("inline_bytes"),

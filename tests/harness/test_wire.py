@@ -25,6 +25,7 @@ ROUTE = Route(
     path="/v1/{place}/things",
     websocket="/v1/{place}/socket",
     headers={"who": "Who"},
+    connection=("who",),
     statuses={"new": 201, "prior": 200, "GONE": 404, "BUSY": 503},
 )
 ARGS = {"place": "here", "who": "me", "what": "ü"}

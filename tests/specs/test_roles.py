@@ -42,6 +42,12 @@ def test_a_role_may_have_no_state_though_its_contract_has_one(toy: Spoilt) -> No
     assert contract.inertness_of(contract.methods["state"]) == contract.inertness
 
 
+def test_an_operation_may_change_nothing_though_its_role_has_a_state(toy: Spoilt) -> None:
+    toy.methods["operations"]["put"]["stateless"] = "It only looks."
+    contract = toy.read()
+    assert contract.inertness_of(contract.methods["put"]) is None
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -126,12 +132,12 @@ def test_the_openapi_document_has_every_status_and_no_reference_into_nothing() -
     assert document is not None
     schemas = document["components"]["schemas"]
     assert {name.removeprefix("#/components/schemas/") for name in _references(document)} <= schemas.keys()
-    operation = document["paths"]["/v1/meshes/{mesh_id}/messages"]["post"]
+    operation = document["paths"]["/v1/messages"]["post"]
     assert set(operation["responses"]) == {str(status) for status in contract.routes["accept"].statuses.values()}
-    assert {each["name"] for each in operation["parameters"]} == {"mesh_id", "Mesh-Member"}
+    assert {each["name"] for each in operation["parameters"]} == {"Client-Message-Id", "Mesh-Member"}
     body = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert set(body["properties"]) == {"client_message_id", "request", "claimed_fingerprint"}
-    assert set(body["required"]) == {"client_message_id", "request"}
+    assert set(body["properties"]) == {"mesh_id", "request", "claimed_fingerprint"}
+    assert set(body["required"]) == {"mesh_id", "request"}
 
 
 def test_a_contract_without_routes_has_no_openapi_document() -> None:

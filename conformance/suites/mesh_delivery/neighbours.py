@@ -90,3 +90,15 @@ def test_no_claimed_fingerprint_changes_an_answer(bench: Bench) -> None:
 def test_a_near_miss_of_an_accepted_send_is_a_conflict(bench: Bench) -> None:
     """Each field of a request beside the one that was accepted; what is the same in another spelling is a retry."""
     sweep(bench, "MESH-4.1-B3")
+
+
+@clause("MESH-4.1-L4")
+def test_a_near_miss_of_what_is_in_the_outbox_is_another_send(bench: Bench) -> None:
+    """Each argument of a send beside one that was taken in; what is the same in another spelling is known."""
+    sweep(bench, "MESH-4.1-L4")
+
+
+@clause("MESH-4.4-P1")
+def test_a_send_to_the_daemon_with_anything_beside_its_members_is_refused(bench: Bench) -> None:
+    """Unknown members, names in other letters, and what is no object."""
+    sweep(bench, "MESH-4.4-P1")
