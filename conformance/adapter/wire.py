@@ -35,6 +35,8 @@ _FINAL, _MASKED = 0x80, 0x80
 
 # Values of the config `transport`; the third is `http`.
 PIPE, WEBSOCKET = "pipe", "websocket"
+# Stands in the config of a session for the endpoint that worker 0 has said.
+ENDPOINT = "{endpoint}"
 
 Answer = dict[str, Any]
 
@@ -81,11 +83,17 @@ def wires_of(routes: Mapping[str, Route], transport: str | None, opened: Mapping
     Without a `transport` an endpoint that `open` says is used, over HTTP. One that is asked for and not there is no
     endpoint, so that each request fails: what was asked for is never replaced by the pipe.
     """
+    endpoint = endpoint_of(opened)
+    if transport == PIPE or (transport is None and endpoint is None):
+        return {}
+    return {name: Wire(endpoint or "", route, transport == WEBSOCKET) for name, route in routes.items()}
+
+
+def endpoint_of(opened: Mapping[str, Any] | None) -> str | None:
+    """Where an adapter listens, by its answer to `open`; None if it does not."""
     said = (opened or {}).get("value")
     endpoint = said.get("endpoint") if isinstance(said, dict) else None
-    if transport == PIPE or (transport is None and not isinstance(endpoint, str)):
-        return {}
-    return {name: Wire(str(endpoint or ""), route, transport == WEBSOCKET) for name, route in routes.items()}
+    return endpoint if isinstance(endpoint, str) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from holdfast.conformance.adapter.peer import PLACE, Peer
 from holdfast.conformance.adapter.pool import Exhausted, Workers
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.starvation import TOO_MUCH, lost_since
-from holdfast.conformance.adapter.wire import wires_of
+from holdfast.conformance.adapter.wire import ENDPOINT, endpoint_of, wires_of
 from holdfast.conformance.adapter.worker import GreetingError, Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record
@@ -38,6 +38,8 @@ class Driver:
         """
         self._routes = routes or {}
         self._peer: Peer | None = None
+        # Where worker 0 listens, if it does.
+        self._endpoint = ""
         self._pool = pool
         self._workdir = workdir
         self._config = config
@@ -98,6 +100,8 @@ class Driver:
     def _connect(self, number: int, request: Mapping[str, Any], reply: Reply) -> None:
         """Note where the operations of the session that was opened go."""
         worker = self._pool.current(number)
+        if number == 0:
+            self._endpoint = endpoint_of(reply.answer) or ""
         if worker is not None:
             transport = {**self._config, **request["config"]}.get("transport")
             worker.wires = wires_of(self._routes, transport, reply.answer)
@@ -166,10 +170,15 @@ class Driver:
     def located(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """A request as it is sent."""
         found = located(request, self._workdir, self._config)
-        if PLACE in found.get("config", {}).values():
-            config = {name: self.peer.url if value == PLACE else value for name, value in found["config"].items()}
-            return {**found, "config": config}
+        if "config" in found:
+            found["config"] = {name: self._address(value) for name, value in found["config"].items()}
         return found
+
+    def _address(self, value: str) -> str:
+        """A value of a config: an address differs from run to run, so that a place holder stands for it."""
+        if value == ENDPOINT:
+            return self._endpoint
+        return self.peer.url if value == PLACE else value
 
     @property
     def peer(self) -> Peer:

@@ -64,6 +64,7 @@ class Daemon:
         self.log = log
         self.now = now
         self.counters = Counters()
+        self.begun = False
 
     @property
     def seconds(self) -> int:
@@ -108,6 +109,7 @@ class Daemon:
     def deliver(self) -> int:
         """Try each row that is due once; how many were sent. Raises OutboxError."""
         tried = 0
+        self.begin()
         for row in self.outbox.take_due(self.seconds):
             if self.is_too_old(row):
                 self.bury(row, f"older than {self.settings.max_age_hours} hours")
@@ -115,6 +117,12 @@ class Daemon:
             tried += 1
             self.act(row, self.answer_to(row))
         return tried
+
+    def begin(self) -> None:
+        """The first process that delivers is the daemon: what an earlier one had in flight is tried again."""
+        if not self.begun and self.outbox.own():
+            self.outbox.recover()
+        self.begun = True
 
     def is_too_old(self, row: Row) -> bool:
         """Whether the broker may have forgotten the id: counted from the day when it was taken in."""

@@ -46,17 +46,15 @@ class MeshDelivery(Whole):
         return session
 
     def _outbox(self, request: OpenRequest) -> Outbox | None:
-        """The outbox of a session: made where it is fresh, recovered by the first process that opens it again."""
+        """The outbox of a session, made where that is fresh."""
         if request.surface is SurfaceWanted.ABSENT:
             return None
         outbox = self.factory.outbox(request.workdir / CONTRACT / OUTBOX, self.factory.outbox_schema())
         try:
             if request.state is StateWanted.FRESH:
                 outbox.make()
-            if outbox.own():
-                outbox.recover()
         except (OSError, OutboxError) as error:
-            raise OpenError(f"the outbox in the workdir cannot be opened: {error}") from error
+            raise OpenError(f"the outbox in the workdir cannot be made: {error}") from error
         return outbox
 
     def shut_down(self) -> None:
