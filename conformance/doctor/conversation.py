@@ -64,6 +64,8 @@ class Subject:
     launcher: tuple[str, ...] = ()
 
 
+# Capabilities that are no methods and no roles.
+_CAPABILITIES = frozenset({"concurrency", "clock", "http", "websocket"})
 _HELLO_ADVICE = {
     Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
     Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
@@ -176,7 +178,7 @@ def _claims(greeting: Greeting) -> list[Examination]:
             text = f"version {claim.version}, this kit has {contract.version}"
             found.append(Examination(where, Health.BAD, text, "Read the CHANGELOG and claim the version of this kit."))
             continue
-        unknown = set(claim.not_claimed) - set(contract.methods) - set(contract.roles) - {"concurrency", "clock"}
+        unknown = set(claim.not_claimed) - set(contract.methods) - set(contract.roles) - _CAPABILITIES
         if unknown:
             text = f"not_claimed names {', '.join(sorted(unknown))}"
             found.append(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
+from holdfast.reference_impl.mesh_delivery.claims import not_claimed
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
 from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxError
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
@@ -26,6 +28,11 @@ class MeshDelivery(Whole):
     contract: ClassVar[str] = CONTRACT
     factory: Factory = REFERENCE
     openings: list[Opening] = field(default_factory=list)
+
+    @property
+    def not_claimed(self) -> Mapping[str, str]:
+        """See `session.Implementation`."""
+        return not_claimed()
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. Nothing but the broker needs workdir, clock and config."""
