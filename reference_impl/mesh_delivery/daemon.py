@@ -23,7 +23,7 @@ from holdfast.specs.strictjson import canonical, loads
 
 HISTORY_PRUNED = "cm_daemon_dedupe_history_pruned_total"
 # How long the broker has for an answer. A round may have several rows, and an operation has 2 s by the protocol.
-_ANSWER_S = scaled(0.5)
+_ANSWER_S = scaled(0.8)
 _LONGEST_WAIT_S = 300
 _CREATED, _OK, _CONFLICT = 201, 200, 409
 # What no retry of the same bytes can mend.
