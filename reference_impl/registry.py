@@ -79,7 +79,7 @@ def warm(contract: str, *, keep: bool) -> None:
     import_module("holdfast.reference_impl.adapter")
     entry = import_module(f"{package}.entry")
     # What a session imports when it needs it.
-    for part in getattr(entry, "LATER", ()):
+    for part in ("jsonschema_rs", *getattr(entry, "LATER", ())):
         import_module(part)
     if find_spec(f"{package}.launch") is not None:
         import_module(f"{package}.launch")
