@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.digests import SHARED, near
@@ -39,23 +37,3 @@ def test_a_registration_with_nearly_its_keys_is_another_one(bench: Bench) -> Non
             for due in ("accepted new", "accepted prior"):
                 got = shown(session.call("register", args))
                 must_be(bench, f"a request of whose keys {shared} are on record", got, due)
-
-
-# What is no key: one digit less or more, and text behind a NUL, where some readers end.
-_NO_KEYS = ("{:.63}", "{}0", "{}\0", "{}\0and more", "\0{}")
-
-
-@clause("RS4A-ID-11", "RS4A-ID-3", provocations=("raw_insert",))
-def test_the_store_refuses_what_is_nearly_a_key(bench: Bench) -> None:
-    """In either key of a registration. Beside each, the same row with its key is put in."""
-    with bench.session() as session:
-        for number, (name, shape) in enumerate(product(("logical_request_key", "replay_key"), _NO_KEYS)):
-            args = request(session, f"raw-{number}", nonce=f"never-issued-{number:04}")
-            row = {each: args["request"][each] for each in _STORED}
-            row |= {each: derive(f"rs4a.{each}", args) for each in ("logical_request_key", "replay_key")}
-            row |= {"decision_id": f"raw-{number}", "inert": True, "committed_at": session.now}
-            for key, due in ((shape.format(row[name]), False), (row[name], True)):
-                told = session.provoke("raw_insert", {"relation": "registration", "row": {**row, name: key}})
-                if told["inserted"] is not due:
-                    verdict, expected = ("over_refusal", "inserted") if due else ("fail_open", "refused")
-                    bench.fail(verdict, f"a row with the {name} {key!r}", expected=expected, received=repr(told))

@@ -23,8 +23,8 @@ def test_a_store_without_its_constraints_admits_nothing_or_refuses_a_second_row(
     for path in databases if len(databases) > 1 else ():
         _without(bench, path)
     # The relation of the registration alone, with indexes that look like those that it had.
-    for path in databases:
-        _without(bench, path, hollow=True)
+    if databases:
+        _without(bench, ".", hollow=True)
 
 
 def _without(bench: Bench, path: str, *, hollow: bool = False) -> list[str]:
