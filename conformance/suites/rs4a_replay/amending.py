@@ -6,7 +6,8 @@ login that the launcher names. No secret of it leaves this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from holdfast.conformance.cases.action import Action
@@ -20,69 +21,94 @@ _UNIQUE = """
 SELECT o.conname, array_agg(a.attname::text ORDER BY k.n) FROM pg_constraint o
   CROSS JOIN LATERAL unnest(o.conkey) WITH ORDINALITY k(attnum, n)
   JOIN pg_attribute a ON a.attrelid = o.conrelid AND a.attnum = k.attnum
- WHERE o.conrelid = %s::regclass AND o.contype = ANY (%s) GROUP BY o.conname ORDER BY o.conname
+ WHERE o.conrelid = %s::regclass AND o.contype = %s GROUP BY o.conname ORDER BY o.conname
+"""
+_SHARED = """
+SELECT a.attname::text FROM pg_attribute a JOIN pg_attribute o USING (attname)
+ WHERE a.attrelid = %s::regclass AND o.attrelid = %s::regclass
+   AND a.attnum > 0 AND o.attnum > 0 AND NOT a.attisdropped AND NOT o.attisdropped
+ ORDER BY a.attnum
 """
 _COPY = "holdfast_copy"
 _FAILS = "holdfast_fails"
-# Statements of a change: from the names and columns of the effect relation's constraints of these kinds.
-_Uniques = Callable[[str], Mapping[str, list[str]]]
 _Q = '"{}"'.format
 
 
-def _copied(schema_name: str, table: str, unique: _Uniques, what: str) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """The effect relation of a surface, and the columns that its nonce relation has too, in order."""
+
+    schema: str
+    table: str
+    unique: Mapping[str, list[str]]
+    primary: Mapping[str, list[str]]
+    shared: list[str]
+
+    @property
+    def named(self) -> str:
+        """Its name in a statement."""
+        return f"{_Q(self.schema)}.{_Q(self.table)}"
+
+    def constraint(self, name: str, columns: list[str]) -> Iterator[str]:
+        """Another unique constraint of the same name."""
+        yield f"ALTER TABLE {self.named} DROP CONSTRAINT {_Q(name)}"
+        yield f"ALTER TABLE {self.named} ADD CONSTRAINT {_Q(name)} UNIQUE ({', '.join(map(_Q, columns))})"
+
+
+def _copied(effect: _Effect, what: str) -> Iterator[str]:
     """The whole relation again, in another schema."""
-    del unique, what
+    del what
     yield f"CREATE SCHEMA {_COPY}"
-    yield f"CREATE TABLE {_COPY}.{_Q(table)} (LIKE {_Q(schema_name)}.{_Q(table)} INCLUDING ALL)"
+    yield f"CREATE TABLE {_COPY}.{_Q(effect.table)} (LIKE {effect.named} INCLUDING ALL)"
 
 
-def _hollow(schema_name: str, table: str, unique: _Uniques, what: str) -> Iterator[str]:
+def _hollow(effect: _Effect, what: str) -> Iterator[str]:
     """A unique constraint of the same name that covers the primary key too, so that it refuses no second row."""
-    (key,) = unique("p").values()
-    yield from _constraint(f"{_Q(schema_name)}.{_Q(table)}", what, [*unique("u")[what], *key])
+    (key,) = effect.primary.values()
+    yield from effect.constraint(what, [*effect.unique[what], *key])
 
 
-def _mended(schema_name: str, table: str, unique: _Uniques, what: str) -> Iterator[str]:
+def _mended(effect: _Effect, what: str) -> Iterator[str]:
     """The constraint as it was."""
-    (key,) = unique("p").values()
-    columns = [column for column in unique("u")[what] if column not in key]
-    yield from _constraint(f"{_Q(schema_name)}.{_Q(table)}", what, columns)
+    (key,) = effect.primary.values()
+    yield from effect.constraint(what, [column for column in effect.unique[what] if column not in key])
 
 
-def _constraint(relation: str, name: str, columns: list[str]) -> Iterator[str]:
-    yield f"ALTER TABLE {relation} DROP CONSTRAINT {_Q(name)}"
-    yield f"ALTER TABLE {relation} ADD CONSTRAINT {_Q(name)} UNIQUE ({', '.join(map(_Q, columns))})"
+def _lacking(effect: _Effect, what: str) -> Iterator[str]:
+    """One of the columns that the nonce relation has too is gone."""
+    del what
+    yield f"ALTER TABLE {effect.named} DROP COLUMN {_Q(effect.shared[-1])} CASCADE"
 
 
-def _bare(schema_name: str, table: str, unique: _Uniques, what: str) -> Iterator[str]:
+def _bare(effect: _Effect, what: str) -> Iterator[str]:
     """No unique constraint at all, not even a primary key."""
     del what
-    for name in (*unique("u"), *unique("p")):
-        yield f"ALTER TABLE {_Q(schema_name)}.{_Q(table)} DROP CONSTRAINT {_Q(name)} CASCADE"
+    for name in (*effect.unique, *effect.primary):
+        yield f"ALTER TABLE {effect.named} DROP CONSTRAINT {_Q(name)} CASCADE"
 
 
-def _failing(schema_name: str, table: str, unique: _Uniques, what: str) -> Iterator[str]:
+def _failing(effect: _Effect, what: str) -> Iterator[str]:
     """Each commit that adds a row fails with the SQLSTATE `what`."""
-    del unique
-    function = f"{_Q(schema_name)}.{_FAILS}()"
+    function = f"{_Q(effect.schema)}.{_FAILS}()"
     raised = f"RAISE EXCEPTION 'this commit is to fail' USING ERRCODE = '{what}'"
     yield f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {raised}; END $$"
     yield (
-        f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {_Q(schema_name)}.{_Q(table)} "
+        f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {effect.named} "
         f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
     )
 
 
-def _working(schema_name: str, table: str, unique: _Uniques, what: str) -> Iterator[str]:
+def _working(effect: _Effect, what: str) -> Iterator[str]:
     """Commits go through again."""
-    del unique, what
-    yield f"DROP TRIGGER {_FAILS} ON {_Q(schema_name)}.{_Q(table)}"
+    del what
+    yield f"DROP TRIGGER {_FAILS} ON {effect.named}"
 
 
 CHANGES = {
     "copied": _copied,
     "hollow": _hollow,
     "mended": _mended,
+    "lacking": _lacking,
     "bare": _bare,
     "failing": _failing,
     "working": _working,
@@ -107,20 +133,23 @@ def _done(launched: Mapping[str, Any], operand: Mapping[str, Any]) -> dict[str, 
     target = None
     try:
         target = target_of(make_conninfo(target_of(place["dsn"]).dsn, dbname=own, connect_timeout=2))
-        schema_name, _, table = place["effect"].rpartition(".")
         with psycopg.connect(target.dsn) as connection:
             connection.execute("SET LOCAL lock_timeout = 1000")
-
-            def unique(kinds: str) -> dict[str, list[str]]:
-                named = f"{_Q(schema_name)}.{_Q(table)}"
-                return dict(connection.execute(_UNIQUE, (named, list(kinds))).fetchall())
-
-            if operand["change"]:
-                for statement in list(CHANGES[operand["change"]](schema_name, table, unique, operand["what"])):
-                    connection.execute(statement.encode())
-            return {"unique": sorted(unique("u")), "error": None}
-    except (psycopg.Error, FitnessError, ValueError, KeyError) as error:
+            effect = _read(connection, place)
+            for statement in CHANGES[operand["change"]](effect, operand["what"]):
+                connection.execute(statement.encode())
+            return {"unique": sorted(_read(connection, place).unique), "error": None}
+    except (psycopg.Error, FitnessError, ValueError, LookupError) as error:
         return {"unique": [], "error": str(error) if target is None else target.first_line(error)}
+
+
+def _read(connection: Any, place: Mapping[str, Any]) -> _Effect:
+    schema_name, _, table = place["effect"].rpartition(".")
+    other, _, nonce = place.get("nonce", place["effect"]).rpartition(".")
+    named = f"{_Q(schema_name)}.{_Q(table)}"
+    unique, primary = (dict(connection.execute(_UNIQUE, (named, kind)).fetchall()) for kind in ("u", "p"))
+    shared = connection.execute(_SHARED, (named, f"{_Q(other)}.{_Q(nonce)}")).fetchall()
+    return _Effect(schema_name, table, unique, primary, [name for (name,) in shared])
 
 
 class _Amending(Report):

@@ -53,10 +53,10 @@ def _without(bench: Bench, path: str, *, hollow: bool = False) -> list[str]:
     return lost
 
 
-def _asked(session: SuiteSession, args: dict[str, Any]) -> list[tuple[str, Answer]]:
+def _asked(session: SuiteSession, args: dict[str, Any], *, worker: int = 1) -> list[tuple[str, Answer]]:
     window = {"not_before": session.now, "not_after": shift(session.now, "+60s")}
     issued = session.call("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
-    return [("issue_nonce", issued), ("register", session.call("register", args, 1))]
+    return [("issue_nonce", issued), ("register", session.call("register", args, worker))]
 
 
 def _refuses(bench: Bench, session: SuiteSession, args: dict[str, Any], when: str) -> None:
@@ -102,6 +102,25 @@ def test_a_constraint_that_is_lost_in_use_closes_the_registrar_or_refuses_a_seco
             amended(bench, session, "mended", name)
         amended(bench, session, "bare")
         _holds(bench, session, first, last, "with no constraint")
+
+
+@clause("RS4A-GATE-3")
+def test_a_relation_that_loses_a_column_in_use_counts_as_incomplete(bench: Bench) -> None:
+    """Another relation still has a column of that name. It needs a database of the session on PostgreSQL, as above."""
+    with bench.session() as session:
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
+        again, other = (request(session, label, nonce=issue(bench, session)) for label in ("first", "other"))
+        must_be(bench, "the same again", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        if amended(bench, session, "lacking") is None:
+            return
+        for method, answer in _asked(session, other, worker=0):
+            if answer.outcome != "refused":
+                expected, received = "refused", shown(answer)
+                bench.fail("fail_open", f"{method} where a column is gone", expected=expected, received=received)
+        gate = session.observe("gate")
+        if gate["surface"] in ("PRESENT_UNPROVEN", "FIT"):
+            bench.fail("fail_open", "the gate where a column is gone", expected="UNKNOWN", received=gate["surface"])
 
 
 def _holds(bench: Bench, session: SuiteSession, first: dict[str, Any], other: dict[str, Any], when: str) -> None:
