@@ -29,6 +29,7 @@ SELECT a.attname::text FROM pg_attribute a JOIN pg_attribute o USING (attname)
    AND a.attnum > 0 AND o.attnum > 0 AND NOT a.attisdropped AND NOT o.attisdropped
  ORDER BY a.attnum
 """
+_TABLES = "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace ORDER BY relname"
 _COPY = "holdfast_copy"
 _FAILS = "holdfast_fails"
 _Q = '"{}"'.format
@@ -36,13 +37,17 @@ _Q = '"{}"'.format
 
 @dataclass(frozen=True, slots=True)
 class _Effect:
-    """The effect relation of a surface, and the columns that its nonce relation has too, in order."""
+    """The effect relation of a surface, the columns that its nonce relation has too, and the tables of its schema.
+
+    The audit is none of these.
+    """
 
     schema: str
     table: str
     unique: Mapping[str, list[str]]
     primary: Mapping[str, list[str]]
     shared: list[str]
+    beside: list[str]
 
     @property
     def named(self) -> str:
@@ -99,9 +104,25 @@ def _failing(effect: _Effect, what: str) -> Iterator[str]:
 
 
 def _working(effect: _Effect, what: str) -> Iterator[str]:
-    """Commits go through again."""
+    """Commits go through again, those under way first."""
     del what
-    yield f"DROP TRIGGER {_FAILS} ON {effect.named}"
+    yield f"DROP FUNCTION {_Q(effect.schema)}.{_FAILS}() CASCADE"
+
+
+def _late(effect: _Effect, what: str) -> Iterator[str]:
+    """Each commit that adds a row to the surface takes `what` seconds, whatever the limit of a statement is."""
+    function = f"{_Q(effect.schema)}.{_FAILS}()"
+    wait = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())))"
+    yield (
+        f"CREATE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ "
+        f"DECLARE until timestamptz := clock_timestamp() + interval '{what} s'; BEGIN "
+        f"BEGIN {wait}; EXCEPTION WHEN query_canceled THEN {wait}; END; RETURN NULL; END $$"
+    )
+    for table in effect.beside:
+        yield (
+            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {_Q(effect.schema)}.{_Q(table)} "
+            f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
+        )
 
 
 CHANGES = {
@@ -112,6 +133,7 @@ CHANGES = {
     "bare": _bare,
     "failing": _failing,
     "working": _working,
+    "late": _late,
 }
 
 
@@ -134,7 +156,7 @@ def _done(launched: Mapping[str, Any], operand: Mapping[str, Any]) -> dict[str, 
     try:
         target = target_of(make_conninfo(target_of(place["dsn"]).dsn, dbname=own, connect_timeout=2))
         with psycopg.connect(target.dsn) as connection:
-            connection.execute("SET LOCAL lock_timeout = 1000")
+            connection.execute("SET LOCAL lock_timeout = 5000")
             effect = _read(connection, place)
             for statement in CHANGES[operand["change"]](effect, operand["what"]):
                 connection.execute(statement.encode())
@@ -149,7 +171,10 @@ def _read(connection: Any, place: Mapping[str, Any]) -> _Effect:
     named = f"{_Q(schema_name)}.{_Q(table)}"
     unique, primary = (dict(connection.execute(_UNIQUE, (named, kind)).fetchall()) for kind in ("u", "p"))
     shared = connection.execute(_SHARED, (named, f"{_Q(other)}.{_Q(nonce)}")).fetchall()
-    return _Effect(schema_name, table, unique, primary, [name for (name,) in shared])
+    beside = connection.execute(_TABLES, (schema_name,)).fetchall()
+    audit = place.get("audit", "").rpartition(".")[2]
+    tables = [name for (name,) in beside if name != audit]
+    return _Effect(schema_name, table, unique, primary, [name for (name,) in shared], tables)
 
 
 class _Amending(Report):

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.amending import amended
-from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, request, shown, tampered
+from holdfast.conformance.suites.rs4a_replay.requests import (
+    issue,
+    must_be,
+    principal,
+    request,
+    shown,
+    tampered,
+)
 from holdfast.conformance.suites.rs4a_replay.world import keys_of
 
 # Classes of errors: it may succeed another time, there is no room, the server ends the statement.
@@ -40,6 +48,42 @@ def test_a_commit_that_the_server_refuses_leaves_nothing_and_can_be_sent_again(b
             status = session.call("resolve_status", {"logical_request_key": key}).value["status"]
             must_be(bench, f"the status behind {state}", status, "NOT_COMMITTED")
             must_be(bench, f"the same again behind {state}", shown(session.call("register", args)), "accepted new")
+
+
+# Longer than an answer may take.
+_LATE_S = "2.2"
+
+
+@clause("RS4A-S1-2", "RS4A-S1-1")
+def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> None:
+    """What was refused is not there afterwards. It needs a database of the session on PostgreSQL, as above."""
+    with bench.session(workers=2) as session:
+        args = request(session, "late", nonce=issue(bench, session))
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "a commit as usual", shown(session.call("register", first)), "accepted new")
+        again = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "its request again", shown(session.call("register", again, 1)), "refused REPLAY_DUPLICATE")
+        before = {name: len(session.observe("state")[name]) for name in ("nonce_issue", "registration")}
+        if amended(bench, session, "late", _LATE_S) is None:
+            return
+        window = {"not_before": session.now, "not_after": shift(session.now, "+60s")}
+        issuing = session.start("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
+        registering = session.start("register", args, 1)
+        told = {"nonce_issue": session.finish(issuing), "registration": session.finish(registering)}
+        # This waits for both.
+        amended(bench, session, "working")
+        state = session.observe("state")
+        for name, answer in told.items():
+            more = len(state[name]) - before[name]
+            if more > (answer.outcome != "refused") or more < (answer.outcome == "accepted"):
+                verdict = "state_leak" if more else "lost_durability"
+                bench.fail(
+                    verdict, f"{shown(answer)} of a late commit", expected="what is true", received=f"{more} rows"
+                )
+        key = {"logical_request_key": keys_of(args)["logical_request_key"]}
+        status = session.call("resolve_status", key).value["status"]
+        due = "COMMITTED" if len(state["registration"]) > before["registration"] else "NOT_COMMITTED"
+        must_be(bench, "the status behind it", status, due)
 
 
 _POINTS = ("before_consume", "after_nonce_consume", "after_registration", "before_commit", "after_commit")

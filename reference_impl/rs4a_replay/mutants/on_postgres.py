@@ -12,7 +12,15 @@ from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
 from holdfast.reference_impl.postgres_pipeline import Reply, Step, run
 from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore, _Judged
-from holdfast.reference_impl.rs4a_replay.store import Committed, Consumption, Insert, RolledBackError, Row
+from holdfast.reference_impl.rs4a_replay.store import (
+    Committed,
+    CommitUncertainError,
+    Consumption,
+    Insert,
+    RolledBackError,
+    Row,
+)
+from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 from holdfast.servers.postgres.confined import ConfinedServer
 
 
@@ -57,6 +65,22 @@ class RefusedCommitIsDone(PostgresStore):
             return [Reply("COMMIT", None), Reply("", None)]
 
 
+class LateIsFailed(PostgresStore):
+    def append(self, relation: str, rows: Sequence[Row]) -> int:
+        try:
+            return super().append(relation, rows)
+        except CommitUncertainError as error:
+            raise RolledBackError(str(error)) from error
+
+
+class ColumnsUnseen(SurfaceJudge):
+    def missing(self, seen: Mapping[str, SeenRelation]) -> SurfaceReport | None:
+        # Names of relations say enough.
+        known = {name: relation for name, relation in self._required.items() if name in seen}
+        whole = {name: frozenset(relation.columns) for name, relation in known.items()}
+        return super().missing({name: replace(seen[name], columns=columns) for name, columns in whole.items()})
+
+
 class AuditProbedByReading(PostgresAudit):
     def probe(self, record: Row) -> None:
         self._try(lambda connection: run(connection, Step("SELECT 1")))
@@ -72,6 +96,8 @@ BUGS: Mapping[str, Change] = {
     "commit-left-to-background": part(postgres_store=CommitLeftToBackground),
     "judged-once": part(postgres_store=JudgedOnce),
     "refused-commit-is-done": part(postgres_store=RefusedCommitIsDone),
+    "late-is-failed": part(postgres_store=LateIsFailed),
+    "columns-unseen": part(judge=ColumnsUnseen),
     "audit-probed-by-reading": part(postgres_audit=AuditProbedByReading),
     "server-sync-left-out": part(confined_server=ServerSyncLeftOut),
 }
