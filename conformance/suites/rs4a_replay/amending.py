@@ -1,7 +1,7 @@
 """The surface of a session on PostgreSQL, altered by the harness as an administrator may alter it while it is in use.
 
-Only the database that the adapter's answer to `open` names is altered, which is that of the session alone, with the
-login that the launcher names. No secret of it leaves this module.
+Only the database that the adapter's answer to `open` names is altered, with the login that the launcher names, and only
+if the launcher says that databases of sessions are `disposable`. No secret of it leaves this module.
 """
 
 from __future__ import annotations
@@ -140,11 +140,9 @@ CHANGES = {
 def _done(launched: Mapping[str, Any], operand: Mapping[str, Any]) -> dict[str, Any]:
     """Alter the effect relation; which unique constraints it has, or why nothing could be altered."""
     place, own = launched, operand["database"]
-    if (
-        schema.explain(schema.published_validator("surface"), place) is not None
-        or not {"dsn", "effect"} <= place.keys()
-    ):
-        return {"unique": [], "error": "the launcher names no database server with an effect relation"}
+    fits = schema.explain(schema.published_validator("surface"), place) is None
+    if not fits or not {"dsn", "effect", "disposable"} <= place.keys():
+        return {"unique": [], "error": "the launcher names no server of disposable databases with an effect relation"}
     # The drivers of databases are heavy, and most runs do not need them.
     import psycopg
     from psycopg.conninfo import make_conninfo
