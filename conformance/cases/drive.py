@@ -25,11 +25,17 @@ from holdfast.specs.errors import StrictJsonError
 class Driver:
     """Carries out the actions of one session in a workdir of its own."""
 
-    def __init__(self, pool: Workers, workdir: Path, *, config: Mapping[str, str]) -> None:
-        """`config` holds what the launcher and the command line add below the config of each session."""
+    def __init__(
+        self, pool: Workers, workdir: Path, *, config: Mapping[str, str], launched: Mapping[str, Any] | None = None
+    ) -> None:
+        """`config` holds what the launcher and the command line add below the config of each session.
+
+        `launched` is what the launcher says of the store.
+        """
         self._pool = pool
         self._workdir = workdir
         self._config = config
+        self.launched = launched or {}
         self._began_ns = time.monotonic_ns()
         self._ends = time.monotonic() + pool.deadlines.session
         self._used: set[int] = set()

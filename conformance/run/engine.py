@@ -159,7 +159,8 @@ class Engine:
 
     def driver(self, contract: str) -> Driver:
         """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
-        return Driver(self.pool, self._workdir(), config=self.provision(contract))
+        config = self.provision(contract)
+        return Driver(self.pool, self._workdir(), config=config, launched=self._surfaces.get(contract))
 
     def not_claimed(self, contract: str) -> Mapping[str, str]:
         """The capabilities of that contract that the adapter lacks, with its reasons; empty if it cannot be asked."""
