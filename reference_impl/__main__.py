@@ -124,7 +124,8 @@ def _nursery(options: argparse.Namespace) -> None:
     from holdfast.servers.nursery import serve
 
     # A reference that is changed at import has to be imported by each fork.
-    warm(options.contract, keep=options.keep)
+    for name in options.contract or contract_names():
+        warm(name, keep=options.keep)
     serve(options.control, main)
 
 
@@ -141,7 +142,7 @@ def _contract(parser: argparse.ArgumentParser) -> None:
 
 
 def _control(parser: argparse.ArgumentParser) -> None:
-    _contract(parser)
+    parser.add_argument("--contract", choices=contract_names(), action="append", help="repeat for more; all by default")
     parser.add_argument("--keep", action="store_true", help="fork the reference as it is, with no change")
     parser.add_argument("--control", type=int, required=True, metavar="FD", help="the socket of the kit")
 

@@ -77,9 +77,12 @@ def warm(contract: str, *, keep: bool) -> None:
     package = package_of(contract)
     kept = {name for name in sys.modules if name.startswith(_HERE)}
     import_module("holdfast.reference_impl.adapter")
-    for part in ("entry", "launch"):
-        if find_spec(f"{package}.{part}") is not None:
-            import_module(f"{package}.{part}")
+    entry = import_module(f"{package}.entry")
+    # What a session imports when it needs it.
+    for part in ("jsonschema_rs", *getattr(entry, "LATER", ())):
+        import_module(part)
+    if find_spec(f"{package}.launch") is not None:
+        import_module(f"{package}.launch")
     for name in [name for name in sys.modules if name.startswith(_HERE) and name not in kept and not keep]:
         module = sys.modules.pop(name)
         above, _, last = name.rpartition(".")

@@ -1,4 +1,7 @@
-"""JSON Schemas of draft 2020-12: the published ones by name, whether a value fits one, and why it does not."""
+"""JSON Schemas of draft 2020-12: the published ones by name, whether a value fits one, and why it does not.
+
+The library is imported with the first value. A command of a reference's operator checks none, and starts for each call.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import jsonschema_rs
+from typing import TYPE_CHECKING, Any
 
 from holdfast.specs.errors import SpecError
 from holdfast.specs.pattern import pattern
+
+if TYPE_CHECKING:
+    import jsonschema_rs
 
 # Where the published schemas lie.
 SCHEMAS = Path(__file__).resolve().parent / "schemas"
@@ -61,6 +65,8 @@ class Validator:
 
 
 def _compile(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    import jsonschema_rs
+
     return jsonschema_rs.Draft202012Validator(dict(schema), offline=True, keywords={"pattern": _Pattern})
 
 
@@ -88,6 +94,8 @@ def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
 
 def check_schema(schema: Mapping[str, Any], *, name: str) -> None:
     """Raise SpecError if `schema` is no draft 2020-12 schema."""
+    import jsonschema_rs
+
     try:
         _compile(schema)
     except jsonschema_rs.ValidationError as error:
@@ -105,6 +113,8 @@ def explain(validator: Validator, value: Any) -> str | None:
 
 
 def _sentence(error: jsonschema_rs.ValidationError) -> str:
+    import jsonschema_rs
+
     place = "/".join(map(str, error.instance_path)) or "the whole value"
     message = error.message
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Enum):

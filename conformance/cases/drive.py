@@ -30,11 +30,18 @@ class Driver:
     """Carries out the actions of one session in a workdir of its own."""
 
     def __init__(
-        self, pool: Workers, workdir: Path, *, config: Mapping[str, str], routes: Mapping[str, Route] | None = None
+        self,
+        pool: Workers,
+        workdir: Path,
+        *,
+        config: Mapping[str, str],
+        routes: Mapping[str, Route] | None = None,
+        launched: Mapping[str, Any] | None = None,
     ) -> None:
         """`config` holds what the launcher and the command line add below the config of each session.
 
-        `routes` are those of the operations that travel over a socket, if the adapter listens at one.
+        `routes` are those of the operations that travel over a socket, if the adapter listens at one; `launched` is
+        what the launcher says of the store.
         """
         self._routes = routes or {}
         self._peer: Peer | None = None
@@ -43,6 +50,7 @@ class Driver:
         self._pool = pool
         self._workdir = workdir
         self._config = config
+        self.launched = launched or {}
         self._began_ns = time.monotonic_ns()
         self._ends = time.monotonic() + pool.deadlines.session
         self._used: set[int] = set()

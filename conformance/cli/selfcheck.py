@@ -16,8 +16,8 @@ from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.cli.lint import problems_of
-from holdfast.conformance.run.engine import RunSettings
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
 from holdfast.conformance.selfcheck.automatic.runs import traces
 from holdfast.conformance.selfcheck.baselines import Policy, baseline_json

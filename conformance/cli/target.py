@@ -28,6 +28,8 @@ class Target:
     launcher: tuple[str, ...]
     name: str
     is_reference: bool = False
+    # See `RunSettings.nursery`.
+    nursery: tuple[str, ...] = ()
 
 
 def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
@@ -76,7 +78,8 @@ def _split(command: str) -> tuple[str, ...]:
 def reference_target(*, mutant: str | None = None) -> Target:
     """The reference, or one of its mutants, behind an adapter process, as every implementation."""
     bug = ("--mutant", mutant) if mutant else ()
-    return Target((*REFERENCE, "adapter", *bug), (*REFERENCE, "launch", *bug), mutant or "reference", not mutant)
+    adapter, launcher, nursery = ((*REFERENCE, word) for word in ("adapter", "launch", "nursery"))
+    return Target((*adapter, *bug), (*launcher, *bug), mutant or "reference", not mutant, (*nursery, "--keep"))
 
 
 def config_of(pairs: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -296,10 +296,12 @@ def switch(path: str, journal_mode: str, seconds: float) -> str | None:
     return None if _name(found) == journal_mode else f"the journal mode stays {_name(found)}"
 
 
-def loosen(path: str, seconds: float) -> dict[str, Any]:
+def loosen(path: str, holding: str, seconds: float) -> dict[str, Any]:
     """Rebuild each table without its constraints and its unique indexes, as a tool does that copies the rows alone.
 
     Rows, triggers and other indexes stay. `tables` names those that lost something, all or none; `error` says why none.
+    `holding`: only tables with this text in a row. Their columns stay NOT NULL, and in the place of each unique index
+    come two that let every row in.
     """
     lost: list[str] = []
     try:
@@ -310,23 +312,48 @@ def loosen(path: str, seconds: float) -> dict[str, Any]:
             tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
             for (name,) in connection.execute(tables).fetchall():
                 uniques = {row[1] for row in connection.execute(f"PRAGMA index_list({_quoted(name)})") if row[2]}
-                if not uniques:
+                if not uniques or (holding and not _holds(connection, name, holding)):
                     continue
                 kept = connection.execute(
                     "SELECT name, sql FROM sqlite_schema WHERE tbl_name = ? AND type <> 'table' AND sql NOTNULL",
                     (name,),
                 ).fetchall()
+                hollows = list(_hollows(connection, name, uniques)) if holding else []
                 rows = f"CREATE TABLE holdfast_rows AS SELECT * FROM {_quoted(name)}"  # noqa: S608 - quoted
+                if holding:
+                    columns = [
+                        f"{_quoted(each['name'])} {each['type']}{' NOT NULL' if each['notnull'] else ''}"
+                        for each in _columns(connection, name)
+                    ]
+                    connection.execute(f"CREATE TABLE holdfast_rows ({', '.join(columns)})")
+                    rows = f"INSERT INTO holdfast_rows SELECT * FROM {_quoted(name)}"  # noqa: S608 - quoted
                 connection.execute(rows)
                 connection.execute(f"DROP TABLE {_quoted(name)}")
                 connection.execute(f"ALTER TABLE holdfast_rows RENAME TO {_quoted(name)}")
-                for sql in (sql for index, sql in kept if index not in uniques):
+                for sql in (*(sql for index, sql in kept if index not in uniques), *hollows):
                     connection.execute(sql)
                 lost.append(name)
             connection.execute("COMMIT")
     except (sqlite3.Error, MemoryError) as error:
         return {"tables": [], "error": _words(error)}
     return {"tables": lost, "error": None}
+
+
+def _holds(connection: sqlite3.Connection, table: str, text: str) -> bool:
+    names = ", ".join(_quoted(column["name"]) for column in _columns(connection, table))
+    asked = f"SELECT 1 FROM {_quoted(table)} WHERE ? IN ({names}) LIMIT 1"  # noqa: S608 - its own names
+    return connection.execute(asked, (text,)).fetchone() is not None
+
+
+def _hollows(connection: sqlite3.Connection, table: str, uniques: Collection[str]) -> Iterator[str]:
+    """For each unique index of columns: the same of no row, and one of an expression that differs for all rows."""
+    whole = " || ".join(f"quote({_quoted(column['name'])})" for column in _columns(connection, table))
+    for index in _indexes(connection, table):
+        if index["name"] in uniques and None not in index["columns"]:
+            keys, name = list(map(_quoted, index["columns"])), f"holdfast_{index['name'].removeprefix('sqlite_')}"
+            into = f"ON {_quoted(table)}"
+            yield f"CREATE UNIQUE INDEX {_quoted(name + '_of_none')} {into} ({', '.join(keys)}) WHERE {keys[0]} IS NULL"
+            yield f"CREATE UNIQUE INDEX {_quoted(name + '_of_all')} {into} ({', '.join([whole, *keys[1:]])})"
 
 
 def ignored(path: str, folder: bool, rules: Mapping[str, str]) -> bool:  # noqa: FBT001 - a member of a request

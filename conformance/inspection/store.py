@@ -166,8 +166,11 @@ def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
     return error
 
 
-def loosen(workdir: Path, path: str) -> dict[str, Any]:
-    """Rebuild a SQLite database of the workdir, or each one below a folder, without its constraints. Raises OSError."""
+def loosen(workdir: Path, path: str, *, holding: str = "") -> dict[str, Any]:
+    """Rebuild a SQLite database of the workdir, or each one below a folder, without its constraints. Raises OSError.
+
+    `holding`: only tables with this text in a row, and unique indexes that let every row in take the place of theirs.
+    """
     if path != "." and files.facts_of(workdir, path)["kind"] == "file":
         found, error = [path], None
     else:
@@ -175,7 +178,7 @@ def loosen(workdir: Path, path: str) -> dict[str, Any]:
         found, error = [each["path"] for each in listed["files"] if each["kind"] == "file"], listed["error"]
     try:
         done = [
-            {"path": each, **HELPER.ask("loosen", path=str(workdir / each))}
+            {"path": each, **HELPER.ask("loosen", path=str(workdir / each), holding=holding)}
             for each in found
             if _is_sqlite(workdir, each)
         ]

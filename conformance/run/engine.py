@@ -6,13 +6,14 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from holdfast.conformance.adapter.forks import Forks
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
-from holdfast.conformance.adapter.process import Deadlines
+from holdfast.conformance.adapter.process import Start, in_a_new_process
 from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
@@ -23,6 +24,7 @@ from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.run.ended import exhausted, judgement_of
 from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
 from holdfast.conformance.session import carried_out
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
@@ -39,56 +41,8 @@ from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
 
-# The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
-FAULT_SECONDS = 0.0
 # The report of an xdist process at its end: the files that its adapter used.
 LOADED = "holdfast_loaded"
-
-
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """The settings of a run that each of its processes needs. All values are JSON, so that they can be handed over."""
-
-    adapter: tuple[str, ...]
-    contracts: tuple[str, ...]
-    seed: str
-    launcher: tuple[str, ...] = ()
-    config: Mapping[str, str] = field(default_factory=dict)
-    slow: float = 1.0
-    passed_environment: tuple[str, ...] = ()
-    workdir: str | None = None
-    # Seconds for each layer of faults. Its floor is tried in any case, however long that takes.
-    fault_seconds: float = FAULT_SECONDS
-    # A factor on the floors of the layers of faults, and on the number of histories.
-    thorough: float = 1.0
-    # The folder for the states of a disk that broke a promise; None keeps none.
-    keep: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RunSettings:
-        """Back from plain JSON."""
-        return cls(
-            adapter=tuple(data["adapter"]),
-            contracts=tuple(data["contracts"]),
-            seed=data["seed"],
-            launcher=tuple(data["launcher"]),
-            config=data["config"],
-            slow=data["slow"],
-            passed_environment=tuple(data["passed_environment"]),
-            workdir=data["workdir"],
-            fault_seconds=data["fault_seconds"],
-            thorough=data["thorough"],
-            keep=data["keep"],
-        )
-
-    @property
-    def deadlines(self) -> Deadlines:
-        """The deadlines that hold."""
-        return Deadlines().scaled(self.slow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +80,7 @@ class Engine:
             self.root = self._janitor.make_folder(parent=parent)
             environment = adapter_environment(self.settings.passed_environment, slow=self.settings.slow)
             environment["TMPDIR"] = str(begin(self.root))
-            command = AdapterCommand(self.settings.adapter, environment, self.settings.deadlines)
+            command = AdapterCommand(self.settings.adapter, environment, self.settings.deadlines, self._start(stack))
             self.pool = WorkerPool(command, janitor=self._janitor)
             stack.callback(self.pool.close)
             # Shorter deadlines do not shorten an inspection.
@@ -135,6 +89,14 @@ class Engine:
             stack.callback(setattr, HELPER, "slow", 1.0)
             self._stack = stack.pop_all()
         return self
+
+    def _start(self, stack: contextlib.ExitStack) -> Start:
+        settings = self.settings
+        if not settings.nursery:
+            return in_a_new_process
+        words = (word for name in settings.contracts for word in ("--contract", name))
+        forks = Forks((*settings.nursery, *words), settings.adapter, janitor=self._janitor)
+        return stack.enter_context(forks).start
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -199,7 +161,8 @@ class Engine:
     def driver(self, contract: Contract) -> Driver:
         """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
         config = self.provision(contract.name)
-        return Driver(self.pool, self._workdir(), config=config, routes=contract.routes)
+        launched = self._surfaces.get(contract.name)
+        return Driver(self.pool, self._workdir(), config=config, routes=contract.routes, launched=launched)
 
     def not_claimed(self, contract: Contract) -> Mapping[str, str]:
         """The capabilities of that contract that the adapter lacks, with its reasons; empty if it cannot be asked."""

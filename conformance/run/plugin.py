@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.run.engine import LOADED, CaseResult, Engine, RunSettings
+from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of, suite_tests
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.sharing import shared_out
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract, load_contract

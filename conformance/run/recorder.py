@@ -16,9 +16,10 @@ from holdfast.conformance.adapter.worker import Greeting
 from holdfast.conformance.cases.record import Side
 from holdfast.conformance.durability.proving import not_tested, probed
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE
-from holdfast.conformance.run.engine import CaseResult, RunSettings
+from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.reports.evidence import (
     AdapterIdentity,
     Artefacts,

@@ -8,8 +8,9 @@ from dataclasses import replace
 from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import Start
 from holdfast.conformance.cli.target import REFERENCE
-from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
+from holdfast.conformance.run.engine import CaseResult, Engine
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_tests
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.servers.nursery import Nursery
 from holdfast.specs import Contract
 

@@ -10,7 +10,7 @@ from holdfast.conformance.steps import Step
 
 LOOSEN = Report(
     name="loosen",
-    do=lambda workdir, operand: store.loosen(workdir, operand["path"]),
+    do=lambda workdir, operand: store.loosen(workdir, operand["path"], holding=operand.get("holding", "")),
     schema=value_form(
         error={"type": ["string", "null"]},
         databases={

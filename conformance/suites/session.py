@@ -240,10 +240,18 @@ class SuiteSession:
         apart(path, to)
         self._reported(COPY, path, {"path": path, "to": to, "move": True})
 
-    def loosen(self, path: str = ".") -> list[dict[str, Any]]:
-        """Rebuild each SQLite database of the workdir without its constraints: [{path, tables, error}]."""
-        found: list[dict[str, Any]] = self._reported(LOOSEN, path, {"path": path})["databases"]
+    def loosen(self, path: str = ".", *, holding: str = "") -> list[dict[str, Any]]:
+        """Rebuild each SQLite database of the workdir without its constraints: [{path, tables, error}].
+
+        `holding`: only tables with this text in a row, and unique indexes that let every row in come instead.
+        """
+        operand = {"path": path, **({"holding": holding} if holding else {})}
+        found: list[dict[str, Any]] = self._reported(LOOSEN, path, operand)["databases"]
         return found
+
+    def report(self, report: Report, what: str, operand: Mapping[str, Any]) -> dict[str, Any]:
+        """The value of another act of the harness, which a suite brings with it."""
+        return self._reported(report, what, operand)
 
     def insert(self, table: str, *rows: Mapping[str, Any]) -> dict[str, Any]:
         """Put rows into the store itself: {inserted, error}. What fails without a constraint ends the test."""

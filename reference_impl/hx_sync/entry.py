@@ -16,6 +16,8 @@ from holdfast.reference_impl.session import OpenError, OpenRequest, Session, Sta
 from holdfast.reference_impl.whole import Whole
 
 _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
+# See `registry.warm`.
+LATER = ("cryptography.exceptions", "cryptography.hazmat.primitives.ciphers.aead")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ maps lie in the bytewise order of their encodings, not in the length-first order
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,6 +16,8 @@ _CONSTANTS: Mapping[int, bool | None] = {20: False, 21: True, 22: None}
 # RFC 8949 section 3: the argument stands in the first byte, or in the 1, 2, 4 or 8 bytes behind it.
 _DIRECT = 24
 _WIDTHS = {24: 1, 25: 2, 26: 4, 27: 8}
+# What is less has a shorter form.
+_LEAST = {24: _DIRECT, 25: 1 << 8, 26: 1 << 16, 27: 1 << 32}
 _MOST = 2**64 - 1
 KEY_TYPES = (int, bytes, str)
 
@@ -103,35 +105,35 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._readers: Mapping[int, Callable[[int, int, int], tuple[Value, int]]] = {
-            _UNSIGNED: lambda argument, at, _: (argument, at),
-            _NEGATIVE: lambda argument, at, _: (-1 - argument, at),
-            _BYTES: lambda argument, at, _: self._bytes(argument, at),
-            _TEXT: lambda argument, at, _: self._text(argument, at),
-            _ARRAY: self._array,
-            _MAP: self._map,
-        }
 
     def read(self, at: int, depth: int) -> tuple[Value, int]:
         """The value that begins at `at`; arrays and maps may still be `depth` deep."""
-        major, info = divmod(self._bytes(1, at)[0][0], 32)
+        if at >= len(self._data):
+            raise CborError(f"expected a value at {at}, got the end")
+        major, info = divmod(self._data[at], 32)
         if major == _SIMPLE:
             if info not in _CONSTANTS:
                 raise CborError(f"expected false, true or null at {at}, got a float or another simple value")
             return _CONSTANTS[info], at + 1
         if major == _TAG:
             raise CborError(f"expected no tag, got one at {at}")
-        argument, behind = self._argument(info, at)
-        return self._readers[major](argument, behind, depth)
+        argument, behind = (info, at + 1) if info < _DIRECT else self._argument(info, at)
+        if major == _TEXT:
+            return self._text(argument, behind)
+        if major == _BYTES:
+            return self._bytes(argument, behind)
+        if major == _MAP:
+            return self._map(argument, behind, depth)
+        if major == _ARRAY:
+            return self._array(argument, behind, depth)
+        return argument if major == _UNSIGNED else -1 - argument, behind
 
     def _argument(self, info: int, at: int) -> tuple[int, int]:
-        if info < _DIRECT:
-            return info, at + 1
         if info not in _WIDTHS:
             raise CborError(f"expected a definite length at {at}")
         raw, behind = self._bytes(_WIDTHS[info], at + 1)
         argument = int.from_bytes(raw, "big")
-        if len(_head(0, argument)) != behind - at:
+        if argument < _LEAST[info]:
             raise CborError(f"expected the shortest form of {argument} at {at}")
         return argument, behind
 

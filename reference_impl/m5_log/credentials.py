@@ -12,10 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from joserfc import jws
-from joserfc.errors import JoseError
-from joserfc.jwk import OKPKey
-
 from holdfast.reference_impl.m5_log.cbor import Value, encode
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, SIGNATURE_BYTES, Signatures
 from holdfast.reference_impl.m5_log.state import Verified
@@ -200,6 +196,11 @@ class Verifier:
 
     def check_signature(self, compact: Compact, key: bytes) -> None:
         """The issuer signed it, by the library and by the pinned criteria. Raises RefusedError."""
+        # Only now: it is half of all imports, and most commands meet no credential.
+        from joserfc import jws
+        from joserfc.errors import JoseError
+        from joserfc.jwk import OKPKey
+
         if len(compact.signature) != SIGNATURE_BYTES:
             raise _invalid(f"expected a signature of {SIGNATURE_BYTES} bytes")
         public: dict[str, str | list[str]] = {

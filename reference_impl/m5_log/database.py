@@ -180,12 +180,12 @@ class Database:
         except Exception as error:  # rocksdict raises nothing more special
             raise UncertainError(f"the batch may be written: {type(error).__name__}: {error}") from error
 
-    def tables(self) -> Sequence[Path]:
-        """The files of its tables."""
+    def tables(self) -> Sequence[str]:
+        """The paths of its tables, as texts, because they are asked for at every operation."""
         if self._rocks is None:
             return ()
         with _asked():
-            return [self.path / str(file["name"]).lstrip("/") for file in self._rocks.live_files()]
+            return [f"{self.path}{file['name']}" for file in self._rocks.live_files()]
 
     def tickers(self) -> Tickers:
         """How often its log was written and synced."""

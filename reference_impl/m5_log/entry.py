@@ -11,6 +11,9 @@ from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.whole import Whole
 
+# See `registry.warm`. RocksDB imports `pickle` when it is opened.
+LATER = ("joserfc.jws", "joserfc.jwk", "pickle")
+
 
 @dataclass(frozen=True, slots=True)
 class M5Log(Whole):

@@ -86,12 +86,12 @@ def check_logs(before: Mapping[str, int], now: Mapping[str, int]) -> None:
         raise StoreError("the log was removed while it was open")
 
 
-def check_tables(tables: Callable[[], Sequence[Path]]) -> None:
+def check_tables(tables: Callable[[], Sequence[str]]) -> None:
     """Raise StoreError if a table is gone that RocksDB still has in its list."""
-    gone = {path for path in tables() if not path.exists()}
+    gone = {path for path in tables() if not os.path.exists(path)}
     # A compaction replaces tables at any moment. Those that it replaced are not in the next list.
     if gone and gone.intersection(tables()):
-        raise StoreError(f"tables are gone: {', '.join(sorted(path.name for path in gone))}")
+        raise StoreError(f"tables are gone: {', '.join(sorted(map(os.path.basename, gone)))}")
 
 
 def sync_folder(folder: Path) -> None:

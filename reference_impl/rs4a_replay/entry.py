@@ -20,6 +20,8 @@ from holdfast.reference_impl.whole import Whole
 from holdfast.specs import kept_terms
 
 _LIVE = "live"
+# See `registry.warm`.
+LATER = tuple(f"holdfast.reference_impl.rs4a_replay.{kind}_opening" for kind in ("postgres", "sqlite"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,7 @@ class OnPostgres:
         # Sessions say themselves which database on this server is theirs.
         surface = {
             "dsn": self.template.dsn,
+            "disposable": True,
             "writer": self.template.writer,
             **{part: f"{SCHEMA}.{name}" for part, name in PARTS.items()},
         }

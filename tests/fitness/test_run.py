@@ -22,7 +22,8 @@ from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.sqlite import snapshot as sqlite_snapshot
 from holdfast.conformance.fitness.store import Login, store_at
 from holdfast.conformance.fitness.tie import not_tied
-from holdfast.conformance.run.engine import Engine, RunSettings
+from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import asks_for_one
 from holdfast.reference_impl.rs4a_replay.postgres_provision import provision_postgres
 from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite, sqlite_paths

@@ -16,7 +16,8 @@ from msgspec import structs
 
 from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.run.engine import CaseResult, Engine, RunSettings
+from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case
 from holdfast.specs.model import Opening

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.gate.faults import judge_fault
-from holdfast.conformance.run.engine import Engine, RunSettings
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import Form, PlannedCase
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.suites.bench import Bench
 from holdfast.specs.loader import read_contract
 from holdfast.specs.model import Kind

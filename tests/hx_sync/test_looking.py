@@ -35,9 +35,11 @@ class _Bench:
         raise AccusedError(verdict, message, said)
 
 
-def looked(*paths: str) -> None:
-    """Inspect a store in which no object is due."""
-    Looking(cast("Bench", _Bench()), cast("SuiteSession", _Listed(paths))).store(State({}))
+def looked(*paths: str, foreign: Sequence[str] = ()) -> Looking:
+    """Inspect a store in which no object is due, and these files have no place."""
+    looking = Looking(cast("Bench", _Bench()), cast("SuiteSession", _Listed([*paths, *foreign])))
+    looking.store(State({}, foreign=frozenset(foreign)))
+    return looking
 
 
 def test_folders_of_objects_that_the_harness_took_away_are_no_other_files() -> None:
@@ -47,3 +49,11 @@ def test_folders_of_objects_that_the_harness_took_away_are_no_other_files() -> N
 def test_a_file_that_nobody_published_is_another_file() -> None:
     with pytest.raises(AccusedError):
         looked(f"{_OBJECTS}/segments/left")
+
+
+def test_a_file_without_a_place_is_told_as_foreign_and_not_as_withheld() -> None:
+    copy = f"{_OBJECTS}/segments/copy"
+    looking = looked(foreign=[copy])
+    looking.placed({"foreign": [copy], "withheld": [f"{_OBJECTS}/segments/gone"]})
+    with pytest.raises(AccusedError):
+        looking.placed({"foreign": [], "withheld": [copy]})

@@ -13,7 +13,8 @@ import pytest
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.inspection.helper import HELPER, LIMIT_S
-from holdfast.conformance.run.engine import Engine, RunSettings
+from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.servers.environment import slowed
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor

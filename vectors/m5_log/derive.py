@@ -218,9 +218,19 @@ def _claims(draft: Mapping[str, Any]) -> dict[str, Any]:
 def credential(draft: Mapping[str, Any]) -> str:
     """The bytes of a credential: {issuer, subject, role, scope, nbf, exp, signer?, header?, claims?, drop?}."""
     _known(draft, _CLAIMS)
-    signed = f"{encoded(_json(draft.get('header', {'alg': 'EdDSA'})))}.{encoded(_json(_claims(draft)))}"
-    signature = _private(draft.get("signer", draft["issuer"])).sign(signed.encode("ascii"))
+    header, claims = _json(draft.get("header", {"alg": "EdDSA"})), _json(_claims(draft))
+    return _compact(header, claims, draft.get("signer", draft["issuer"]))
+
+
+def _compact(header: bytes, claims: bytes, signer: str) -> str:
+    signed = f"{encoded(header)}.{encoded(claims)}"
+    signature = _private(signer).sign(signed.encode("ascii"))
     return encoded(f"{signed}.{encoded(signature)}".encode("ascii"))
+
+
+def compact(asked: Mapping[str, str]) -> str:
+    """The bytes of a credential whose {header} and {claims} are any base64url bytes, signed by {signer}."""
+    return _compact(decoded(asked["header"]), decoded(asked["claims"]), asked["signer"])
 
 
 def respelt(asked: Mapping[str, Any]) -> str:
@@ -331,6 +341,7 @@ DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "value_in": value_in,
     "successor": successor,
     "credential": credential,
+    "compact": compact,
     "respelt": respelt,
     "cred_hash": cred_hash,
     "verified_row": verified_row,

@@ -25,9 +25,10 @@ from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusab
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
-from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult, Engine, RunSettings
+from holdfast.conformance.run.engine import CaseResult, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, plan_of
 from holdfast.conformance.run.recorder import Caller, Recorder, header_of
+from holdfast.conformance.run.settings import FAULT_SECONDS, RunSettings
 from holdfast.conformance.verdict import Exit, Silence, Verdict
 from holdfast.reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
 from holdfast.servers.errors import StartError
@@ -122,6 +123,7 @@ def verify(
         fault_seconds=fault_seconds,
         thorough=thorough,
         keep=str((evidence.parent / _STATES).absolute()),
+        nursery=target.nursery,
     )
     options = Options(
         settings=settings,

@@ -19,8 +19,9 @@ from holdfast.conformance.cases.values import at_path, is_missing
 from holdfast.conformance.cli.console import print_lines
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.durability.reported import in_words
-from holdfast.conformance.run.engine import FAULT_SECONDS, CaseResult
+from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.run.settings import FAULT_SECONDS
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.evidence import MARK
 from holdfast.specs import Case, Contract

@@ -99,6 +99,8 @@ class Altering:
             "dotfile": f".{name}",
             "dot folder": f".stversions/{name}",
             "upper case": name.upper(),
+            # Nearly as long as a file system takes, so that nothing can be put before or behind it.
+            "long": f"{'x' * (240 - len(name))}{name}",
         }
         key = f"{folder}/{names[step.how]}"
         self._session.place(key, made.data)

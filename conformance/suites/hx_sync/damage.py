@@ -47,9 +47,12 @@ def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies
 def _sealed(how: str, made: Made, data: bytes) -> tuple[bytes, Lies] | None:
     """An object of the same id that is well sealed: with a malformed payload, or with the same payload."""
     label = hashlib.sha256(data + how.encode()).hexdigest()
-    if isinstance(made.says, Blob):
-        return None
     asked: dict[str, Any]
+    if isinstance(made.says, Blob):
+        if how != "replaced" or "bytes" not in made.args:
+            return None
+        sealed = from_base64url(derive("hx.blob", {"bytes": made.args["bytes"], "label": label}))
+        return sealed, Lies(made.says, hashlib.sha256(sealed).hexdigest())
     if isinstance(made.says, Segment):
         payload: Any = made.says.batch
         asked = {"type": "segment", "id": made.args["segment_id"], "node_id": made.says.node_id}

@@ -48,6 +48,16 @@ _AGAIN = (
     Step("unspoil"),
     Step("repeat", 1),
 )
+# What a device has imported, and then the store has not: one object is gone, and another is sealed anew.
+_GONE = (
+    Step("publish", how="now", draft=60),
+    Step("publish_blob", draft=61),
+    Step("import", node="b"),
+    Step("damage", how="replaced"),
+    Step("import one", node="b"),
+    Step("import", 1, node="b"),
+    Step("remove"),
+)
 # A device that has something to report, and is enrolled again.
 _REPORTING = (
     Step("place", node="z", draft=50),
@@ -89,7 +99,7 @@ def test_every_operation_is_known_when_it_is_asked_for_again(bench: Bench) -> No
     for some in _shares(EACH.values()):
         with playing(bench, []) as play:
             # Something to import, to list and to rebuild.
-            for step in (EACH["publish"], *_REPORTING):
+            for step in (EACH["publish"], *_GONE, *_REPORTING):
                 play.step(step)
             for step in some:
                 for each in (step, *_AGAIN):

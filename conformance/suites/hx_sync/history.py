@@ -63,7 +63,7 @@ RACES = (
     "blob blob",
 )
 # Bytes at a place that are no object of it.
-LITTER = ("copy", "dotfile", "dot folder", "upper case")
+LITTER = ("copy", "dotfile", "dot folder", "upper case", "long")
 DAMAGES = ("flipped", "cut", "longer", "empty", "of another", "malformed", "byte order mark", "replaced")
 
 
@@ -131,6 +131,8 @@ def _manifests(dice: Random) -> list[Step]:
     node = dice.choice("abc")
     steps = [_one(dice, "manifest", node=node), _one(dice, "manifest", node=node), _one(dice, "publish", node=node)]
     steps += [
+        # Beside the segments that it lists.
+        Step("litter", how=dice.choice(LITTER)),
         _one(dice, "manifest", node=node),
         Step("spoil", how=dice.choice(BENT)),
         _one(dice, "manifest", node=node),

@@ -26,8 +26,9 @@ class Looking:
         self._bench, self._session = bench, session
         # A killed writer may leave files below tmp/.
         self.crashed = False
-        # Every key that an object has had.
+        # Every key that an object has had, and of these every one at no place of the layout.
         self._ever: set[str] = set()
+        self._foreign: set[str] = set()
 
     def differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         """End the history."""
@@ -41,6 +42,7 @@ class Looking:
         files = [entry for entry in self._session.tree(_STORE) if entry["kind"] != "folder"]
         due = {*state.store, *state.foreign}
         self._ever |= due
+        self._foreign |= state.foreign
         found = derive("hx.stored", {"files": files, "keys": sorted(self._ever)})
         missing = due & set(found["missing"])
         if missing:
@@ -97,10 +99,18 @@ class Looking:
         due = (device.node_id, len(segments), len(expected.state["blobs"]))
         if counted != due:
             self.differs("wrong_reason", f"node, segments and blobs {due}", repr(counted))
+        self.placed(status)
         if device.told is not None:
             self._report(device, status)
         if node == INSPECTED:
             self._index(device, segments)
+
+    def placed(self, status: Mapping[str, Any]) -> None:
+        """Whichever import the status is about: what has a place is not foreign, and what has none not withheld."""
+        places = self._ever - self._foreign
+        if places & set(status["foreign"]) or self._foreign & set(status["withheld"]):
+            received = f"foreign {status['foreign']}, withheld {status['withheld']}"
+            self.differs("wrong_reason", "what has a place is not foreign, and what has none not withheld", received)
 
     def _report(self, device: Device, status: Mapping[str, Any]) -> None:
         assert device.told is not None

@@ -23,12 +23,14 @@ from holdfast.conformance.suites.m5_log.graphs import (
     order_of,
     state_of,
 )
-from holdfast.conformance.suites.m5_log.world import must_be_done, must_be_refused, place_status, place_trust
+from holdfast.conformance.suites.m5_log.world import COMMAND, must_be_done, must_be_refused, place_status, place_trust
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 QUESTIONS = (
     "order",
+    "dump",
+    "dump",
     "load",
     "load",
     "delete",
@@ -52,6 +54,8 @@ _TRUSTED: Sequence[Mapping[str, str]] = (
     {},
 )
 _LAST_COUNT = "f" * 8
+# How often a command is asked for what an operation has just told.
+_BY_COMMAND = 0.2
 _LATEST = base64url(b"last_checkpoint_id")
 
 
@@ -92,6 +96,7 @@ class Asker:
         """Ask one of `QUESTIONS`."""
         asked = {
             "order": self._order,
+            "dump": self._dump,
             "load": self._load,
             "delete": self._delete,
             "range": self._range,
@@ -136,10 +141,13 @@ class Asker:
     # Credentials
 
     def persist(self, credential: Issued) -> None:
-        """Store a credential, and perhaps what it says."""
+        """Store a credential, and perhaps what it says. Often the latest checkpoint was made just before it came."""
+        if self.stored and self.dice.random() < 0.5:
+            self.checkpoint()
         self.accepted(self.session.call("persist_vc", {"credential": credential.raw}), "persist_vc")
         if credential not in self._persisted:
             self._persisted.append(credential)
+        self._dump()
         if self.dice.random() < 0.5:
             self._verify()
 
@@ -195,15 +203,20 @@ class Asker:
         if self.dice.random() < 0.5:
             args = {"topo_index": self.dice.choice((0, 1, len(order), self.dice.randint(0, len(order) + 2)))}
         index = args.get("topo_index", len(order))
-        answer = self.session.call("checkpoint_create", args)
-        if index > len(order):
-            self.refused(answer, "RANGE_INVALID", f"a checkpoint of {index} operations of {len(order)}")
-            return self.checkpoint()
-        self.accepted(answer, "checkpoint_create")
-        checkpoint_id: int = answer.value["checkpoint_id"]
-        if answer.value["topo_index"] != index or checkpoint_id <= self._highest:
+        if not args and self.dice.random() < _BY_COMMAND:
+            printed = self.session.provoke(COMMAND, {"arguments": ["checkpoint-create"]})["output"].strip()
+            found = {"checkpoint_id": int(printed) if printed.isdecimal() else 0, "topo_index": index}
+        else:
+            answer = self.session.call("checkpoint_create", args)
+            if index > len(order):
+                self.refused(answer, "RANGE_INVALID", f"a checkpoint of {index} operations of {len(order)}")
+                return self.checkpoint()
+            self.accepted(answer, "checkpoint_create")
+            found = answer.value
+        checkpoint_id: int = found["checkpoint_id"]
+        if found["topo_index"] != index or checkpoint_id <= self._highest:
             due = f"topo_index {index} and an id above {self._highest}"
-            self.differs("lost_durability", "what checkpoint_create says", due, answer.value)
+            self.differs("lost_durability", "a new checkpoint", due, found)
         self._highest = checkpoint_id
         self._points[checkpoint_id] = _Point(order[:index], self._state_at(index), self._believed())
         return checkpoint_id
@@ -227,6 +240,9 @@ class Asker:
         point = self._points[checkpoint_id]
         index = len(point.prefix)
         answer = self.session.call("checkpoint_load", {"checkpoint_id": checkpoint_id})
+        if self.dice.random() < _BY_COMMAND:
+            due = answer.value["state"] if answer.outcome == "accepted" else None
+            self.command(["checkpoint-load", str(checkpoint_id)], due)
         same = order_of(self.stored)[:index] == point.prefix and self._state_at(index) == point.state
         if not same:
             self.refused(answer, "CHECKPOINT_STALE", f"a checkpoint of {index} operations whose state is another now")
@@ -260,6 +276,11 @@ class Asker:
         latest = derive("m5.row", {"parts": [{"number": max(self._points, default=0)}]})
         if meta.get(_LATEST) != latest:
             self.differs("lost_durability", f"last_checkpoint_id in meta {when}", latest, meta.get(_LATEST))
+
+    def _dump(self) -> None:
+        origin, due = self.dice.choice(("genesis", "latest", "latest")), self.state()
+        if (shown := self.session.observe("dump", {"from": origin})["state"]) != due:
+            self.differs("lost_durability", f"the state from {origin}", due, shown)
 
     # The order, ranges and parts
 
@@ -321,6 +342,17 @@ class Asker:
     def state(self) -> str:
         """The state of everything that is stored."""
         return self._state(self.stored)
+
+    # Commands
+
+    def command(self, arguments: Sequence[str], due: str | None) -> None:
+        """Run a command, which prints what is due, or fails where nothing is."""
+        printed = self.session.provoke(COMMAND, {"arguments": list(arguments)})
+        done, output = printed["status"] == 0, printed["output"]
+        if done != (due is not None) or (due is not None and output != f"{due}\n"):
+            verdict = "fail_open" if due is None else "lost_durability"
+            shown = f"status {printed['status']}: {output[:300]}"
+            self.differs(verdict, f"what {' '.join(arguments)} says", "a failure" if due is None else due, shown)
 
     # What is no answer
 

@@ -12,7 +12,7 @@ from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import Made, drawn
-from holdfast.conformance.suites.m5_log.world import alter, must_be_done
+from holdfast.conformance.suites.m5_log.world import COMMAND, alter, must_be_done
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Silence
 
@@ -21,6 +21,8 @@ _DATABASE, _STORE, _KEPT = "m5/db", "m5", "kept"
 _KINDS = ("*.sst", "*.log", "MANIFEST-*", "CURRENT")
 _PLACES = 6
 _BYTES_OF_CHECKPOINT = 24
+# How many of these the commands are asked for as well.
+_BY_COMMAND = 4
 _SIZE = 12
 _NEVER_USED = ("CHECKPOINT_DAMAGED", "CHECKPOINT_STALE", "STORE_UNAVAILABLE")
 
@@ -100,7 +102,7 @@ def _must_notice(bench: Bench, session: SuiteSession, operations: Sequence[Made]
             bench.fail("fail_open", f"an acknowledged operation was taken for new after a change of {what}")
 
 
-@clause("M5-CKP-7")
+@clause("M5-CKP-7", "M5-CLI-5", "M5-CLI-6", provocations=(COMMAND,))
 def test_a_checkpoint_of_which_any_byte_was_changed_is_never_used(bench: Bench) -> None:
     """It is refused, or loads as the state that it was made of; a replay ends in the right state all the same."""
     with bench.session() as session:
@@ -113,7 +115,9 @@ def test_a_checkpoint_of_which_any_byte_was_changed_is_never_used(bench: Bench) 
         state = session.call("checkpoint_load", asked).value["state"]
         ((key, value),) = _rows(session.observe("store"), "checkpoints").items()
         count = min(len(value), round(_BYTES_OF_CHECKPOINT * bench.thorough))
-        for at in sorted(dice.sample(range(len(value)), count)):
+        places = sorted(dice.sample(range(len(value)), count))
+        asked_by_command = dice.sample(places, _BY_COMMAND)
+        for at in places:
             changed = base64url(_flipped(dice, value, at))
             alter(session, "checkpoints", key, changed)
             answer, what = session.call("checkpoint_load", asked), f"byte {at} of a checkpoint was changed"
@@ -125,8 +129,18 @@ def test_a_checkpoint_of_which_any_byte_was_changed_is_never_used(bench: Bench) 
             if dumped is not None and dumped["state"] != state:
                 bench.fail("fail_open", f"{what}, and a replay used it", expected=state, received=dumped["state"])
             report = session.sample("verify_store")
-            if answer.outcome == "refused" and report is not None and report["whole"]:
-                bench.fail("fail_open", f"{what}, and verify-store passes the store")
+            passes = report is not None and report["whole"]
+            if answer.outcome == "refused" and passes:
+                bench.fail("fail_open", f"{what}, and verify_store passes the store")
+            if at in asked_by_command:
+                commands = {
+                    "verify-store": passes,
+                    f"checkpoint-load {asked['checkpoint_id']}": answer.outcome == "accepted",
+                }
+                for command, is_good in commands.items():
+                    status = session.provoke(COMMAND, {"arguments": command.split()})["status"]
+                    if status == 0 and not is_good:
+                        bench.fail("fail_open", f"{what}, and {command} exits with 0")
 
 
 @clause("M5-GET-1")

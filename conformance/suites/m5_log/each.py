@@ -212,21 +212,24 @@ def test_every_operation_is_done_on_many_operations(bench: Bench) -> None:
 
 @clause("M5-CLI-1", "M5-CLI-5", written=True)
 def test_a_command_that_is_refused_leaves_everything_as_it_was(bench: Bench) -> None:
-    """Files that are missing, cut or no array of operations, a checkpoint that is not there, words that are unknown."""
+    """Files that are missing, cut or no array of operations, words that are unknown, and what is nearly an id."""
     with bench.session() as session:
         world = World(bench, session, "refused")
         world.ask(world.asked("put_op"))
         file = from_base64url(derive("m5.batch", [world.made().raw]))
         session.place("cut", file[:-1])
         session.place("forged", file[:-1] + bytes([file[-1] ^ 1]))
+        world.ask(world.asked("checkpoint_create"))
+        made = world.log.highest
+        near = ("9", "x", "", f"{made}O", f"{made}.5", f"{made}x", f"{made}e0", f"{made},", f"-{made}", f"0x{made}")
+        wide = (str(made + 2**width) for width in (8, 16, 32, 53, 63, 64))
         before = session.inspect()["rows"]
         for words in (
+            *(["checkpoint-load", each] for each in (*near, *wide)),
             ["op-append", "missing"],
             ["op-append", "cut"],
             ["op-append", "forged"],
             ["op-append"],
-            ["checkpoint-load", "9"],
-            ["checkpoint-load", "x"],
             ["replay-from-store", "--from", "nowhere"],
             ["checkpoint-create", "more"],
             ["checkpoint-list", "more"],

@@ -20,7 +20,8 @@ Draft = Mapping[str, Any]
 ISSUER, STRANGER = "issuer", "stranger"
 _ROLES, _TAGS = ("editor", "reader"), ("t", "u")
 # Names of a history. Some have blanks, some are as long as they may be in letters of one to four bytes, some differ in
-# one letter, and some are sorted by UTF-16 units otherwise than by characters or bytes.
+# one letter, some are sorted by UTF-16 units otherwise than by characters or bytes. Some are escaped by many writers of
+# JSON, and not by RFC 8785.
 _NAMES = (
     ("a", "b"),
     ("a b", "a"),
@@ -28,6 +29,7 @@ _NAMES = (
     ("\u00e9" * 255, "\u20ac" * 255, "\U0001f4a1" * 255),
     ("\ufffd", "\U0001f4a1", "\uff5e", "\ue000"),
     ("a", "A", "a\u0000", "a\n", 'a"', "a\\"),
+    ("\u2028\u2029", "<&>", "/", "\x7f\x80"),
     ("e\u0301", "\u00e9", "\u212b", "\u00c5"),
 )
 # Few seconds for many operations, so that clocks are often equal, and often earlier than those of parents.
@@ -169,7 +171,30 @@ def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) 
         value = {"value": number} if kind == "set" else {"amount": dice.choice(words.amounts)}
         draft = {"key": dice.choice(labels), "ms": 1000 * _SECONDS, "logical": 2 + number, "parents": []}
         made.append(Made.of({**draft, "kind": kind, "payload": {"key": name, **value}}))
+    for number, credential in enumerate(credentials):
+        made += _used(dice, credential, words, 2**16 + 2 * number)
     return Graph(made, credentials)
+
+
+def _used(dice: Random, credential: Issued, words: Words, logical: int) -> Sequence[Made]:
+    """A grant of a credential, and an operation that nothing else may allow, near the end of its time."""
+    says = credential.draft
+    granted = {"subject": says["subject"], "role": says["role"], "tag": dice.choice(says["scope"])}
+    used = {"key": dice.choice(words.keys), "amount": dice.choice(words.amounts), "tag": granted["tag"]}
+    grant = {"kind": "grant", "payload": {**granted, "credential": credential.cred_hash}}
+    return [
+        Made.of({"key": ISSUER, "ms": 1000 * says["nbf"], "logical": logical, "parents": [], **grant}),
+        Made.of(
+            {
+                "key": says["subject"],
+                "ms": 1000 * says["exp"] - 1,
+                "logical": logical + 1,
+                "parents": [],
+                "kind": "add",
+                "payload": used,
+            }
+        ),
+    ]
 
 
 def _said(

@@ -6,10 +6,12 @@ import time
 
 from holdfast.conformance.suites.m5_log.asking import QUESTIONS, Asker
 from holdfast.conformance.suites.m5_log.graphs import ISSUER, Made, order_of
+from holdfast.conformance.suites.m5_log.world import COMMAND
 
 # How long after a call the process is killed, in seconds: within an append, or behind it.
 _MOMENTS = (0.0, 0.001, 0.003, 0.006, 0.01)
 _STEPS = ("kill", "restart", "again", "checkpoint", "checkpoint", "credential", "", "")
+_END = "at the end"
 # How many questions are asked behind each operation.
 _ASKED = 3
 # How many operations are looked up by their id when everything is compared.
@@ -52,7 +54,7 @@ class Player(Asker):
         self.trust({ISSUER: ISSUER})
         self.decide_all()
         self.checkpoint()
-        self.compare("at the end")
+        self.compare(_END)
 
     def _put(self, each: Made, *, new: bool) -> None:
         there = {stored.op_id for stored in self.stored}
@@ -109,12 +111,24 @@ class Player(Asker):
                 self.differs("lost_durability", f"the state from {origin} {when}", state, dumped)
         report = session.observe("verify_store")
         due_report = {"whole": True, "operations": len(self.stored), "pending": len(waiting), "problems": []}
+        self._ask_a_command(state, whole=report["whole"], last=when == _END)
         if not self.believes_what_is_cached:
             # What was verified once and is not now may be told as a problem.
             told = [each for each in report["problems"] if each["family"] != "vc_verified"]
             report = {**report, "problems": told, "whole": not told}
         if report != due_report:
             self.differs("lost_durability", f"what verify-store finds {when}", due_report, report)
+
+    def _ask_a_command(self, state: str, *, whole: bool, last: bool) -> None:
+        """One command says what the observations have just shown."""
+        name = "dump-state-json" if last else self.dice.choice(("verify-store", "replay-from-store"))
+        if name == "verify-store":
+            status = self.session.provoke(COMMAND, {"arguments": [name]})["status"]
+            if (status == 0) != whole:
+                self.differs("fail_open" if status == 0 else "over_refusal", f"what {name} says", whole, status)
+        else:
+            words = ["--from", self.dice.choice(("genesis", "latest"))] if name == "replay-from-store" else []
+            self.command([name, *words], state)
 
     def snapshot(self) -> str:
         """The bytes of a checkpoint of the whole order."""

@@ -8,6 +8,7 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import Graph, Words, drawn
 from holdfast.conformance.suites.m5_log.playing import Player
+from holdfast.conformance.suites.m5_log.world import COMMAND
 from holdfast.conformance.suites.session import SuiteSession
 
 _SIZE = 16
@@ -25,7 +26,9 @@ def _graph(session: SuiteSession, label: str, number: int) -> Graph:
     return drawn(dice, authors, _SIZE, Words.of(number, dice))
 
 
-@clause("M5-PRP-1", "M5-AC1", "M5-AC5", "M5-AC6", whole=True)
+@clause(
+    "M5-PRP-1", "M5-AC1", "M5-AC5", "M5-AC6", "M5-CLI-2", "M5-CLI-5", "M5-CLI-6", provocations=(COMMAND,), whole=True
+)
 def test_any_history_with_kills_anywhere_has_the_state_of_the_oracle(bench: Bench) -> None:
     """Any names, numbers, clocks and grants, and every question behind every operation, with kills and restarts."""
     for number in range(round(_HISTORIES * bench.thorough)):
@@ -34,7 +37,7 @@ def test_any_history_with_kills_anywhere_has_the_state_of_the_oracle(bench: Benc
             Player(bench, session, graph, _dice(session, f"play {number}")).play(crashes=True)
 
 
-@clause("M5-AC6", "M5-CKP-3", "M5-TOPO-2", whole=True)
+@clause("M5-AC6", "M5-CKP-3", "M5-TOPO-2", provocations=(COMMAND,), whole=True)
 def test_the_order_of_arrival_shows_nowhere(bench: Bench) -> None:
     """The same operations in several orders leave the same snapshot, byte for byte, each in a store of its own."""
     for number in range(round(2 * bench.thorough)):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import ISSUER, STRANGER, Issued, Made
+from holdfast.conformance.suites.m5_log.objects import near_objects
 from holdfast.conformance.suites.m5_log.world import STATUS, TRUST, must_be_done, must_be_refused, place_trust
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
@@ -21,34 +23,6 @@ _TIMES = 4
 
 def _text(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _near_files(name: str, right: Any) -> Iterator[tuple[str, bytes]]:
-    """What resembles the file of one member `name`, whose value is right."""
-    member, file = f'"{name}":{json.dumps(right)}', json.dumps({name: right})
-    empty = json.dumps(type(right)())
-    yield f"{name} twice", f'{{"{name}":{empty},{member}}}'.encode()
-    yield f"{name} twice, the same", f"{{{member},{member}}}".encode()
-    yield "an unknown member", f'{{{member},"more":1}}'.encode()
-    yield "an unknown member before it", f'{{"":null,{member}}}'.encode()
-    yield "no member", b"{}"
-    yield f"{name} in capitals", _text({name.upper(): right})
-    yield f"{name} and a blank", _text({f"{name} ": right})
-    for kind, value in (("null", None), ("a text", name), ("a number", 1), ("false", False), ("in a list", [right])):
-        yield f"{name} is {kind}", _text({name: value})
-    yield "without its object", _text(right)
-    yield "in a list", _text([{name: right}])
-    yield "a byte order mark", b"\xef\xbb\xbf" + file.encode()
-    yield "UTF-16", file.encode("utf-16")
-    yield "a comma at its end", f"{{{member},}}".encode()
-    yield "single quotes", file.replace('"', "'").encode()
-    yield "a comment", f"{file}//".encode()
-    yield "a zero byte behind it", f"{file}\0".encode()
-    yield "twice", (file + file).encode()
-    yield "empty", b""
-    yield "a blank", b" "
-    for size in (1, len(file) // 2, len(file) - 2, len(file) - 1):
-        yield f"cut to {size}", file[:size].encode()
 
 
 def _near_status(entry: str) -> Iterator[tuple[str, bytes]]:
@@ -77,7 +51,7 @@ def _near_status(entry: str) -> Iterator[tuple[str, bytes]]:
     yield "a comma behind an entry", f'{{"revoked":["{entry}",]}}'.encode()
     yield "revoked is an object", _text({"revoked": {entry: True}})
     yield "bytes that are no UTF-8", b'{"revoked":["\xff"]}'
-    yield from _near_files("revoked", [entry])
+    yield from near_objects({"revoked": [entry]})
 
 
 def _near_trust(key: str) -> Iterator[tuple[str, bytes]]:
@@ -102,7 +76,7 @@ def _near_trust(key: str) -> Iterator[tuple[str, bytes]]:
     yield "a name twice", f'{{"issuers":{{"{ISSUER}":"{key}","{ISSUER}":"{key}"}}}}'.encode()
     yield "a comma behind a key", f'{{"issuers":{{"{ISSUER}":"{key}",}}}}'.encode()
     yield "bytes that are no UTF-8", _text({"issuers": {ISSUER: key, "?": key}}).replace(b"?", b"\xff")
-    yield from _near_files("issuers", {ISSUER: key})
+    yield from near_objects({"issuers": {ISSUER: key}})
 
 
 class _Rights:
@@ -162,13 +136,30 @@ class _Rights:
         """Nothing is allowed with any near miss of a file, and everything is with the right one behind it."""
         spelt = (_text(right), json.dumps(right, indent=1).encode() + b"\n")
         for number, (kind, data) in enumerate(near):
-            what = f"{path}: {kind}"
             self._session.place(path, data)
-            self.hold([False, False], what)
-            self.none_verifies(what)
+            self._denied(f"{path}: {kind}")
             self._session.place(path, spelt[number % 2])
-            self.hold([True, True], f"the right file behind {what}")
-            self.verify(f"the right file behind {what}")
+            self._allowed(f"{path}: {kind}")
+
+    def no_file(self, path: str) -> None:
+        """Nothing is allowed while something stands there that is no file, and everything is behind it."""
+        kept = f"{path}.kept"
+        self._session.move(path, kept)
+        self._session.place(f"{path}/file", b"")
+        self._denied(f"{path}: a folder")
+        self._session.move(path, f"{path}.folder")
+        self._session.link(path, PurePosixPath(path).name)
+        self._denied(f"{path}: a link that leads to itself")
+        self._session.move(kept, path)
+        self._allowed(f"{path}: no file")
+
+    def _denied(self, what: str) -> None:
+        self.hold([False, False], what)
+        self.none_verifies(what)
+
+    def _allowed(self, what: str) -> None:
+        self.hold([True, True], f"the right file behind {what}")
+        self.verify(f"the right file behind {what}")
 
 
 @clause("M5-EPO-2", "M5-CF-7", whole=True, written=True)
@@ -177,6 +168,7 @@ def test_a_status_file_that_is_nearly_right_revokes_everything(bench: Bench) -> 
     with bench.session() as session:
         rights, entry = _Rights(bench, session), f"a{session.hex64('entry')[1:]}"
         rights.sweep(STATUS, {"revoked": [entry]}, _near_status(entry))
+        rights.no_file(STATUS)
 
 
 @clause("M5-EPO-2", "M5-CF-7", whole=True, written=True)
@@ -185,6 +177,7 @@ def test_a_trust_file_that_is_nearly_right_trusts_nobody(bench: Bench) -> None:
     with bench.session() as session:
         rights, key = _Rights(bench, session), base64url(bytes.fromhex(derive("m5.public_key", ISSUER)))
         rights.sweep(TRUST, {"issuers": {ISSUER: key}}, _near_trust(key))
+        rights.no_file(TRUST)
 
 
 @clause("M5-EPO-2", "M5-CF-7", whole=True, written=True)

@@ -171,10 +171,11 @@ class Beside:
         """Something that is no operation changed the world."""
         self._worlds.narrow(lambda world: (after(world),))
 
-    def changed(self, worker: int, *, readable: bool = True, **members: Any) -> None:
-        """A provocation changed the world. Of a database that cannot be read nothing can be listed."""
+    def changed(self, worker: int, *, readable: bool = True, **members: Any) -> frozenset[str]:
+        """A provocation changed the world: what it took out of the catalogue. An unreadable database lists nothing."""
         self.narrow(lambda world: replace(world, **members))
-        self._objects = self._catalogue(worker) if readable else None
+        before, self._objects = self._objects, self._catalogue(worker) if readable else None
+        return (before or frozenset()) - (self._objects or frozenset())
 
     def _catalogue(self, worker: int) -> frozenset[str]:
         return frozenset(self._session.observe("catalogue", worker=worker)["objects"])

@@ -350,7 +350,9 @@ class Play:
         self._session.provoke("break_surface", {"how": step.how}, step.worker)
         self._alone = step.worker
         lacking = step.how == "incomplete"
-        self._beside.changed(step.worker, readable=lacking, surface="lacking" if lacking else "broken")
+        gone = self._beside.changed(step.worker, readable=lacking, surface="lacking" if lacking else "broken")
+        if lacking and not gone:
+            self._bench.fail("not_reached", "break_surface incomplete left every relation in the catalogue")
 
 
 @contextmanager

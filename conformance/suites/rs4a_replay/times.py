@@ -96,6 +96,41 @@ def test_a_nonce_has_the_longest_window_that_is_configured_and_no_longer(bench: 
                 must_be(bench, f"a nonce for {span} where {longest} s are allowed", got, due)
 
 
+# A day that is a day, and one with a leap day in it or a microsecond more; the year 0000 has a leap day as well.
+_DAYS = (
+    ("0000-12-30T00:00:00Z", "0000-12-31T00:00:00Z", ""),
+    ("0001-01-01T00:00:00Z", "0001-01-02T00:00:00Z", ""),
+    ("0000-12-31T00:00:00Z", "0001-01-01T00:00:00Z", ""),
+    ("0000-12-31T00:00:00Z", "0001-01-01T00:00:00.000001Z", "longer"),
+    ("0000-02-28T00:00:00Z", "0000-03-01T00:00:00Z", "longer"),
+    ("1969-12-31T12:00:00Z", "1970-01-01T12:00:00.000001Z", "longer"),
+    ("1900-02-28T00:00:00Z", "1900-03-01T00:00:00Z", ""),
+    ("2096-02-28T00:00:00Z", "2096-03-01T00:00:00Z", "longer"),
+    ("2100-02-28T00:00:00Z", "2100-03-01T00:00:00Z", ""),
+    ("2400-02-28T00:00:00Z", "2400-03-01T00:00:00Z", "longer"),
+    ("9999-12-30T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z", ""),
+)
+
+
+@clause("RS4A-RP-04")
+def test_the_window_of_a_nonce_is_as_long_as_its_ends_say_in_every_year(bench: Bench) -> None:
+    """Across the ends of years and leap days, the year 0000 too. Whether one that is over is issued is open."""
+    past: list[str] = []
+    with bench.session(config={"nonce_window_seconds": "86400"}) as session:
+        for opens, closes, longer in _DAYS:
+            args = {"binding": {"principal": principal(session)}, "window": {"not_before": opens, "not_after": closes}}
+            got = shown(session.call("issue_nonce", args))
+            what = f"a nonce from {opens} to {closes} where a day is allowed"
+            if longer:
+                must_be(bench, what, got, "refused REQUEST_MALFORMED")
+            elif closes >= session.now:
+                must_be(bench, what, got, "accepted new")
+            else:
+                past.append(got)
+    if set(past[:2]) == {"accepted new"}:
+        must_be(bench, "a nonce for the last day of 0000", past[2], "accepted new")
+
+
 def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within: bool) -> None:
     at = format_instant(parse_instant(session.now) - timedelta(microseconds=age))
     at = f"{at[:-1].rstrip('0')}Z" if "." in at else at

@@ -107,6 +107,16 @@ class PaddingRemoved(Verifier):
         return super().compact(raw.replace(b"=", b"").strip())
 
 
+class FurtherHeader(Verifier):
+    def object(self, name: str, raw: bytes) -> dict[str, Any]:
+        return {key: value for key, value in super().object(name, raw).items() if name != "header" or key == "alg"}
+
+
+class OddStatusMissing(TrustFiles):
+    def revoked(self) -> frozenset[bytes] | None:
+        return super().revoked() if self._status.is_file() else frozenset()
+
+
 class StatusIgnored(TrustFiles):
     def revoked(self) -> frozenset[bytes] | None:
         return frozenset()
@@ -190,6 +200,8 @@ BUGS = {
     "cached-is-never-revoked": part(authority=CachedForEver),
     "cache-is-required": part(authority=CacheRequired),
     "padding-of-credential-removed": part(verifier=PaddingRemoved),
+    "further-members-of-header-ignored": part(verifier=FurtherHeader),
+    "status-that-is-no-file-is-missing": part(trust=OddStatusMissing),
     "status-file-ignored": part(trust=StatusIgnored),
     "further-members-of-trust-ignored": part(trust=FurtherMembers),
     "wrong-entries-of-status-left-out": part(trust=WrongEntriesLeftOut),

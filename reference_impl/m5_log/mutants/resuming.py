@@ -12,7 +12,7 @@ from holdfast.reference_impl.m5_log.database import Change, Database
 from holdfast.reference_impl.m5_log.opening import LAST_CHECKPOINT, WATERMARK, Opened, number, read_number
 from holdfast.reference_impl.m5_log.operations import Operation
 from holdfast.reference_impl.m5_log.replay import Replay, Replayed, Source
-from holdfast.reference_impl.m5_log.state import Fold, Snapshots, State
+from holdfast.reference_impl.m5_log.state import Fold, Snapshots, State, Verified
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Family, RefusedError
 from holdfast.reference_impl.planting import part
@@ -49,6 +49,14 @@ class FromWatermark(Replay):
 class LastOfMemoryLeftOut(Replay):
     def taken(self, opened: Opened, first: int, last: int, source: Source) -> Iterable[Operation]:
         return super().taken(opened, first, last - (source is Source.MEMORY), source)
+
+
+class AbsentForgotten(Fold):
+    """What a checkpoint was made without counts as judged for ever."""
+
+    def still_true(self, state: State) -> bool:
+        known: dict[bytes, Verified | None] = {key: said for key, said in state.judged.items() if said is not None}
+        return super().still_true(replace(state, judged=known))
 
 
 class JudgedForEver(Fold):
@@ -123,6 +131,7 @@ class WatermarkZero(Store):
 
 
 BUGS = {
+    "absent-credentials-judged-for-ever": part(fold=AbsentForgotten),
     "last-of-checkpoint-twice": part(replay=AppliedTwice),
     "first-behind-checkpoint-left-out": part(replay=LeavesOneOut),
     "index-of-checkpoint-trusted": part(replay=IndexTrusted),

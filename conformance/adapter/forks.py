@@ -1,0 +1,59 @@
+"""Processes of the reference's adapter that are forked: its imports take longer than most of its sessions.
+
+`holdfast verify reference` starts hundreds of processes of one program. An adapter of others is started as its command
+says, and so is everything here that another program runs: a tracer has to record a start from its beginning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Self
+
+from holdfast.conformance.adapter.process import Child, in_a_new_process
+from holdfast.servers.janitor import Janitor
+from holdfast.servers.nursery import Nursery
+
+# Processes that are forked by one have the same seed of hashes, and so the same order of sets. Forks take turns between
+# this number of nurseries, so that a process and its next one differ in it.
+_NURSERIES = 2
+
+Environment = tuple[tuple[str, str], ...]
+
+
+class Forks:
+    """Starts `adapter` as a fork of `nursery`. A context manager; leaving it ends what it has forked.
+
+    `nursery` is a command that begins like the command of the adapter, for `holdfast.servers.nursery`.
+    """
+
+    def __init__(self, nursery: Sequence[str], adapter: Sequence[str], *, janitor: Janitor) -> None:
+        self._nursery, self._adapter, self._janitor = tuple(nursery), tuple(adapter), janitor
+        both = zip(self._nursery, self._adapter, strict=False)
+        self._words = self._adapter[next(n for n, (theirs, ours) in enumerate(both) if theirs != ours) :]
+        self._starts: Counter[Environment] = Counter()
+        self._nurseries: dict[tuple[Environment, int], Nursery] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> Child:
+        """See `process.Start`. The first process of an environment is no fork: most runs of one case need no other."""
+        key = tuple(sorted(environment.items()))
+        number = self._starts[key]
+        self._starts[key] += 1
+        if number == 0 or tuple(command) != self._adapter:
+            return in_a_new_process(command, environment)
+        return self._of(key, number % _NURSERIES).start(self._words, environment)
+
+    def _of(self, environment: Environment, number: int) -> Nursery:
+        """What a program finds in its environment when it is imported stays in its forks, so each has its own."""
+        if (environment, number) not in self._nurseries:
+            made = Nursery(self._nursery, janitor=self._janitor, environment=dict(environment))
+            self._nurseries[environment, number] = self._stack.enter_context(made)
+        return self._nurseries[environment, number]

@@ -1,0 +1,61 @@
+"""The settings of a run, as the command line hands them to each of its processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from holdfast.conformance.adapter.process import Deadlines
+
+# The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
+FAULT_SECONDS = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The settings of a run that each of its processes needs. All values are JSON, so that they can be handed over."""
+
+    adapter: tuple[str, ...]
+    contracts: tuple[str, ...]
+    seed: str
+    launcher: tuple[str, ...] = ()
+    config: Mapping[str, str] = field(default_factory=dict)
+    slow: float = 1.0
+    passed_environment: tuple[str, ...] = ()
+    workdir: str | None = None
+    # Seconds for each layer of faults. Its floor is tried in any case, however long that takes.
+    fault_seconds: float = FAULT_SECONDS
+    # A factor on the floors of the layers of faults, and on the number of histories.
+    thorough: float = 1.0
+    # The folder for the states of a disk that broke a promise; None keeps none.
+    keep: str | None = None
+    # The command whose forks are processes of the adapter (`holdfast.conformance.adapter.forks`); empty starts each.
+    nursery: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunSettings:
+        """Back from plain JSON."""
+        return cls(
+            adapter=tuple(data["adapter"]),
+            contracts=tuple(data["contracts"]),
+            seed=data["seed"],
+            launcher=tuple(data["launcher"]),
+            config=data["config"],
+            slow=data["slow"],
+            passed_environment=tuple(data["passed_environment"]),
+            workdir=data["workdir"],
+            fault_seconds=data["fault_seconds"],
+            thorough=data["thorough"],
+            keep=data["keep"],
+            nursery=tuple(data["nursery"]),
+        )
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The deadlines that hold."""
+        return Deadlines().scaled(self.slow)

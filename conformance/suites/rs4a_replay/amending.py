@@ -1,0 +1,204 @@
+"""The surface of a session on PostgreSQL, altered by the harness as an administrator may alter it while it is in use.
+
+Only the database that the adapter's answer to `open` names is altered, with the login that the launcher names, and only
+if the launcher says that databases of sessions are `disposable`. No secret of it leaves this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.forms import TEXT, value_form
+from holdfast.conformance.cases.report import Report, written
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.specs import schema
+
+_UNIQUE = """
+SELECT o.conname, array_agg(a.attname::text ORDER BY k.n) FROM pg_constraint o
+  CROSS JOIN LATERAL unnest(o.conkey) WITH ORDINALITY k(attnum, n)
+  JOIN pg_attribute a ON a.attrelid = o.conrelid AND a.attnum = k.attnum
+ WHERE o.conrelid = %s::regclass AND o.contype = %s GROUP BY o.conname ORDER BY o.conname
+"""
+_SHARED = """
+SELECT a.attname::text FROM pg_attribute a JOIN pg_attribute o USING (attname)
+ WHERE a.attrelid = %s::regclass AND o.attrelid = %s::regclass
+   AND a.attnum > 0 AND o.attnum > 0 AND NOT a.attisdropped AND NOT o.attisdropped
+ ORDER BY a.attnum
+"""
+_TABLES = "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace ORDER BY relname"
+_COPY = "holdfast_copy"
+_FAILS = "holdfast_fails"
+_Q = '"{}"'.format
+
+
+@dataclass(frozen=True, slots=True)
+class _Effect:
+    """The effect relation of a surface, the columns that its nonce relation has too, and the tables of its schema.
+
+    The audit is none of these.
+    """
+
+    schema: str
+    table: str
+    unique: Mapping[str, list[str]]
+    primary: Mapping[str, list[str]]
+    shared: list[str]
+    beside: list[str]
+
+    @property
+    def named(self) -> str:
+        """Its name in a statement."""
+        return f"{_Q(self.schema)}.{_Q(self.table)}"
+
+    def constraint(self, name: str, columns: list[str]) -> Iterator[str]:
+        """Another unique constraint of the same name."""
+        yield f"ALTER TABLE {self.named} DROP CONSTRAINT {_Q(name)}"
+        yield f"ALTER TABLE {self.named} ADD CONSTRAINT {_Q(name)} UNIQUE ({', '.join(map(_Q, columns))})"
+
+
+def _copied(effect: _Effect, what: str) -> Iterator[str]:
+    """The whole relation again, in another schema."""
+    del what
+    yield f"CREATE SCHEMA {_COPY}"
+    yield f"CREATE TABLE {_COPY}.{_Q(effect.table)} (LIKE {effect.named} INCLUDING ALL)"
+
+
+def _hollow(effect: _Effect, what: str) -> Iterator[str]:
+    """A unique constraint of the same name that covers the primary key too, so that it refuses no second row."""
+    (key,) = effect.primary.values()
+    yield from effect.constraint(what, [*effect.unique[what], *key])
+
+
+def _mended(effect: _Effect, what: str) -> Iterator[str]:
+    """The constraint as it was."""
+    (key,) = effect.primary.values()
+    yield from effect.constraint(what, [column for column in effect.unique[what] if column not in key])
+
+
+def _lacking(effect: _Effect, what: str) -> Iterator[str]:
+    """One of the columns that the nonce relation has too is gone."""
+    del what
+    yield f"ALTER TABLE {effect.named} DROP COLUMN {_Q(effect.shared[-1])} CASCADE"
+
+
+def _bare(effect: _Effect, what: str) -> Iterator[str]:
+    """No unique constraint at all, not even a primary key."""
+    del what
+    for name in (*effect.unique, *effect.primary):
+        yield f"ALTER TABLE {effect.named} DROP CONSTRAINT {_Q(name)} CASCADE"
+
+
+def _failing(effect: _Effect, what: str) -> Iterator[str]:
+    """Each commit that adds a row fails with the SQLSTATE `what`."""
+    function = f"{_Q(effect.schema)}.{_FAILS}()"
+    raised = f"RAISE EXCEPTION 'this commit is to fail' USING ERRCODE = '{what}'"
+    yield f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {raised}; END $$"
+    yield (
+        f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {effect.named} "
+        f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
+    )
+
+
+def _working(effect: _Effect, what: str) -> Iterator[str]:
+    """Commits go through again, those under way first."""
+    del what
+    yield f"DROP FUNCTION {_Q(effect.schema)}.{_FAILS}() CASCADE"
+
+
+def _late(effect: _Effect, what: str) -> Iterator[str]:
+    """Each commit that adds a row to the surface takes `what` seconds, whatever the limit of a statement is."""
+    function = f"{_Q(effect.schema)}.{_FAILS}()"
+    wait = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())))"
+    yield (
+        f"CREATE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ "
+        f"DECLARE until timestamptz := clock_timestamp() + interval '{what} s'; BEGIN "
+        f"BEGIN {wait}; EXCEPTION WHEN query_canceled THEN {wait}; END; RETURN NULL; END $$"
+    )
+    for table in effect.beside:
+        yield (
+            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {_Q(effect.schema)}.{_Q(table)} "
+            f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
+        )
+
+
+CHANGES = {
+    "copied": _copied,
+    "hollow": _hollow,
+    "mended": _mended,
+    "lacking": _lacking,
+    "bare": _bare,
+    "failing": _failing,
+    "working": _working,
+    "late": _late,
+}
+
+
+def _done(launched: Mapping[str, Any], operand: Mapping[str, Any]) -> dict[str, Any]:
+    """Alter the effect relation; which unique constraints it has, or why nothing could be altered."""
+    place, own = launched, operand["database"]
+    fits = schema.explain(schema.published_validator("surface"), place) is None
+    if not fits or not {"dsn", "effect", "disposable"} <= place.keys():
+        return {"unique": [], "error": "the launcher names no server of disposable databases with an effect relation"}
+    # The drivers of databases are heavy, and most runs do not need them.
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    from holdfast.conformance.fitness.errors import FitnessError
+    from holdfast.conformance.fitness.target import target_of
+
+    target = None
+    try:
+        target = target_of(make_conninfo(target_of(place["dsn"]).dsn, dbname=own, connect_timeout=2))
+        with psycopg.connect(target.dsn) as connection:
+            connection.execute("SET LOCAL lock_timeout = 5000")
+            effect = _read(connection, place)
+            for statement in CHANGES[operand["change"]](effect, operand["what"]):
+                connection.execute(statement.encode())
+            return {"unique": sorted(_read(connection, place).unique), "error": None}
+    except (psycopg.Error, FitnessError, ValueError, LookupError) as error:
+        return {"unique": [], "error": str(error) if target is None else target.first_line(error)}
+
+
+def _read(connection: Any, place: Mapping[str, Any]) -> _Effect:
+    schema_name, _, table = place["effect"].rpartition(".")
+    other, _, nonce = place.get("nonce", place["effect"]).rpartition(".")
+    named = f"{_Q(schema_name)}.{_Q(table)}"
+    unique, primary = (dict(connection.execute(_UNIQUE, (named, kind)).fetchall()) for kind in ("u", "p"))
+    shared = connection.execute(_SHARED, (named, f"{_Q(other)}.{_Q(nonce)}")).fetchall()
+    beside = connection.execute(_TABLES, (schema_name,)).fetchall()
+    audit = place.get("audit", "").rpartition(".")[2]
+    tables = [name for (name,) in beside if name != audit]
+    return _Effect(schema_name, table, unique, primary, [name for (name,) in shared], tables)
+
+
+class _Amending(Report):
+    """A report of an act on the server that the launcher of the run named."""
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """See `Act`."""
+        driver.locally(action, lambda: (None, written(self.do(driver.launched, action.operand))))
+
+
+AMEND = _Amending(
+    name="amend",
+    do=_done,
+    schema=value_form(error={"type": ["string", "null"]}, unique={"type": "array", "items": TEXT}),
+)
+
+
+def amended(bench: Bench, session: SuiteSession, change: str, what: str = "") -> list[str] | None:
+    """Change the effect relation; its unique constraints beside the primary key. None where that cannot be done."""
+    said = session.said.get("surface", {}) if isinstance(session.said, dict) else {}
+    if "database" not in said or "dsn" in said:
+        bench.note("no database on a server is named as that of the session alone")
+        return None
+    operand = {"database": said["database"], "change": change, "what": what}
+    found = session.report(AMEND, f"{change} {what}".strip(), operand)
+    if found["error"] is not None:
+        bench.note(f"the surface was not altered: {found['error']}")
+    names: list[str] | None = None if found["error"] is not None else found["unique"]
+    return names
