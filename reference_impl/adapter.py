@@ -149,7 +149,13 @@ class Adapter:
             raise RequestError(f"unknown contract {name!r}; claimed: {', '.join(self._implementations)}")
         self._session = self._implementations[name].open(_open_request(request))
         place = self._session.place
-        return Ok() if place is None else Ok({"surface": dict(place)})
+        # Only a session that listens at a socket has one.
+        endpoint = getattr(self._session, "endpoint", None)
+        said = {
+            **({} if place is None else {"surface": dict(place)}),
+            **({} if endpoint is None else {"endpoint": endpoint}),
+        }
+        return Ok(said) if said else Ok()
 
     def _opened(self) -> Session:
         if self._session is None:

@@ -111,8 +111,12 @@ class Deferred:
 
     @property
     def not_claimed(self) -> Mapping[str, str]:
-        """See `session.Implementation`. A reference has all of its contract."""
-        return {}
+        """See `session.Implementation`. A reference has all of its contract, if it has no module `claims`."""
+        claims = f"{package_of(self.contract)}.claims"
+        if find_spec(claims) is None:
+            return {}
+        found: Mapping[str, str] = import_module(claims).not_claimed()
+        return found
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`."""

@@ -42,7 +42,7 @@ def cells_of(contract: Contract, name: str, row: Row, *, horizon: str | None) ->
 
 
 def _cells(contract: Contract, method: Method | None, row: Row, *, horizon: str | None) -> Iterator[str]:
-    stateless = contract.stateless is not None
+    stateless = (contract.inertness if method is None else contract.inertness_of(method)) is None
     storeless = stateless or "storeless" in row.declared
     timeless = stateless or "timeless" in row.declared
     unchanging = storeless or "read-only" in row.declared or (method is not None and set(method.effects) == {"prior"})

@@ -8,8 +8,10 @@ from typing import Any
 
 from holdfast.specs.errors import SpecError
 from holdfast.specs.faults import FaultLayer, FaultWorkload
-from holdfast.specs.model import Case, Contract, Group, Inertness, Kind, Twin
+from holdfast.specs.model import Case, Contract, Group, Kind, Twin
+from holdfast.specs.routes import INDETERMINATE
 from holdfast.specs.schema import published_schema
+from holdfast.specs.state import Inertness
 from holdfast.specs.sweeps import sweep_problems
 
 # With one fact an operation is there or not; only with two can it be there by half.
@@ -32,13 +34,6 @@ def check_consistent(contract: Contract) -> None:
         problems += [
             f"method {method.name}: undeclared reason {r}" for r in method.reasons if r not in contract.reasons
         ]
-    if contract.inertness is not None:
-        for observed in filter(None, (contract.inertness.observe, contract.inertness.audit)):
-            known = contract.methods.get(observed)
-            if known is None or known.group is not Group.OBSERVATION:
-                problems.append(f"inertness: {observed} is not an observation")
-        if contract.inertness.audit is not None and contract.inertness.audit_list is None:
-            problems.append("inertness: audit needs audit_list, the member of its value that holds the records")
     seen: set[str] = set()
     for case in contract.cases:
         if case.id in seen:
@@ -86,11 +81,52 @@ def _terms_problems(contract: Contract) -> Iterable[str]:
         for member in reason.data:
             if member not in declared:
                 yield f"reason {reason.name}: its data has {member}, which no method's refusal_data declares"
-    if contract.inertness is not None:
-        yield from _inertness_problems(contract, contract.inertness)
+    for inertness in filter(None, (contract.inertness, *(role.inertness for role in contract.roles.values()))):
+        yield from _inertness_problems(contract, inertness)
+    yield from _role_problems(contract)
+    yield from _route_problems(contract)
+
+
+def _route_problems(contract: Contract) -> Iterable[str]:
+    """A route that lacks a status would make garbage of a right answer."""
+    for name, route in contract.routes.items():
+        method = contract.methods[name]
+        known = {*method.effects, *method.reasons}
+        yield from (f"route of {name}: no status for {each}" for each in sorted(known - route.statuses.keys()))
+        strange = route.statuses.keys() - known - {INDETERMINATE}
+        yield from (f"route of {name}: a status for {each}, which it never answers" for each in sorted(strange))
+        members = _members(method.args.schema)
+        yield from (f"route of {name}: no argument {each}" for each in sorted(route.headers.keys() - {*members}))
+        unsaid = {*route.connection} - route.headers.keys()
+        yield from (f"route of {name}: {each} is of the connection and no header" for each in sorted(unsaid))
+        for effect in method.effects:
+            if len(route.named(route.statuses.get(effect, 0))) > 1:
+                yield f"route of {name}: {effect} shares its status, so nothing could tell them apart"
+
+
+def _role_problems(contract: Contract) -> Iterable[str]:
+    """Roles are named by clauses and methods; a method whose role is not known would be asked of every adapter."""
+    if contract.roles:
+        yield from (f"method {each.name}: has no role" for each in contract.methods.values() if each.role is None)
+        yield from (f"clause {each.id}: has no role" for each in contract.clauses.values() if not each.roles)
+    named = {f"method {each.name}": {each.role} for each in contract.methods.values() if each.role is not None}
+    named |= {f"clause {each.id}": {*each.roles} for each in contract.clauses.values()}
+    for where, roles in named.items():
+        yield from (f"{where}: unknown role {role}" for role in sorted(roles - contract.roles.keys()))
+    for role in contract.roles.values():
+        if role.name in contract.methods:
+            yield f"role {role.name}: a method has that name, and `not_claimed` could mean either"
+        if role.stateless is not None and role.inertness is not None:
+            yield f"role {role.name}: has inertness and is stateless; drop one of the two"
 
 
 def _inertness_problems(contract: Contract, inertness: Inertness) -> Iterable[str]:
+    for observed in filter(None, (inertness.observe, inertness.audit)):
+        known = contract.methods.get(observed)
+        if known is None or known.group is not Group.OBSERVATION:
+            yield f"inertness: {observed} is not an observation"
+    if inertness.audit is not None and inertness.audit_list is None:
+        yield "inertness: audit needs audit_list, the member of its value that holds the records"
     if inertness.by_harness and contract.inspection is None:
         yield "inertness: seen_by harness needs `inspection`, the store that the harness looks into"
     if inertness.by_harness and inertness.observe is not None:

@@ -111,6 +111,7 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
             **terms,
             "parameters": _placed(terms["parameters"]),
             "reasons": _placed(terms["reasons"]),
+            "roles": _placed(terms.get("roles", {})),
             "relations": _relations(terms.get("relations", {})),
             "clauses": _clauses(terms["clauses"], folder / "contract.yaml"),
             "methods": _methods(methods, folder / "methods.yaml"),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, unique
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -33,7 +33,9 @@ from holdfast.specs.entry import (
 )
 from holdfast.specs.faults import FaultCase, FaultWorkload
 from holdfast.specs.neighbours import Neighbours
+from holdfast.specs.routes import Route
 from holdfast.specs.schema import Validator
+from holdfast.specs.state import Inertness, Inspection, Role
 
 
 @unique
@@ -160,35 +162,6 @@ class Relation(Entry, frozen=True):
     append_only: bool = False
 
 
-class Inspection(Entry, frozen=True):
-    """A store whose place in the workdir and format the contract fixes: the harness can inspect it itself."""
-
-    path: Annotated[str, text("^[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
-    format: Literal["sqlite", "rocksdb"]
-
-
-class Inertness(Entry, frozen=True):
-    """How the harness sees that a refusal changed nothing: by an observation, or by inspecting the store itself.
-
-    `tree` is a folder of the workdir that it lists besides: no refusal may leave a file there, or take one away.
-    """
-
-    seen_by: Literal["self-reported", "harness"]
-    observe: Name | None = None
-    audit: Name | None = None
-    audit_list: Name | None = None
-    audit_code: Name | None = None
-    tree: (
-        Annotated[str, Meta(max_length=1024), text("^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$")]
-        | None
-    ) = None
-
-    @property
-    def by_harness(self) -> bool:
-        """Whether the harness inspects the store."""
-        return self.seen_by == "harness"
-
-
 class Clause(Entry, frozen=True):
     """One testable sentence. `harm` is what happens to a user if it fails, `digest` covers what it binds."""
 
@@ -203,6 +176,8 @@ class Clause(Entry, frozen=True):
     proof: Proof
     digest: Placed
     not_testable: Text | None = None
+    # Without one it binds whoever claims the contract.
+    roles: Annotated[tuple[Name, ...], DISTINCT] = ()
 
 
 class Terms(Entry, frozen=True):
@@ -223,6 +198,7 @@ class Terms(Entry, frozen=True):
     inspection: Inspection | None = None
     inertness: Inertness | None = None
     stateless: Annotated[Text, Meta(description="Why a refusal has nothing that it could change.")] | None = None
+    roles: Mapping[Name, Role] = {}
 
 
 class ContractFile(Terms, frozen=True, kw_only=True):
@@ -247,6 +223,9 @@ class Method(Entry, frozen=True):
     reasons: Annotated[tuple[str, ...], PlacedMeta] = ()
     audited: Annotated[bool, PlacedMeta] = True
     damages: Annotated[bool, PlacedMeta] = False
+    route: Annotated[Route | None, PlacedMeta] = None
+    stateless: Annotated[Text | None, PlacedMeta] = None
+    role: Name | None = None
 
 
 class Operation(Method, frozen=True, kw_only=True):
@@ -257,6 +236,8 @@ class Operation(Method, frozen=True, kw_only=True):
     effects: Annotated[tuple[Literal["new", "prior"], ...], Meta(min_length=1), DISTINCT]
     reasons: Annotated[tuple[ReasonName, ...], DISTINCT]
     audited: bool = True
+    route: Route | None = None
+    stateless: Annotated[Text, Meta(description="Why it changes nothing, accepted or refused.")] | None = None
 
 
 class Observation(Method, frozen=True, kw_only=True):
@@ -377,6 +358,30 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
     neighbours: Neighbours | None
     digest: str
     cases_digest: str
+
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """The routes of the operations that have one, by their names."""
+        return {method.name: method.route for method in self.methods.values() if method.route is not None}
+
+    def inertness_of(self, method: Method) -> Inertness | None:
+        """How it is observed that a refusal by `method` changes nothing; None where it has nothing to change."""
+        if method.stateless is not None:
+            return None
+        role = None if method.role is None else self.roles[method.role]
+        if role is None:
+            return self.inertness
+        return None if role.stateless is not None else role.inertness or self.inertness
+
+    def roles_of(self, clauses: Iterable[str]) -> frozenset[str]:
+        """The roles that an implementation must have for a case of these clauses."""
+        return frozenset(role for name in clauses if name in self.clauses for role in self.clauses[name].roles)
+
+    def lacks(self, not_claimed: Mapping[str, str]) -> Mapping[str, str]:
+        """What an adapter lacks: what it says, and every method of a role that it does not claim."""
+        without = {name: not_claimed[name] for name in self.roles if name in not_claimed}
+        methods = {method.name: without[method.role] for method in self.methods.values() if method.role in without}
+        return {**methods, **not_claimed}
 
     def case(self, case_id: str) -> Case | None:
         """The scripted case of that id, if there is one."""

@@ -240,6 +240,11 @@ class AdapterProcess:
             return Event(Silence.GARBAGE, f"half a line, then end of file: {line[:80]!r}")
         return moment, line
 
+    def wait_elsewhere(self, wait: Callable[[float], Came | None], *, timeout: float) -> Came | Event:
+        """What `wait` brings from another channel of the adapter within `timeout`, or an Event for its absence."""
+        came = self._await(wait, max(0.0, timeout))
+        return self._unanswered(f"no answer within {timeout:.4g} s") if came is None else came
+
     def has_output(self, *, within: float) -> bool:
         """Whether a line or the end comes `within` this number of seconds; `receive` takes it."""
         deadline = time.monotonic() + within

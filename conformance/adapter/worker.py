@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast import __version__
 from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, Start, in_a_new_process
+from holdfast.conformance.adapter.wire import Exchange, Sending, Wire
 from holdfast.conformance.verdict import Silence
-from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
+from holdfast.specs.strictjson import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,15 @@ class GreetingError(Exception):
         self.log = log
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A numbered request: its line, or the connection over which it goes in place of the line."""
+
+    request_id: str
+    line: bytes
+    sending: Sending | None
+
+
 class Worker:
     """One adapter process after its hello. Requests may be pipelined; answers are matched in order."""
 
@@ -69,7 +77,11 @@ class Worker:
         self._deadlines = command.deadlines
         self._epoch_ns = epoch_ns
         self._count = 0
-        self._outstanding: deque[tuple[str, int]] = deque()
+        self._outstanding: deque[tuple[str, int, Exchange | None]] = deque()
+        # What came over a socket before it was asked for.
+        self._came: dict[str, Any] | Event | None = None
+        # The operations that are asked for over a socket, as the session that is open has them.
+        self.wires: Mapping[str, Wire] = {}
         self.dead: Event | None = None
         self._process = AdapterProcess(
             command.argv,
@@ -122,28 +134,35 @@ class Worker:
     def _now_us(self, moment_ns: int | None = None) -> int:
         return ((time.monotonic_ns() if moment_ns is None else moment_ns) - self._epoch_ns) // 1000
 
-    def prepare(self, request: Mapping[str, Any]) -> tuple[str, bytes]:
-        """A request as a numbered line, ready to be written at once; prepared requests leave in their order."""
+    def prepare(self, request: Mapping[str, Any]) -> Prepared:
+        """A numbered request, ready to be sent at once; prepared requests leave in their order."""
         self._count += 1
         request_id = str(self._count)
-        return request_id, encode_request({"id": request_id, **request})
+        wire = self.wires.get(request["method"]) if request["op"] == "call" else None
+        line = encode_request({"id": request_id, **request})
+        if wire is None or self.dead is not None:
+            return Prepared(request_id, line, None)
+        return Prepared(request_id, line, wire.connect(request["args"], timeout=self._deadlines.op))
 
     def send(self, request: Mapping[str, Any]) -> int:
         """Send one request without waiting; the microseconds from the run's begin to the sending."""
         return self.send_prepared(self.prepare(request))
 
-    def send_prepared(self, prepared: tuple[str, bytes]) -> int:
-        """Write a prepared request; the microseconds from the run's begin to the sending."""
-        request_id, line = prepared
+    def send_prepared(self, prepared: Prepared) -> int:
+        """Send a prepared request; the microseconds from the run's begin to the sending."""
         sent = self._now_us()
-        self._outstanding.append((request_id, sent))
-        if self.dead is None:
-            self.dead = self._process.send(line, timeout=self._deadlines.op)
+        self._outstanding.append((prepared.request_id, sent, prepared.sending))
+        if prepared.sending is not None:
+            prepared.sending.send()
+        elif self.dead is None:
+            self.dead = self._process.send(prepared.line, timeout=self._deadlines.op)
         return sent
 
     def receive(self, *, timeout: float, hello: bool = False) -> Reply:
         """The reply to the oldest request that is still open. After an Event the worker is dead."""
-        request_id, sent = self._outstanding[0]
+        request_id, sent, exchange = self._outstanding[0]
+        if exchange is not None:
+            return self._received(exchange, request_id, sent, timeout=timeout)
         if self.dead is not None:
             self._outstanding.popleft()
             return Reply(None, self.dead, sent, self._now_us())
@@ -162,8 +181,25 @@ class Worker:
             return Reply(None, answer, sent, self._now_us(moment))
         return Reply(answer, None, sent, self._now_us(moment))
 
+    def _received(self, exchange: Exchange, request_id: str, sent: int, *, timeout: float) -> Reply:
+        """The reply over a socket. Its absence says nothing of the process, which may still speak over its pipe."""
+        early, self._came = self._came, None
+        got: dict[str, Any] | Event = (
+            self._process.wait_elsewhere(exchange.wait, timeout=timeout) if early is None else early
+        )
+        self._outstanding.popleft()
+        now = self._now_us()
+        if isinstance(got, Event):
+            return Reply(None, got, sent, now)
+        answer = decode_answer(canonical({"id": request_id, **got}), expected_id=request_id)
+        return Reply(None, answer, sent, now) if isinstance(answer, Event) else Reply(answer, None, sent, now)
+
     def has_answered(self, *, within: float) -> bool:
         """Whether anything comes `within` this number of seconds; `receive` takes it."""
+        exchange = self._outstanding[0][2] if self._outstanding else None
+        if exchange is not None:
+            self._came = self._came or exchange.wait(within)
+            return self._came is not None
         return self.dead is not None or self._process.has_output(within=within)
 
     def exchange(self, request: Mapping[str, Any], *, timeout: float, hello: bool = False) -> Reply:
@@ -208,188 +244,3 @@ class Worker:
             self.exchange({"op": "bye"}, timeout=self._deadlines.op)
         self._process.shut_down()
         self.dead = self.dead or Event(Silence.EOF, "shut down by holdfast")
-
-
-class Exhausted(Exception):  # noqa: N818 - a state of the pool, not a defect of the kit
-    """No worker is started any more, mostly because too many died one after the other; the text says why."""
-
-
-class Workers(Protocol):
-    """The workers of a session by number, as far as its driver needs them."""
-
-    epoch_ns: int
-
-    @property
-    def deadlines(self) -> Deadlines:
-        """The deadlines of every worker."""
-
-    def get(self, number: int) -> Worker:
-        """That worker, started if it is not there. Raises Exhausted, StartError, GreetingError."""
-
-    def current(self, number: int) -> Worker | None:
-        """That worker in its present state, dead or alive; never starts one."""
-
-    def kill(self, number: int) -> None:
-        """End that worker by SIGKILL."""
-
-    def stop(self, number: int) -> None:
-        """End that worker in order."""
-
-    def settle(self) -> None:
-        """The session succeeded with every worker alive."""
-
-    def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
-        """The session did not end in order: close or end these workers. `died` says that an answer was missing."""
-
-
-# After this number of dead workers in a row the remaining cases are not reached.
-MAX_DEAD_IN_A_ROW = 3
-
-
-class WorkerPool:
-    """Workers by number, started when first needed and replaced within a budget."""
-
-    def __init__(self, command: AdapterCommand, *, janitor: Janitor) -> None:
-        self._command = command
-        self._janitor = janitor
-        self._workers: dict[int, Worker] = {}
-        self._dead_in_a_row = 0
-        self._logs: list[tuple[int, str]] = []
-        self._loaded: set[str] = set()
-        self.epoch_ns = time.monotonic_ns()
-        self.replaced: list[tuple[int, str]] = []
-
-    @property
-    def command(self) -> AdapterCommand:
-        """How its workers are started."""
-        return self._command
-
-    @property
-    def deadlines(self) -> Deadlines:
-        """The deadlines of every worker."""
-        return self._command.deadlines
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether the budget of dead workers is used up."""
-        return self._dead_in_a_row >= MAX_DEAD_IN_A_ROW
-
-    def get(self, number: int) -> Worker:
-        """Worker `number`, started if it is not there.
-
-        Raises Exhausted, StartError, GreetingError.
-        """
-        worker = self._workers.get(number)
-        if worker is not None and worker.dead is None:
-            return worker
-        if self.exhausted:
-            raise Exhausted("three workers in a row had died; no more are started")
-        if worker is not None:
-            self._retire(worker)
-        worker = self._start(number)
-        worker.await_greeting()
-        self._workers[number] = worker
-        if not self._loaded:
-            self._loaded |= worker.loaded()
-        return worker
-
-    def _start(self, number: int) -> Worker:
-        return Worker(self._command, janitor=self._janitor, number=number, epoch_ns=self.epoch_ns)
-
-    def warm_up(self, count: int) -> None:
-        """Start workers 0 to `count` - 1 at once, if they are missing; `get` meets a failure again."""
-        if self.exhausted:
-            return
-        fresh: list[Worker] = []
-        with contextlib.suppress(StartError):
-            # One by one: the worker that has started must be known even if the next does not start.
-            for number in range(count):
-                if number not in self._workers:
-                    fresh.append(self._start(number))  # noqa: PERF401
-        ends = time.monotonic() + self.deadlines.start
-        for worker in fresh:
-            with contextlib.suppress(GreetingError):
-                # They started together, so one deadline holds for all of them.
-                worker.await_greeting(timeout=max(0.0, ends - time.monotonic()))
-                self._workers[worker.number] = worker
-
-    def loaded(self) -> frozenset[str]:
-        """The files that processes of workers had open: the first after its hello, all that are there now.
-
-        It is never asked before a kill: the time that it takes would let an adapter write what it only acknowledged.
-        """
-        for worker in self._workers.values():
-            self._loaded |= worker.loaded()
-        return frozenset(self._loaded)
-
-    def current(self, number: int) -> Worker | None:
-        """Worker `number` in its present state, dead or alive; never starts one."""
-        return self._workers.get(number)
-
-    def kill(self, number: int) -> None:
-        """Kill a worker on purpose; this does not count against the budget."""
-        worker = self._workers.pop(number, None)
-        if worker is not None:
-            worker.kill()
-            self._keep_log(worker)
-
-    def stop(self, number: int) -> None:
-        """Shut a worker down in order."""
-        worker = self._workers.pop(number, None)
-        if worker is not None:
-            worker.shut_down()
-            self._keep_log(worker)
-
-    def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
-        """After a session that did not end in order: close what can be closed, end the rest.
-
-        `died` says that an answer was missing, which counts once against the budget; a session that merely ended
-        early does not.
-        """
-        for number in numbers:
-            worker = self._workers.get(number)
-            if worker is None:
-                continue
-            healthy = worker.dead is None and not worker.busy
-            if healthy and worker.exchange({"op": "close"}, timeout=self.deadlines.op).answer is not None:
-                continue
-            self._retire(worker)
-            self.replaced.append((number, cause))
-        if died:
-            self._dead_in_a_row += 1
-        else:
-            self.settle()
-
-    def settle(self) -> None:
-        """A case succeeded with every worker alive: this resets the count of deaths."""
-        self._dead_in_a_row = 0
-
-    def _retire(self, worker: Worker) -> None:
-        worker.kill()
-        self._keep_log(worker)
-        self._workers.pop(worker.number, None)
-
-    def _keep_log(self, worker: Worker) -> None:
-        if worker.log:
-            self._logs.append((worker.number, worker.log))
-
-    def take_logs(self) -> list[tuple[int, str]]:
-        """Standard error of the workers that ended since the last call."""
-        logs, self._logs = self._logs, []
-        return logs
-
-    def close(self) -> None:
-        """Shut every worker down in order, all at the same time. A worker that owes an answer is ended at once."""
-        self._end_all(lambda worker: worker.kill() if worker.dead is not None or worker.busy else worker.shut_down())
-
-    def abort(self) -> None:
-        """End every worker at once: the run stops early, and no worker gets time to end in order."""
-        self._end_all(Worker.kill)
-
-    def _end_all(self, end: Callable[[Worker], None]) -> None:
-        workers = list(self._workers.values())
-        self._workers.clear()
-        with ThreadPoolExecutor(max_workers=max(1, len(workers))) as threads:
-            list(threads.map(end, workers))
-        for worker in workers:
-            self._keep_log(worker)

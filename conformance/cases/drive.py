@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.peer import PLACE, Peer
+from holdfast.conformance.adapter.pool import Exhausted, Workers
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.starvation import TOO_MUCH, lost_since
-from holdfast.conformance.adapter.worker import Exhausted, GreetingError, Worker, Workers
+from holdfast.conformance.adapter.wire import ENDPOINT, endpoint_of, wires_of
+from holdfast.conformance.adapter.worker import GreetingError, Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.request import located
@@ -20,18 +23,30 @@ from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.servers.folders import remove_tree
 from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.routes import Route
 
 
 class Driver:
     """Carries out the actions of one session in a workdir of its own."""
 
     def __init__(
-        self, pool: Workers, workdir: Path, *, config: Mapping[str, str], launched: Mapping[str, Any] | None = None
+        self,
+        pool: Workers,
+        workdir: Path,
+        *,
+        config: Mapping[str, str],
+        routes: Mapping[str, Route] | None = None,
+        launched: Mapping[str, Any] | None = None,
     ) -> None:
         """`config` holds what the launcher and the command line add below the config of each session.
 
-        `launched` is what the launcher says of the store.
+        `routes` are those of the operations that travel over a socket, if the adapter listens at one; `launched` is
+        what the launcher says of the store.
         """
+        self._routes = routes or {}
+        self._peer: Peer | None = None
+        # Where worker 0 listens, if it does.
+        self._endpoint = ""
         self._pool = pool
         self._workdir = workdir
         self._config = config
@@ -86,7 +101,18 @@ class Driver:
         ready = [self._try_send(worker, request) for worker, request in action.requests]
         for (worker, request), failure in zip(action.requests, ready, strict=True):
             reply = failure or self.reply(worker, seconds)
+            if request["op"] == "open":
+                self._connect(worker, request, reply)
             self.write_reply(action, worker, request, reply)
+
+    def _connect(self, number: int, request: Mapping[str, Any], reply: Reply) -> None:
+        """Note where the operations of the session that was opened go."""
+        worker = self._pool.current(number)
+        if number == 0:
+            self._endpoint = endpoint_of(reply.answer) or ""
+        if worker is not None:
+            transport = {**self._config, **request["config"]}.get("transport")
+            worker.wires = wires_of(self._routes, transport, reply.answer)
 
     def send(self, action: Action) -> None:
         """Send the one request of an action without waiting for its answer."""
@@ -151,7 +177,23 @@ class Driver:
 
     def located(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """A request as it is sent."""
-        return located(request, self._workdir, self._config)
+        found = located(request, self._workdir, self._config)
+        if "config" in found:
+            found["config"] = {name: self._address(value) for name, value in found["config"].items()}
+        return found
+
+    def _address(self, value: str) -> str:
+        """A value of a config: an address differs from run to run, so that a place holder stands for it."""
+        if value == ENDPOINT:
+            return self._endpoint
+        return self.peer.url if value == PLACE else value
+
+    @property
+    def peer(self) -> Peer:
+        """The broker that is played for a daemon, from when it is first needed."""
+        if self._peer is None:
+            self._peer = Peer()
+        return self._peer
 
     # Workers
 
@@ -200,6 +242,8 @@ class Driver:
 
     def finish(self, judgement: Judgement) -> None:
         """End the session: end workers in an unknown state, and remove the workdir."""
+        if self._peer is not None:
+            self._peer.close()
         # A side that ended early left its session open; the next `open` would find it so.
         if judgement.verdict is Verdict.CONFORMS:
             self._pool.settle()

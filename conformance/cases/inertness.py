@@ -48,7 +48,7 @@ def judge_all_inert(
     at: Mapping[str, int] = MappingProxyType({}),
 ) -> Judgement | None:
     """The judgement of several refusals in a row, with these reasons."""
-    inertness = contract.inertness
+    inertness = contract.inertness_of(method)
     reason = ", ".join(dict.fromkeys(reasons))
     assert inertness is not None
     assert after is not None
@@ -81,9 +81,11 @@ def judge_all_inert(
     return None
 
 
-def judge_changed(contract: Contract, before: Seen, after: Seen | None, *, at: Mapping[str, int]) -> Judgement | None:
+def judge_changed(
+    contract: Contract, method: Method, before: Seen, after: Seen | None, *, at: Mapping[str, int]
+) -> Judgement | None:
     """None if the observation shows that the accepted twin changed the state; else it is blind and proves nothing."""
-    inertness = contract.inertness
+    inertness = contract.inertness_of(method)
     assert inertness is not None
     assert after is not None
     state = inertness.observe or STORE

@@ -7,17 +7,17 @@ second interpretation of a case, so the gate can judge each case again. The kind
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from holdfast.conformance.cases.reading import Interpretation, Reading
 from holdfast.conformance.cases.record import Finding, Judgement, Side
 from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.session import Records
-from holdfast.conformance.steps import kind_of
+from holdfast.conformance.steps import kind_of, kinds
 from holdfast.conformance.verdict import Verdict
-from holdfast.specs import Case, Contract
-from holdfast.specs.model import Observer
+from holdfast.specs import Case, Contract, Method
+from holdfast.specs.model import Group, Observer
 
 CONFORMS = Judgement(Verdict.CONFORMS)
 _TWIN_END = "the twin's step was never reached"
@@ -93,11 +93,19 @@ def _closed(reading: Reading) -> Interpretation:
     return CONFORMS if reading.state.ended is None else replace(CONFORMS, detail=reading.state.ended)
 
 
+def _called(contract: Contract, case: Case) -> Iterator[Method]:
+    """The operations that the steps of a case call."""
+    kinds_of_calls = [name for name, kind in kinds().items() if kind.facts.get("method") == Group.OPERATION.value]
+    for step in (*case.given, *case.when, *case.then):
+        yield from (contract.methods[step[name]] for name in kinds_of_calls if name in step)
+
+
 def worker_count(contract: Contract, case: Case) -> int:
     """The number of workers of a case: its own, and one to observe through if it observes around any step."""
     observes = case.twin is not None or any(
         kind_of(step).observes_around(step) for step in (*case.given, *case.when, *case.then)
     )
     # Where the harness inspects the store itself, there may be no observation to ask for.
-    asks = contract.inertness is not None and bool(contract.inertness.observe or contract.inertness.audit)
+    found = [contract.inertness_of(method) for method in _called(contract, case)]
+    asks = any(inertness is not None and bool(inertness.observe or inertness.audit) for inertness in found)
     return case.workers + 1 if observes and asks and case.observer is Observer.APART else case.workers

@@ -16,12 +16,13 @@ from holdfast.conformance.session import EXCHANGE, Talk, call_request
 from holdfast.conformance.steps.inspect import INSPECT
 from holdfast.conformance.steps.tree import LIST
 from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Method
 from holdfast.specs.model import Observer
 
 
-def observed(reading: Reading, worker: int, note: str, when: str) -> Talk[dict[str, Any] | None]:
-    """The observation that the contract asks for; None for a contract without a state."""
-    inertness = reading.contract.inertness
+def observed(reading: Reading, method: Method, worker: int, note: str, when: str) -> Talk[dict[str, Any] | None]:
+    """The observation around a call of `method`; None where the contract has no state for it."""
+    inertness = reading.contract.inertness_of(method)
     if inertness is None:
         return None
     found: dict[str, Any] = {}

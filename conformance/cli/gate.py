@@ -34,7 +34,7 @@ _COLOUR = {Exit.KIT: "magenta", Exit.FAIL_OPEN: "bold red"}
 
 def gate(
     run: Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")],
-    require: Annotated[list[str], typer.Option(metavar="C[/core]", help="what must be proven; repeat for more")],
+    require: Annotated[list[str], typer.Option(metavar="C[/ROLE][/core]", help="what must be proven; repeat for more")],
     fitness: Annotated[Path | None, typer.Option(help="fitness proof of a live surface; needs --surface")] = None,
     surface: Annotated[
         str | None, typer.Option(metavar="SCHEMA.TABLE", help="live relation of the consumed keys; needs --fitness")

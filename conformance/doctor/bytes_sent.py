@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.adapter.messages import Event
-from holdfast.conformance.adapter.worker import WorkerPool
+from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
@@ -79,7 +79,8 @@ def _named(part: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, A
 
 def _usable(contract: Contract, case: Case, carriers: Mapping[str, str], not_claimed: Mapping[str, str]) -> bool:
     """Whether the case first uses bytes in a call that must be accepted."""
-    if worker_count(contract, case) > 2 or case.workers > 1 or case.needs & set(not_claimed):
+    needs = case.needs | contract.roles_of(case.clauses)
+    if worker_count(contract, case) > 2 or case.workers > 1 or needs & {*not_claimed}:
         return False
     steps = (*case.given, *case.when)
     step = next((step for step in steps if {step.get("call"), step.get("start")} & carriers.keys()), None)

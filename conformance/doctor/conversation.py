@@ -15,15 +15,9 @@ from enum import Enum, unique
 from pathlib import Path
 
 from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import (
-    AdapterCommand,
-    Exhausted,
-    Greeting,
-    GreetingError,
-    Worker,
-    WorkerPool,
-)
+from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
 from holdfast.conformance.cases.interpret import worker_count
 from holdfast.conformance.cases.request import START, located, open_request
 from holdfast.conformance.doctor.bytes_sent import strictness
@@ -36,7 +30,7 @@ from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.specs import Contract, contract_names, load_contract
-from holdfast.specs.model import Inspection
+from holdfast.specs.state import Inspection
 
 
 @unique
@@ -70,6 +64,8 @@ class Subject:
     launcher: tuple[str, ...] = ()
 
 
+# Capabilities that are no methods and no roles.
+_CAPABILITIES = frozenset({"concurrency", "clock", "http", "websocket"})
 _HELLO_ADVICE = {
     Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
     Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
@@ -182,11 +178,11 @@ def _claims(greeting: Greeting) -> list[Examination]:
             text = f"version {claim.version}, this kit has {contract.version}"
             found.append(Examination(where, Health.BAD, text, "Read the CHANGELOG and claim the version of this kit."))
             continue
-        unknown = set(claim.not_claimed) - set(contract.methods) - {"concurrency", "clock"}
+        unknown = set(claim.not_claimed) - set(contract.methods) - set(contract.roles) - _CAPABILITIES
         if unknown:
             text = f"not_claimed names {', '.join(sorted(unknown))}"
             found.append(
-                Examination(where, Health.BAD, text, "Name methods of the contract, `concurrency` or `clock`.")
+                Examination(where, Health.BAD, text, "Name methods or roles of the contract, `concurrency` or `clock`.")
             )
         else:
             lacks = f", not claimed: {', '.join(claim.not_claimed)}" if claim.not_claimed else ""
@@ -221,7 +217,11 @@ def _session(
         ("open", open_, "ok", "`open` with state fresh answers outcome ok."),
         ("clock", {"op": "clock", "now": START}, "ok", "`clock` answers ok, and times are taken from it."),
     ]
-    observed = None if contract.inertness is None else contract.inertness.observe
+    claim = worker.greeting.claim(contract.name)
+    inertness = contract.inertness
+    observed = None if inertness is None or inertness.observe is None else inertness.observe
+    if observed in contract.lacks({} if claim is None else claim.not_claimed):
+        observed = None
     if observed is not None:
         look: dict[str, object] = {"op": "call", "method": observed, "args": {}}
         steps.append((f"observe {observed}", look, "ok", "Observations answer ok with a value."))
@@ -294,7 +294,9 @@ def _bytes(
     label = "line break in base64"
     claim = greeting.claim(contract.name)
     try:
-        came = strictness(pool, contract, {} if claim is None else claim.not_claimed, root=root, config=config)
+        came = strictness(
+            pool, contract, contract.lacks({} if claim is None else claim.not_claimed), root=root, config=config
+        )
     except (StartError, GreetingError, Exhausted) as error:
         return [Examination(label, Health.SKIPPED, f"no worker could be had: {error}", worker=0)]
     if came is None:

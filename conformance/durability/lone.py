@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from holdfast.conformance.adapter.pool import Exhausted
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import Exhausted, Worker
+from holdfast.conformance.adapter.worker import Worker
 
 
 class LoneWorker:

@@ -66,7 +66,8 @@ def judged_again(
 ) -> Iterator[GateReason]:
     """A verdict line is never believed alone: the exchanges must show it."""
     claims = header.adapter.claims
-    not_claimed = next((c.not_claimed for c in claims if c.contract == requirement.contract.name), {})
+    said = next((c.not_claimed for c in claims if c.contract == requirement.contract.name), {})
+    not_claimed = requirement.contract.lacks(said)
     judge = _Judge(requirement, header, sides, not_claimed)
     exchanges = sum(len(side) for case, _ in results for side in sides.get(case.id, {}).values())
     processes = min(processors(), exchanges // _MANY)

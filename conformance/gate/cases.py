@@ -30,10 +30,10 @@ def of_cases(
 ) -> CaseFindings:
     """Every reason that the cases of the required contract give. `sides` are the exchanges of the run.
 
-    A case that `/core` leaves out may be missing or unproven. A fail-open result of it still holds the gate.
+    A case that the requirement leaves out may be missing or unproven. A fail-open result of it still holds the gate.
     """
     plan = plan_of(requirement.contract)
-    left_out = tuple(case.id for case in plan if requirement.extent is Extent.CORE and case.provocations)
+    left_out = tuple(case.id for case in plan if requirement.leaves_out(case))
     lines: dict[str, VerdictLine] = {}
     for line in run.verdicts:
         lines.setdefault(line.case, line)
@@ -165,8 +165,9 @@ def _matrix(
 
 
 def _left_out(requirement: Requirement, left_out: Sequence[str]) -> Iterator[str]:
-    if requirement.extent is Extent.CORE:
-        yield f"{requirement.name}: {len(left_out)} cases need provocations and are left out"
+    if requirement.roles is not None or requirement.extent is Extent.CORE:
+        why = "need provocations" if requirement.roles is None else "are of other roles or need provocations"
+        yield f"{requirement.name}: {len(left_out)} cases {why} and are left out"
 
 
 def fitness_clauses(requirement: Requirement) -> tuple[str, ...]:

@@ -68,11 +68,17 @@ def installed_kit() -> KitIdentity:
 
 
 def parse_requirement(text: str) -> Requirement:
-    """Read one `--require C` or `C/core`. Raises SpecError when there is no such contract."""
-    name = text.removesuffix(_CORE_SUFFIX)
-    if "/" in name:
-        raise SpecError(f"--require {text}: expected CONTRACT or CONTRACT/core")
-    return Requirement(load_contract(name), Extent.CORE if text.endswith(_CORE_SUFFIX) else Extent.FULL)
+    """Read one `--require`: a contract, `/` and roles joined by `+` if some are enough, and `/core`.
+
+    Raises SpecError when there is no such contract or role.
+    """
+    name, _, named = text.removesuffix(_CORE_SUFFIX).partition("/")
+    contract = load_contract(name)
+    roles = frozenset(named.split("+")) if named else None
+    if roles is not None and not roles <= contract.roles.keys():
+        known = f", or CONTRACT/ROLE of the roles {', '.join(contract.roles)}" if contract.roles else ""
+        raise SpecError(f"--require {text}: expected CONTRACT or CONTRACT/core{known}")
+    return Requirement(contract, Extent.CORE if text.endswith(_CORE_SUFFIX) else Extent.FULL, roles)
 
 
 def decide(

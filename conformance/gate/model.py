@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import Enum, unique
 from typing import Literal
 
+from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
 from holdfast.specs.typed import Form
@@ -22,15 +23,23 @@ class Extent(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One `--require`: an installed contract, and how much of it."""
+    """One `--require`: an installed contract, and how much of it. `roles` is None for all of its roles."""
 
     contract: Contract
     extent: Extent
+    roles: frozenset[str] | None = None
 
     @property
     def name(self) -> str:
         """The requirement in the form of the command line."""
-        return self.contract.name + ("/core" if self.extent is Extent.CORE else "")
+        roles = "" if self.roles is None else f"/{'+'.join(sorted(self.roles))}"
+        return self.contract.name + roles + ("/core" if self.extent is Extent.CORE else "")
+
+    def leaves_out(self, case: PlannedCase) -> bool:
+        """Whether this case may be missing or unproven."""
+        if self.extent is Extent.CORE and case.provocations:
+            return True
+        return self.roles is not None and not self.contract.roles_of(case.clauses) <= self.roles
 
 
 @dataclass(frozen=True, slots=True)

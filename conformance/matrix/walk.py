@@ -115,8 +115,8 @@ class Walk:
 
     def __init__(self, contract: Contract, matrix: Matrix) -> None:
         self._methods, self._matrix = contract.methods, matrix
-        inertness = contract.inertness
-        self._observe = None if inertness is None else inertness.observe
+        found = (contract.inertness, *(role.inertness for role in contract.roles.values()))
+        self._states = {inertness.observe for inertness in found if inertness is not None}
 
     def happenings(self, exchanges: Iterable[Exchange]) -> Iterator[Happening]:
         """What happened, in order."""
@@ -179,7 +179,7 @@ class Walk:
         if method.group is Group.PROVOCATION:
             yield Provoked(method.name, request.get("args", {}), asked.worker, live.ended > 0)
         elif answer is not None and answer.get("outcome") == "ok":
-            yield Observed(_rows(answer.get("value")), method.name == self._observe)
+            yield Observed(_rows(answer.get("value")), method.name in self._states)
 
     def _local(self, exchange: Exchange, live: _Live) -> Iterator[Happening]:
         started = live.under_way.get(exchange.worker)

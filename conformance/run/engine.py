@@ -5,23 +5,24 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from holdfast.conformance.adapter.forks import Forks
+from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Start, in_a_new_process
-from holdfast.conformance.adapter.worker import AdapterCommand, Exhausted, Greeting, GreetingError, WorkerPool
+from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
-from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.run.ended import exhausted, judgement_of
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
@@ -157,18 +158,19 @@ class Engine:
             self._surfaces[contract] = launcher.surface
         return launcher.config
 
-    def driver(self, contract: str) -> Driver:
+    def driver(self, contract: Contract) -> Driver:
         """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
-        config = self.provision(contract)
-        return Driver(self.pool, self._workdir(), config=config, launched=self._surfaces.get(contract))
+        config = self.provision(contract.name)
+        launched = self._surfaces.get(contract.name)
+        return Driver(self.pool, self._workdir(), config=config, routes=contract.routes, launched=launched)
 
-    def not_claimed(self, contract: str) -> Mapping[str, str]:
+    def not_claimed(self, contract: Contract) -> Mapping[str, str]:
         """The capabilities of that contract that the adapter lacks, with its reasons; empty if it cannot be asked."""
         try:
-            claim = self.greet().claim(contract)
+            claim = self.greet().claim(contract.name)
         except (StartError, GreetingError, Exhausted):
             return {}
-        return {} if claim is None else claim.not_claimed
+        return {} if claim is None else contract.lacks(claim.not_claimed)
 
     def run_case(self, contract: Contract, case: Case) -> CaseResult:
         """Run a scripted case and, if it conforms so far, its twin."""
@@ -195,14 +197,15 @@ class Engine:
     def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:
         """Run a suite test at a bench of its own. An exception that is no finding is a fault of the kit."""
         started = time.monotonic()
-        if self.pool.exhausted:
-            return CaseResult(planned.id, planned.clauses, _exhausted(), (), (), 0.0)
+        refused = exhausted() if self.pool.exhausted else self._lacking(contract, planned.clauses)
+        if refused is not None:
+            return CaseResult(planned.id, planned.clauses, refused, (), (), 0.0)
         bench = self._bench(contract, planned.id)
         try:
             test(bench)
             judgement = bench.conclude()
         except Exception as error:
-            judgement = _judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
+            judgement = judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
 
@@ -211,8 +214,8 @@ class Engine:
             contract=contract,
             case=case,
             seed=self.settings.seed,
-            make_driver=lambda: self.driver(contract.name),
-            not_claimed=self.not_claimed(contract.name),
+            make_driver=lambda: self.driver(contract),
+            not_claimed=self.not_claimed(contract),
             limits=self._limits(),
             thorough=self.settings.thorough,
         )
@@ -224,15 +227,16 @@ class Engine:
             self.provision(contract.name)
             return observe(bench, self._surfaces.get(contract.name))
         except Exception as error:
-            judgement = _judgement_of(error, "the kit failed while it looked at the store")
+            judgement = judgement_of(error, "the kit failed while it looked at the store")
             bench.tidy(judgement)
             return unseen(contract, judgement.detail)
 
     def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
         """Let a fault strike during its workload. Faults of one workload share its preparation and its recording."""
         started = time.monotonic()
-        if self.pool.exhausted:
-            return CaseResult(fault.id, fault.clauses, _exhausted(), (), (), 0.0)
+        refused = exhausted() if self.pool.exhausted else self._lacking(contract, fault.clauses)
+        if refused is not None:
+            return CaseResult(fault.id, fault.clauses, refused, (), (), 0.0)
         if self._volatile is not None:
             return CaseResult(fault.id, fault.clauses, judge_volatile(self._volatile), (), (), 0.0)
         records: tuple[Record, ...] = ()
@@ -241,7 +245,7 @@ class Engine:
             with temp_folders_in(self.root):
                 judgement, records = proving.judge(fault)
         except Exception as error:
-            judgement = _judgement_of(error, "the kit failed while the fault struck")
+            judgement = judgement_of(error, "the kit failed while the fault struck")
         return self._result(fault.id, fault.clauses, judgement, records, (), started)
 
     def _proving(self, contract: Contract, fault: FaultCase) -> Proving:
@@ -253,7 +257,7 @@ class Engine:
                 command=self.pool.command,
                 janitor=self._janitor,
                 config=self._provision(contract.name, Stores.CONFINED),
-                not_claimed=self.not_claimed(contract.name),
+                not_claimed=self.not_claimed(contract),
                 root=self.root,
                 seed=self.settings.seed,
                 epoch_us=self.pool.epoch_ns // 1000,
@@ -292,21 +296,30 @@ class Engine:
         return CaseResult(case, clauses, judgement, main, twin, time.monotonic() - started, restarts, logs)
 
     def _side(self, contract: Contract, case: Case, side: Side) -> tuple[Judgement, tuple[Record, ...]]:
-        not_claimed = self.not_claimed(contract.name)
+        not_claimed = self.not_claimed(contract)
         self.pool.warm_up(worker_count(contract, case))
-        driver = self.driver(contract.name)
+        driver = self.driver(contract)
         reading = interpret(contract, case, side, seed=self.settings.seed, not_claimed=not_claimed)
         try:
             judgement = carried_out(reading, driver.execute)
         except Exception as error:
             # This is no finding about the adapter.
-            judgement = _judgement_of(error, "the kit failed while it ran the case").placed(side, None)
+            judgement = judgement_of(error, "the kit failed while it ran the case").placed(side, None)
         driver.finish(judgement)
         return judgement, tuple(driver.records)
 
+    def _lacking(self, contract: Contract, clauses: Iterable[str], needs: Set[str] = frozenset()) -> Judgement | None:
+        """UNSUPPORTED if hello does not claim a role of these clauses, or anything else that is needed."""
+        not_claimed = self.not_claimed(contract)
+        lacking = (needs | contract.roles_of(clauses)) & {*not_claimed}
+        if not lacking:
+            return None
+        said = ", ".join(f"{name} ({not_claimed[name]})" for name in sorted(lacking))
+        return Judgement(Verdict.UNSUPPORTED, detail=f"the case needs what the adapter does not claim: {said}")
+
     def _cannot_run(self, contract: Contract, case: Case) -> Judgement | None:
         if self.pool.exhausted:
-            return _exhausted()
+            return exhausted()
         if case.kind is Kind.DURABILITY and self._volatile is not None:
             return judge_volatile(self._volatile)
         try:
@@ -314,11 +327,9 @@ class Engine:
         except (StartError, GreetingError, Exhausted):
             # The case itself will meet the same end and report it.
             return None
-        not_claimed = self.not_claimed(contract.name)
-        lacking = {name: not_claimed[name] for name in case.needs & {*not_claimed}}
-        if lacking:
-            said = ", ".join(f"{name} ({why})" for name, why in sorted(lacking.items()))
-            return Judgement(Verdict.UNSUPPORTED, detail=f"the case needs what the adapter does not claim: {said}")
+        lacking = self._lacking(contract, case.clauses, case.needs)
+        if lacking is not None:
+            return lacking
         needed = worker_count(contract, case)
         if needed > greeting.max_workers:
             return Judgement(
@@ -333,29 +344,3 @@ def twin_goes_first(case: Case, seed: str) -> bool:
     """Whether the twin of `case` runs before the case itself; `seed` and `case` decide it."""
     coin = hashlib.sha256(f"{seed}\x1f{case.id}\x1forder".encode()).digest()
     return coin[0] % 2 == 1
-
-
-def _judgement_of(error: BaseException, otherwise: str) -> Judgement:
-    """The text of an exception. Hypothesis bundles several failures; the worst finding counts."""
-    findings = list(_findings_in(error))
-    if findings:
-        order = list(Verdict)
-        return min(findings, key=lambda judgement: order.index(judgement.verdict))
-    text = "".join(traceback.format_exception_only(error)).strip()
-    return Judgement(Verdict.KIT_FAULT, detail=f"{otherwise}: {text[:1500]}")
-
-
-def _findings_in(error: BaseException) -> Iterator[Judgement]:
-    if isinstance(error, Finding):
-        yield error.judgement
-    elif isinstance(error, BaseExceptionGroup):
-        for part in error.exceptions:
-            yield from _findings_in(part)
-
-
-def _exhausted() -> Judgement:
-    return Judgement(
-        Verdict.NOT_REACHED,
-        detail="three workers in a row had died before, so the case was not started",
-        advice="See the first failing cases, and `holdfast doctor -- CMD…`.",
-    )

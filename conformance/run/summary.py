@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.run.engine import CaseResult
@@ -38,6 +39,8 @@ class Summary:
     verdict: Verdict
     exit: Exit
     notes: tuple[str, ...]
+    # Cases of a role that the adapter does not claim: it was not asked.
+    not_asked: frozenset[str] = frozenset()
 
 
 def missing_result(planned: PlannedCase) -> CaseResult:
@@ -56,19 +59,22 @@ def summarise(
     narrowed: bool,
     excused: Collection[str] = (),
     baselines: Mapping[str, Baseline | None],
+    not_claimed: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Summary:
     """Sum up. A narrowed run, an uncovered clause or no case at all is incomplete evidence.
 
     `excused` are cases whose failure is expected: they do not change the exit status, unless a case failed open or
-    proved nothing.
+    proved nothing. `not_claimed` has by contract what the adapter does not claim: a role among it is not asked for.
     """
+    not_asked = _of_other_roles(contracts, plan, not_claimed)
     by_id = {result.case: result for result in results}
     missing = tuple(case for case in plan if case.id not in by_id)
     notes: list[str] = []
     exits = [
         exit_of(result.judgement.verdict)
         for result in results
-        if _counts(result, contracts) and not (result.case in excused and can_be_excused(result.judgement.verdict))
+        if _counts(result, contracts, not_asked)
+        and not (result.case in excused and can_be_excused(result.judgement.verdict))
     ]
     if not results:
         notes.append("no case ran: nothing was shown")
@@ -84,6 +90,12 @@ def summarise(
         notes.append(f"{len(missing)} planned cases have no result")
         exits.append(Exit.INCOMPLETE)
     for contract in contracts:
+        without = sorted(contract.roles.keys() & {*not_claimed.get(contract.name, ())})
+        if without:
+            number = sum(case.contract == contract.name and case.id in not_asked for case in plan)
+            notes.append(
+                f"{contract.name}: {number} cases are of what the adapter does not claim: {', '.join(without)}"
+            )
         open_clauses = uncovered(contract, plan)
         if open_clauses:
             notes.append(f"{contract.name}: no case covers {', '.join(open_clauses)}")
@@ -101,6 +113,19 @@ def summarise(
         verdict=worst(result.judgement.verdict for result in results),
         exit=gravest(exits),
         notes=tuple(notes),
+        not_asked=not_asked,
+    )
+
+
+def _of_other_roles(
+    contracts: Sequence[Contract], plan: Sequence[PlannedCase], not_claimed: Mapping[str, Collection[str]]
+) -> frozenset[str]:
+    by_name = {contract.name: contract for contract in contracts}
+    return frozenset(
+        case.id
+        for case in plan
+        if case.contract in by_name
+        and by_name[case.contract].roles_of(case.clauses) & {*not_claimed.get(case.contract, ())}
     )
 
 
@@ -115,8 +140,10 @@ def _opened(result: CaseResult) -> bool:
     )
 
 
-def _counts(result: CaseResult, contracts: Sequence[Contract]) -> bool:
-    """Whether the result changes the exit status: an unsupported SHOULD does not, everything else does."""
+def _counts(result: CaseResult, contracts: Sequence[Contract], not_asked: Collection[str]) -> bool:
+    """Whether the result changes the exit status: what is unsupported of a SHOULD or of another role does not."""
+    if result.case in not_asked and result.judgement.verdict is Verdict.UNSUPPORTED:
+        return False
     if result.judgement.verdict is not Verdict.UNSUPPORTED:
         return True
     clauses = [contract.clauses.get(name) for contract in contracts for name in result.clauses]

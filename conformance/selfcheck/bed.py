@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import Start
-from holdfast.conformance.adapter.worker import WorkerPool
 from holdfast.conformance.cli.target import REFERENCE
 from holdfast.conformance.run.engine import CaseResult, Engine
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_tests

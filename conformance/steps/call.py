@@ -45,7 +45,7 @@ def _call(reading: Reading, step: Mapping[str, Any], note: str, scope: Scope) ->
     method, request = reading.request(step, step["call"], scope)
     guard = ex.expects_refusal(expect)
     proof = reading.is_twin_end(step) and not guard
-    before = (yield from observed(reading, worker, note, "before")) if guard or proof else None
+    before = (yield from observed(reading, method, worker, note, "before")) if guard or proof else None
     (record,) = yield Action(EXCHANGE, note, ((worker, request),), worker=worker)
     yield from reading.settle(record, method, expect, step, scope)
     answer = record.answer
@@ -53,13 +53,13 @@ def _call(reading: Reading, step: Mapping[str, Any], note: str, scope: Scope) ->
         return record
     at = reading.state.observed
     if answer["outcome"] == "refused":
-        after = yield from observed(reading, worker, note, "after")
+        after = yield from observed(reading, method, worker, note, "after")
         # While a commit is open the store may be readable at one of the two moments only.
         if not (reading.state.under_way and (shows_nothing(before) or shows_nothing(after or {}))):
             hold(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at))
     elif proof and answer.get("effect") == "new":
-        after = yield from observed(reading, worker, note, "after")
-        hold(judge_changed(reading.contract, before, after, at=at))
+        after = yield from observed(reading, method, worker, note, "after")
+        hold(judge_changed(reading.contract, method, before, after, at=at))
     return record
 
 

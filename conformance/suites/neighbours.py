@@ -236,7 +236,7 @@ class _Swept:
 
     def _inert(self, session: SuiteSession, before: Mapping[str, Any], reasons: list[str]) -> None:
         """All of them together changed nothing, and left as many records in the audit as their reasons ask for."""
-        if self._contract.inertness is None:
+        if self._contract.inertness_of(self._method) is None:
             return
         judged = judge_all_inert(self._contract, self._method, reasons, before, self._observed(session))
         if judged is not None:
@@ -374,7 +374,7 @@ class _Swept:
 
     def _observed(self, session: SuiteSession) -> dict[str, Any]:
         """What a refusal must leave alone."""
-        inertness = self._contract.inertness
+        inertness = self._contract.inertness_of(self._method)
         if inertness is None:
             return {}
         tree = {} if inertness.tree is None else {TREE: session.tree(inertness.tree)}

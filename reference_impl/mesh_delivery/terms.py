@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 
 from holdfast.reference_impl.jcs.terms import Profile
+from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.terms import hold_to_contract, value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "mesh-delivery"
+# Values of the config `transport` for which the broker listens.
+_SOCKETS = ("http", "websocket")
 
 
 @unique
@@ -22,6 +25,35 @@ class Reason(Enum):
     REFERENCE_INVALID = "REFERENCE_INVALID"
     NUL_IN_FIELD = "NUL_IN_FIELD"
     META_INVALID = "META_INVALID"
+    AUTH_MISSING = "AUTH_MISSING"
+    DESTINATION_NOT_FOUND = "DESTINATION_NOT_FOUND"
+    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
+    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
+    BROKER_UNAVAILABLE = "BROKER_UNAVAILABLE"
+    FEATURE_UNAVAILABLE = "FEATURE_UNAVAILABLE"
+    FEATURE_PARAM_INVALID = "FEATURE_PARAM_INVALID"
+    FEATURE_PARAM_BELOW_FLOOR = "FEATURE_PARAM_BELOW_FLOOR"
+    OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW = "OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW"
+    CONFIG_INVALID = "CONFIG_INVALID"
+    OUTBOX_UNAVAILABLE = "OUTBOX_UNAVAILABLE"
+    NOT_DEAD = "NOT_DEAD"
+    ID_IN_USE = "ID_IN_USE"
+
+
+@unique
+class Mode(Enum):
+    """Whether dedupe records expire."""
+
+    RETENTION_SCOPED = "retention_scoped"
+    PERMANENT = "permanent"
+
+
+@unique
+class StartingSchema(Enum):
+    """What the database of a fresh session has."""
+
+    V6 = "v6"
+    BEFORE_V6 = "pre-v6"
 
 
 @unique
@@ -56,6 +88,23 @@ class Terms:
     meta_profile: Profile
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values that the config of a session may set. `listens`: the broker does so at a socket, too.
+
+    `broker` is where that of a daemon listens, and `member` whom the daemon acts for; empty if it is not said.
+    """
+
+    listens: bool
+    broker: str
+    member: str
+    max_age_hours: int
+    mode: Mode
+    dedupe_retention_days: int
+    inline_bytes: int
+    schema: StartingSchema
+
+
 def check_reasons(declared: Iterable[str]) -> None:
     """Hold the enum to the contract's closed list. Raises TermsError."""
     hold_to_contract(CONTRACT, Reason, declared)
@@ -77,3 +126,31 @@ def read_terms() -> Terms:
         default_priority=text("default_priority"),
         meta_profile=Profile(text("meta_profile")),
     )
+
+
+def read_settings(config: Mapping[str, str]) -> Settings:
+    """The contract's values, or those of the config. Raises OpenError for a value that makes no sense."""
+    contract = kept_terms(CONTRACT)
+
+    def found(name: str) -> str:
+        return config.get(name, str(contract.parameters[name].value))
+
+    def number(name: str) -> int:
+        text = found(name)
+        if not (text.isascii() and text.isdigit()):
+            raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
+        return int(text)
+
+    try:
+        return Settings(
+            listens=config.get("transport") in _SOCKETS,
+            broker=config.get("broker", ""),
+            member=config.get("member", ""),
+            max_age_hours=number("max_age_hours"),
+            mode=Mode(found("mode")),
+            dedupe_retention_days=number("dedupe_retention_days"),
+            inline_bytes=number("inline_bytes"),
+            schema=StartingSchema(found("schema")),
+        )
+    except ValueError as error:
+        raise OpenError(f"config: {error}") from error

@@ -19,11 +19,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect, with_database
+from holdfast.reference_impl.postgres_databases import EMPTY, MAINTENANCE, clone
+from holdfast.reference_impl.postgres_pool import TemplatePool
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
-from holdfast.reference_impl.rs4a_replay.postgres_databases import EMPTY, MAINTENANCE, clone
-from holdfast.reference_impl.rs4a_replay.postgres_pool import TemplatePool
-from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
+from holdfast.reference_impl.rs4a_replay.postgres_provision import (
+    ensure_writer,
+    provision_postgres,
+    unprovision_postgres,
+)
 from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite
 from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
@@ -65,7 +69,7 @@ def make_template(server_dsn: str, factory: Factory, *, password: str | None) ->
     def provision(into: str) -> object:
         return provision_postgres(into, relations, writer=writer, dialect=dialect)
 
-    pool = TemplatePool(maintenance, name, provision)
+    pool = TemplatePool(maintenance, name, provision=provision, unprovision=unprovision_postgres)
     template = PostgresTemplate(dsn, make_conninfo(dsn, **login), maintenance, writer, pool)
     try:
         with connect(maintenance) as connection:

@@ -11,10 +11,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, with_database
+from holdfast.reference_impl.postgres_databases import SessionDatabases
 from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.factory import Factory
 from holdfast.reference_impl.rs4a_replay.opening import LAUNCH_ADVICE, Opened
-from holdfast.reference_impl.rs4a_replay.postgres_databases import SessionDatabases
 from holdfast.reference_impl.rs4a_replay.postgres_failpoints import PostgresFailpoints
 from holdfast.reference_impl.rs4a_replay.postgres_operator import PostgresOperator
 from holdfast.reference_impl.rs4a_replay.postgres_provision import unprovision_postgres

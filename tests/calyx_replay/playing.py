@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
 from holdfast.conformance.adapter.messages import Reply
-from holdfast.conformance.adapter.worker import Workers
+from holdfast.conformance.adapter.pool import Workers
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side

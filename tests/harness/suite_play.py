@@ -82,6 +82,7 @@ def played(
 def reference(contract: str, mutant: str | None = None) -> Answerer:
     """One session of the reference, with a planted bug if one is named."""
     entry = import_module(f"holdfast.reference_impl.{contract.replace('-', '_')}.entry")
-    request = OpenRequest(StateWanted.FRESH, SurfaceWanted.READY, Path(), datetime(2026, 1, 1, tzinfo=UTC), {})
+    # It has no folder, so that no reference may keep anything in one.
+    request = OpenRequest(StateWanted.FRESH, SurfaceWanted.ABSENT, Path(), datetime(2026, 1, 1, tzinfo=UTC), {})
     session = entry.implementation(mutant=mutant).open(request)
     return lambda method, args: to_message(session.call(method, args))

@@ -23,15 +23,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from holdfast.conformance.adapter.messages import MAX_LINE, KitFaultError, Reply
+from holdfast.conformance.adapter.pool import MAX_DEAD_IN_A_ROW, Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import GONE_S, Deadlines
-from holdfast.conformance.adapter.worker import (
-    MAX_DEAD_IN_A_ROW,
-    AdapterCommand,
-    Exhausted,
-    GreetingError,
-    Worker,
-    WorkerPool,
-)
+from holdfast.conformance.adapter.worker import AdapterCommand, GreetingError, Worker
 from holdfast.servers.environment import scrubbed_environment
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor

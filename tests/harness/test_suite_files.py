@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.conformance.adapter.worker import WorkerPool
+from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding

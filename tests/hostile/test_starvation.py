@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.adapter.messages import Event
+from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
 from holdfast.conformance.adapter.starvation import BEAT_S, Heartbeat, Watch
-from holdfast.conformance.adapter.worker import AdapterCommand, WorkerPool
+from holdfast.conformance.adapter.worker import AdapterCommand
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.failure import failure_of

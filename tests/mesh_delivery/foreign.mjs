@@ -110,7 +110,7 @@ function fingerprint(request) {
 }
 
 const implementation = { name: "foreign", version: "1", language: "javascript" };
-const claims = [{ contract: "mesh-delivery", version: "0.1.0", not_claimed: {} }];
+const claims = [{ contract: "mesh-delivery", version: "0.2.0", not_claimed: { broker: "computes fingerprints alone", daemon: "the same" } }];
 for await (const line of createInterface({ input: process.stdin })) {
   const { id, op, challenge, args } = JSON.parse(line);
   let answer = { outcome: "ok" };

@@ -19,9 +19,28 @@ def verified(adapter: Path, *words: str, folder: Path) -> subprocess.CompletedPr
     )
 
 
-def test_a_sound_implementation_in_another_style_conforms(tmp_path: Path) -> None:
+def gated(requirement: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
+    """The answer of `holdfast gate` about the run in the folder."""
+    command = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "gate", "holdfast-out/run.jsonl", "--allow-seed"]
+    return subprocess.run([*command, "--require", requirement], capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_a_sound_implementation_of_one_role_in_another_style_conforms(tmp_path: Path) -> None:
     done = verified(FOREIGN, folder=tmp_path)
     assert done.returncode == 0, done.stdout
+    assert "are of what the adapter does not claim: broker, daemon" in done.stdout
+    assert gated("mesh-delivery/fingerprints", folder=tmp_path).returncode == 0
+    for wider in ("mesh-delivery", "mesh-delivery/broker", "mesh-delivery/broker+fingerprints"):
+        assert gated(wider, folder=tmp_path).returncode == 12
+
+
+def test_a_role_that_is_claimed_and_not_there_is_no_pass(tmp_path: Path) -> None:
+    source = FOREIGN.read_text(encoding="utf-8")
+    adapter = tmp_path / "claims.mjs"
+    adapter.write_text(source.replace('broker: "computes fingerprints alone", ', ""), encoding="utf-8")
+    done = verified(adapter, "--clause", "MESH-4.3-I1", folder=tmp_path)
+    assert done.returncode == 12
+    assert "no_verdict" in done.stdout
 
 
 @pytest.mark.parametrize(

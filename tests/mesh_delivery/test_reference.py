@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.reference_impl.answers import Accepted, Fault, Refused
-from holdfast.reference_impl.mesh_delivery import terms
+from holdfast.reference_impl.mesh_delivery import claims, terms
 from holdfast.reference_impl.mesh_delivery.entry import implementation
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
 from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons, read_terms
 from holdfast.reference_impl.planting import all_bugs
+from holdfast.reference_impl.registry import Deferred
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.terms import TermsError
 from holdfast.specs import load_contract
@@ -107,7 +108,14 @@ def test_arguments_that_break_the_schema_are_refused_as_malformed(change: dict[s
 
 
 def test_an_unknown_method_is_a_fault_and_no_refusal() -> None:
-    assert isinstance(SERVICE.call("send", REQUEST), Fault)
+    assert isinstance(SERVICE.call("no_such_method", REQUEST), Fault)
+
+
+def test_without_the_extra_http_no_socket_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "find_spec", lambda name: None if name == "websockets" else name)
+    assert set(Deferred("mesh-delivery").not_claimed) == {"http", "websocket"}
+    assert implementation().not_claimed == Deferred("mesh-delivery").not_claimed
+    assert Deferred("jcs").not_claimed == {}
 
 
 def test_the_implementation_claims_everything_of_its_version() -> None:

@@ -18,11 +18,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.reference_impl.answers import Accepted, Fault, Ok
 from holdfast.reference_impl.postgres import connect, describe, with_database
+from holdfast.reference_impl.postgres_databases import clone, drop_database
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
 from holdfast.reference_impl.rs4a_replay.fitness import CRITERIA, FitnessGuard, read_circumstance, read_structure
-from holdfast.reference_impl.rs4a_replay.postgres_databases import clone, drop_database
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
 from holdfast.reference_impl.session import (
     OpenError,

@@ -11,8 +11,8 @@ import pytest
 from psycopg import errors
 
 from holdfast.reference_impl.postgres import connect, with_database
+from holdfast.reference_impl.postgres_databases import clone, drop_database
 from holdfast.reference_impl.rs4a_replay.demo import provision
-from holdfast.reference_impl.rs4a_replay.postgres_databases import clone, drop_database
 from holdfast.reference_impl.rs4a_replay.provision import ProvisionError, sqlite_paths
 from holdfast.servers.serving import Launched
 

@@ -141,8 +141,18 @@ def document(text: str) -> str:
     return _meta(base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()).decode()
 
 
+def mesh_id(text: str) -> str:
+    """A made-up id of a mesh: a UUID that follows from any text."""
+    return str(UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
+
+
+# How much of a stored fingerprint a conflict shows: eight bytes (MESH-4.5-R3).
+_PREFIX_DIGITS = 16
+
 DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "fingerprint": fingerprint,
+    "mesh_id": mesh_id,
+    "prefix": lambda request: fingerprint(request)[:_PREFIX_DIGITS],
     "version": version,
     "kind": lambda value: _member_of(KINDS, value, "destination_kind").decode(),
     "name": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -102,6 +103,7 @@ def _known(contract: Contract) -> Iterator[str]:
 
 def _write(docs: Path, contracts: Sequence[Contract]) -> None:
     from holdfast.conformance.cli.explain.pages import FOLDER, page_of
+    from holdfast.specs.openapi import openapi_of
 
     if not docs.is_dir():
         stop(Exit.USAGE, f"--write: expected a folder, got {docs}; make it first")
@@ -111,3 +113,9 @@ def _write(docs: Path, contracts: Sequence[Contract]) -> None:
         path = folder / f"{contract.name}.md"
         path.write_text(page_of(contract), encoding="utf-8")
         out().print(f"wrote {path}", markup=False)
+        document = openapi_of(contract)
+        if document is not None:
+            place = docs / "openapi" / f"{contract.name}.json"
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            out().print(f"wrote {place}", markup=False)

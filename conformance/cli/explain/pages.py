@@ -73,6 +73,13 @@ def _page(contract: Contract) -> Iterator[str]:
 
 
 _PARTS = (
+    (
+        "roles",
+        "Roles",
+        "What an implementation may claim alone. A role that `hello` lists under `not_claimed` is not asked for: its "
+        "methods are never called, and its cases do not change the exit status. The gate is asked for some roles as "
+        "`--require CONTRACT/ROLE`.",
+    ),
     ("keys", "Keys", "How keys are computed: the parameter that holds the domain tag, and the fields in their order."),
     ("decision_order", "Order of decisions", "The first line that fits decides the answer."),
     ("states", "States", "What a request can have come to."),
@@ -83,6 +90,8 @@ _PARTS = (
 
 def _method(method: Method) -> Iterator[str]:
     yield from ("", f"### {method.name}", "", method.title)
+    if method.role is not None:
+        yield from ("", f"Role: `{method.role}`.")
     if method.damages:
         yield from ("", "After it an observation of the store may answer `fault`, up to the end of the case.")
     if method.effects:

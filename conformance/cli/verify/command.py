@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from holdfast.conformance.adapter.worker import Exhausted, Greeting, GreetingError
+from holdfast.conformance.adapter.pool import Exhausted
+from holdfast.conformance.adapter.worker import Greeting, GreetingError
 from holdfast.conformance.cases.failure import no_verdict
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.console import Format, err, stop

@@ -50,7 +50,12 @@ def print_summary(
     by_name = {contract.name: contract for contract in contracts}
     order = list(Verdict)
     failing = sorted(
-        (result for result in summary.results if result.judgement.verdict is not Verdict.CONFORMS),
+        (
+            result
+            for result in summary.results
+            if result.judgement.verdict is not Verdict.CONFORMS
+            and not (result.case in summary.not_asked and result.judgement.verdict is Verdict.UNSUPPORTED)
+        ),
         key=lambda result: order.index(result.judgement.verdict),
     )
     for entry in applied.listed:

@@ -54,3 +54,51 @@ def test_a_near_miss_of_a_body_is_another_one_or_none(bench: Bench) -> None:
 def test_a_near_miss_of_a_meta_is_another_one_or_none(bench: Bench) -> None:
     """The base64url around it, and the JSON document in it."""
     sweep(bench, "MESH-4.4-F13")
+
+
+@clause("MESH-4.6-J2")
+def test_a_send_with_anything_beside_its_members_is_refused(bench: Bench) -> None:
+    """Unknown members, names in other letters, and what is no object."""
+    sweep(bench, "MESH-4.6-J2")
+
+
+@clause("MESH-4.1-S1")
+def test_a_near_miss_of_a_mesh_is_another_one_or_none(bench: Bench) -> None:
+    """Other spellings of a UUID, and others."""
+    sweep(bench, "MESH-4.1-S1")
+
+
+@clause("MESH-4.1-S2")
+def test_a_near_miss_of_a_sender_is_another_one_or_none(bench: Bench) -> None:
+    """Other spellings of a key, and others."""
+    sweep(bench, "MESH-4.1-S2")
+
+
+@clause("MESH-4.1-B1")
+def test_a_near_miss_of_an_id_is_another_id(bench: Bench) -> None:
+    """Texts that a database or a library takes for equal, each accepted and each known again."""
+    sweep(bench, "MESH-4.1-B1")
+
+
+@clause("MESH-4.4-P3")
+def test_no_claimed_fingerprint_changes_an_answer(bench: Bench) -> None:
+    """Claims beside a send that is accepted already."""
+    sweep(bench, "MESH-4.4-P3")
+
+
+@clause("MESH-4.1-B3")
+def test_a_near_miss_of_an_accepted_send_is_a_conflict(bench: Bench) -> None:
+    """Each field of a request beside the one that was accepted; what is the same in another spelling is a retry."""
+    sweep(bench, "MESH-4.1-B3")
+
+
+@clause("MESH-4.1-L4")
+def test_a_near_miss_of_what_is_in_the_outbox_is_another_send(bench: Bench) -> None:
+    """Each argument of a send beside one that was taken in; what is the same in another spelling is known."""
+    sweep(bench, "MESH-4.1-L4")
+
+
+@clause("MESH-4.4-P1")
+def test_a_send_to_the_daemon_with_anything_beside_its_members_is_refused(bench: Bench) -> None:
+    """Unknown members, names in other letters, and what is no object."""
+    sweep(bench, "MESH-4.4-P1")

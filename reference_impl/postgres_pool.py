@@ -12,7 +12,7 @@ import psycopg
 from psycopg import errors, sql
 
 from holdfast.reference_impl.postgres import Link, connect, with_database
-from holdfast.reference_impl.rs4a_replay.postgres_databases import (
+from holdfast.reference_impl.postgres_databases import (
     clone,
     databases,
     drop_database,
@@ -20,7 +20,6 @@ from holdfast.reference_impl.rs4a_replay.postgres_databases import (
     pooled,
     rename,
 )
-from holdfast.reference_impl.rs4a_replay.postgres_provision import unprovision_postgres
 
 # Enough for the sessions that begin while used databases are made ready again.
 _SPARE = 3
@@ -34,13 +33,23 @@ WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^p
 
 
 class TemplatePool:
-    """Session databases of one template. `provision` makes the surface anew in the database of a DSN."""
+    """Session databases of one template.
 
-    def __init__(self, maintenance_dsn: str, template: str, provision: Callable[[str], object]) -> None:
+    `unprovision` takes away what a session left in its database, and `provision` makes it anew behind a DSN.
+    """
+
+    def __init__(
+        self,
+        maintenance_dsn: str,
+        template: str,
+        *,
+        provision: Callable[[str], object],
+        unprovision: Callable[[psycopg.Connection[Any]], object],
+    ) -> None:
         self._dsn = maintenance_dsn
         self._link = Link(maintenance_dsn)
         self._template = template
-        self._provision = provision
+        self._provision, self._unprovision = provision, unprovision
 
     def sweep(self) -> None:
         """One round: make used databases ready again, and keep some spare. Never raises."""
@@ -82,7 +91,7 @@ class TemplatePool:
                     "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity "
                     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
-                unprovision_postgres(inside)
+                self._unprovision(inside)
                 left: Any = inside.execute(_LEFTOVERS).fetchone()
             if left[0]:
                 return False

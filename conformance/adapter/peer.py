@@ -1,0 +1,114 @@
+"""A broker that the kit plays for a daemon: an HTTP server on the loopback that answers what a case says.
+
+What comes is kept byte for byte, so that the harness itself judges whether each attempt sends the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+# Stands for the peer's address in the config of a session, because the address differs from run to run.
+PLACE = "{peer}"
+# A text of an answer that stands for the id of the request.
+ID = "{client_message_id}"
+ID_HEADER = "client-message-id"
+# What is said where no answer is left: a broker that cannot do it now.
+_NOTHING_LEFT: Mapping[str, Any] = {"status": 503}
+# Of headers, those that a client chooses for itself and that say nothing of the send.
+_OWN = frozenset({"host", "user-agent", "accept", "accept-encoding", "connection", "content-length", "date"})
+_MOST_BYTES = 1 << 20
+# An answer that is late comes when no sound client of these tests waits any more.
+_LATE_S = 6.0
+
+
+class Peer:
+    """One peer of one session. Its script is a queue of answers; see docs/case-language.md, `answers`."""
+
+    def __init__(self) -> None:
+        """Listens when it returns."""
+        self._script: deque[Mapping[str, Any]] = deque()
+        self._received: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        peer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                peer.answer(self)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the library calls it
+                """Nothing is logged."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def arm(self, answers: Sequence[Mapping[str, Any]]) -> None:
+        """The answers to the next requests, in their order; what was armed before is gone."""
+        with self._lock:
+            self._script = deque(answers)
+
+    def received(self) -> list[dict[str, Any]]:
+        """Every request so far, in the order of their arrival."""
+        with self._lock:
+            return [dict(each) for each in self._received]
+
+    def close(self) -> None:
+        """End it. Answers that are late never come."""
+        self._closed.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        """Keep one request and answer it."""
+        size = int(handler.headers.get("Content-Length") or 0)
+        body = handler.rfile.read(min(size, _MOST_BYTES))
+        headers = {name.lower(): value for name, value in handler.headers.items() if name.lower() not in _OWN}
+        kept = {
+            "path": handler.path,
+            "headers": headers,
+            "body": base64.urlsafe_b64encode(body).rstrip(b"=").decode(),
+        }
+        with self._lock:
+            self._received.append(kept)
+            told = self._script.popleft() if self._script else _NOTHING_LEFT
+        self._tell(handler, told, headers.get(ID_HEADER, ""))
+
+    def _tell(self, handler: BaseHTTPRequestHandler, told: Mapping[str, Any], name: str) -> None:
+        how, status = told.get("how", "whole"), told.get("status", 503)
+        handler.close_connection = True
+        if how == "drop":
+            return
+        if how == "late" and self._closed.wait(_LATE_S):
+            return
+        data = json.dumps(_filled(told["body"], name)).encode() if "body" in told else b""
+        data = told["raw"].encode() if "raw" in told else data
+        head = f"HTTP/1.1 {status} {how}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        whole = head.encode() + data
+        try:
+            handler.wfile.write(whole[: len(whole) - max(1, len(data) // 2)] if how == "cut" else whole)
+            handler.wfile.flush()
+        except OSError:
+            # The daemon no longer waits for it.
+            time.sleep(0)
+
+
+def _filled(part: Any, name: str) -> Any:
+    """A body with the id of the request where `ID` stands."""
+    if isinstance(part, Mapping):
+        return {key: _filled(value, name) for key, value in part.items()}
+    return name if part == ID else part

@@ -1,0 +1,326 @@
+"""The kit's own side of a socket: requests of a routed operation over HTTP or a WebSocket, and their answers.
+
+An adapter whose `open` says an endpoint is spoken with here and not over its pipe. Every response is turned into the
+answer of the protocol that it stands for, or into the way in which it is none, so that nothing behind this module knows
+the difference.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import io
+import json
+import os
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from holdfast.conformance.adapter.messages import MAX_LINE, Event
+from holdfast.conformance.verdict import Silence
+from holdfast.specs import strictjson
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.routes import Route
+
+_CHUNK = 65536
+# RFC 6455: the text that a handshake is answered with, and what a frame begins with.
+_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_TEXT, _CLOSE, _PING, _PONG = 0x1, 0x8, 0x9, 0xA
+_FINAL, _MASKED = 0x80, 0x80
+
+# Values of the config `transport`; the third is `http`.
+PIPE, WEBSOCKET = "pipe", "websocket"
+# Stands in the config of a session for the endpoint that worker 0 has said.
+ENDPOINT = "{endpoint}"
+
+Answer = dict[str, Any]
+
+
+class Exchange(Protocol):
+    """One request that was sent."""
+
+    def wait(self, seconds: float) -> Answer | Event | None:
+        """The answer, or why there is none; None if nothing has come within `seconds`, which may be asked again."""
+
+
+class Sending(Exchange, Protocol):
+    """One request that can be sent."""
+
+    def send(self) -> None:
+        """Send it. What fails is found by `wait`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """Where the requests of one operation go. `websocket` says over which of the two."""
+
+    endpoint: str
+    route: Route
+    websocket: bool
+
+    def connect(self, args: Mapping[str, Any], *, timeout: float) -> Sending:
+        """Connect for one request, which is sent later: then nothing but its bytes is left to be done."""
+        link: _Link | None = None
+        try:
+            place = urlsplit(self.endpoint)
+            link = _Link(socket.create_connection((place.hostname or "", place.port or 0), timeout))
+            connected = _WebSocket if self.websocket else _Http
+            return connected(link, self, args, until=time.monotonic() + timeout)
+        except (OSError, ValueError) as error:
+            if link is not None:
+                link.close()
+            return Failed(Event(Silence.EOF, f"no connection to {self.endpoint}: {error}"))
+
+
+def wires_of(routes: Mapping[str, Route], transport: str | None, opened: Mapping[str, Any] | None) -> dict[str, Wire]:
+    """Where the routed operations of a session go, by its config and the answer to its `open`; none over the pipe.
+
+    Without a `transport` an endpoint that `open` says is used, over HTTP. One that is asked for and not there is no
+    endpoint, so that each request fails: what was asked for is never replaced by the pipe.
+    """
+    endpoint = endpoint_of(opened)
+    if transport == PIPE or (transport is None and endpoint is None):
+        return {}
+    return {name: Wire(endpoint or "", route, transport == WEBSOCKET) for name, route in routes.items()}
+
+
+def endpoint_of(opened: Mapping[str, Any] | None) -> str | None:
+    """Where an adapter listens, by its answer to `open`; None if it does not."""
+    said = (opened or {}).get("value")
+    endpoint = said.get("endpoint") if isinstance(said, dict) else None
+    return endpoint if isinstance(endpoint, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Implements `Sending` for a request that cannot be sent."""
+
+    event: Event
+
+    def send(self) -> None:
+        """See `Sending`."""
+
+    def wait(self, seconds: float) -> Event:
+        """See `Exchange`."""
+        del seconds
+        return self.event
+
+
+class _Link:
+    """What has come over a connection so far."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._socket = link
+        self.data = bytearray()
+        self.ended = False
+
+    def send(self, data: bytes) -> None:
+        """Raises OSError."""
+        self._socket.sendall(data)
+
+    def more(self, until: float) -> bool:
+        """Whether more came, or the end, before that moment of the monotonic clock. Raises OSError."""
+        left = until - time.monotonic()
+        if left <= 0:
+            return False
+        self._socket.settimeout(left)
+        try:
+            chunk = self._socket.recv(_CHUNK)
+        except TimeoutError:
+            return False
+        self.data += chunk
+        self.ended = not chunk
+        return True
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class _Request:
+    """One request over a connection of its own."""
+
+    def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any]) -> None:
+        self._link, self._wire, self._args = link, wire, args
+        self._lost: Event | None = None
+
+    def _head(self, request: str, headers: Mapping[str, str]) -> bytes:
+        route = self._wire.route
+        inside = {*route.connection} if self._wire.websocket else {*route.headers}
+        named = {header: route.header(name, self._args) for name, header in route.headers.items() if name in inside}
+        whole = {"Host": urlsplit(self._wire.endpoint).netloc, **headers, **named}
+        lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in whole.items()), "", ""]
+        return "\r\n".join(lines).encode()
+
+    def _sent(self, data: bytes) -> None:
+        try:
+            self._link.send(data)
+        except OSError as error:
+            self._lose(error)
+
+    def _lose(self, error: OSError) -> Event:
+        self._link.close()
+        self._lost = Event(Silence.EOF, f"the connection was lost: {error}")
+        return self._lost
+
+
+class _Http(_Request):
+    """Implements `Sending` over HTTP/1.1: the response ends with the connection."""
+
+    def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any], *, until: float) -> None:
+        del until
+        super().__init__(link, wire, args)
+
+    def send(self) -> None:
+        """See `Sending`."""
+        route = self._wire.route
+        body = json.dumps(route.body(self._args)).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
+        self._sent(self._head(f"{route.method} {route.target(route.path, self._args)}", headers) + body)
+
+    def wait(self, seconds: float) -> Answer | Event | None:
+        """See `Exchange`."""
+        until = time.monotonic() + seconds
+        try:
+            while self._lost is None and not self._link.ended and len(self._link.data) <= MAX_LINE:
+                if not self._link.more(until):
+                    return None
+        except OSError as error:
+            return self._lose(error)
+        self._link.close()
+        return self._lost or self._read()
+
+    def _read(self) -> Answer | Event:
+        response = http.client.HTTPResponse(_Received(bytes(self._link.data)))  # type: ignore[arg-type]
+        try:
+            response.begin()
+            body = response.read()
+        except (http.client.HTTPException, OSError, ValueError) as error:
+            cut = "the response ended early" if self._link.data else "the connection was closed without a response"
+            return Event(Silence.EOF, f"{cut} ({type(error).__name__})")
+        return _answer(self._wire.route, response.status, body)
+
+
+class _Received:
+    """What `http.client` takes for a socket: bytes that are here already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def makefile(self, mode: str) -> io.BytesIO:
+        """The bytes as a file."""
+        del mode
+        return io.BytesIO(self._data)
+
+
+class _WebSocket(_Request):
+    """Implements `Sending` over a WebSocket: one text frame each way."""
+
+    def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any], *, until: float) -> None:
+        """Shake hands. Raises OSError, ValueError."""
+        super().__init__(link, wire, args)
+        key = base64.b64encode(os.urandom(16))
+        due = base64.b64encode(hashlib.sha1(key + _GUID).digest()).decode()  # noqa: S324 - as RFC 6455 has it
+        headers = {
+            "Upgrade": "websocket",
+            "Connection": "Upgrade",
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Key": key.decode(),
+        }
+        link.send(self._head(f"GET {wire.route.target(wire.route.websocket or '', args)}", headers))
+        while (end := link.data.find(b"\r\n\r\n")) < 0:
+            if link.ended or not link.more(until):
+                raise ValueError("the handshake of the WebSocket was not answered")
+        head, link.data = bytes(link.data[: end + 4]), link.data[end + 4 :]
+        response = http.client.HTTPResponse(_Received(head))  # type: ignore[arg-type]
+        try:
+            response.begin()
+        except http.client.HTTPException as error:
+            raise ValueError(f"the handshake of the WebSocket was answered with {type(error).__name__}") from error
+        if response.status != 101 or response.headers.get("Sec-WebSocket-Accept") != due:
+            raise ValueError(f"the handshake of the WebSocket was answered with status {response.status}")
+
+    def send(self) -> None:
+        """See `Sending`."""
+        self._sent(_framed(_TEXT, json.dumps(self._wire.route.frame(self._args)).encode()))
+
+    def wait(self, seconds: float) -> Answer | Event | None:
+        """See `Exchange`."""
+        until = time.monotonic() + seconds
+        try:
+            while self._lost is None:
+                found = self._frame_of()
+                if found is not None:
+                    self._link.close()
+                    return found
+                if self._link.ended:
+                    self._link.close()
+                    return Event(Silence.EOF, "the WebSocket was closed without an answer")
+                if self._whole() is None and not self._link.more(until):
+                    return None
+        except OSError as error:
+            return self._lose(error)
+        return self._lost
+
+    def _whole(self) -> tuple[int, int, int] | None:
+        """The kind of the first frame, where its content begins and ends, if all of it is here."""
+        data = self._link.data
+        if len(data) < 2:
+            return None
+        size, begin = data[1] & 0x7F, 2
+        if size >= 126:
+            begin = 4 if size == 126 else 10
+            if len(data) < begin:
+                return None
+            (size,) = struct.unpack(">H" if begin == 4 else ">Q", data[2:begin])
+        return (data[0], begin, begin + size) if len(data) >= begin + size else None
+
+    def _frame_of(self) -> Answer | Event | None:
+        found = self._whole()
+        if found is None:
+            return Event(Silence.GARBAGE, "a frame is too large") if len(self._link.data) > MAX_LINE else None
+        kind, begin, end = found
+        content, self._link.data = bytes(self._link.data[begin:end]), self._link.data[end:]
+        if kind == _FINAL | _PING:
+            self._link.send(_framed(_PONG, content))
+            return None
+        if kind == _FINAL | _CLOSE:
+            code = struct.unpack(">H", content[:2])[0] if len(content) >= 2 else 1005
+            return Event(Silence.EOF, f"the WebSocket was closed with code {code}")
+        if kind != _FINAL | _TEXT:
+            return Event(Silence.GARBAGE, f"a frame that begins with {kind:#x}, where one text was expected")
+        try:
+            message = strictjson.loads(content)
+        except StrictJsonError as error:
+            return Event(Silence.GARBAGE, f"a frame that is no JSON: {error}")
+        if not isinstance(message, dict) or not isinstance(message.get("code"), int):
+            return Event(Silence.GARBAGE, "a frame without a member `code`")
+        body = None if "body" not in message else strictjson.canonical(message["body"])
+        return _answer(self._wire.route, message["code"], body or b"")
+
+
+def _framed(kind: int, content: bytes) -> bytes:
+    """One masked frame, as a client has to send it."""
+    size, mask = len(content), os.urandom(4)
+    if size < 126:
+        head = struct.pack(">BB", _FINAL | kind, _MASKED | size)
+    elif size < 1 << 16:
+        head = struct.pack(">BBH", _FINAL | kind, _MASKED | 126, size)
+    else:
+        head = struct.pack(">BBQ", _FINAL | kind, _MASKED | 127, size)
+    return head + mask + bytes(byte ^ mask[index % 4] for index, byte in enumerate(content))
+
+
+def _answer(route: Route, status: int, body: bytes) -> Answer | Event:
+    try:
+        value = strictjson.loads(body) if body else None
+    except StrictJsonError as error:
+        return Event(Silence.GARBAGE, f"status {status} with a body that is no JSON: {error}")
+    message = route.message(status, value)
+    if message is None:
+        return Event(Silence.GARBAGE, f"status {status} with body {body[:160]!r}, which the route does not have")
+    return message

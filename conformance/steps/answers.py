@@ -1,0 +1,43 @@
+"""`answers`: what the broker that holdfast plays for a daemon says to the next requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast.conformance.cases.action import Action, Local
+from holdfast.conformance.cases.forms import LABELLED, form
+from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.session import Talk, must_be_done
+from holdfast.conformance.steps import Step
+
+
+def _arm(driver: Any, action: Action) -> None:
+    driver.peer.arm(action.operand["answers"])
+
+
+ANSWERS = Local("answers", _arm)
+ANSWER: Mapping[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "status": {"type": "integer", "minimum": 200, "maximum": 599},
+        "body": {},
+        "raw": {"type": "string"},
+        "how": {"enum": ["whole", "cut", "drop", "late"]},
+    },
+}
+
+
+def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+    del note
+    told = reading.state.scope.resolve(step["answers"])
+    (record,) = yield Action(ANSWERS, f"answers {len(told)}", operand={"answers": told})
+    must_be_done(record)
+
+
+STEP = Step(
+    name="answers",
+    form=form({"answers": {"type": "array", "items": ANSWER}, **LABELLED}, ("answers",)),
+    read=_read,
+)

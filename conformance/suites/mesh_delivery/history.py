@@ -1,0 +1,367 @@
+"""Histories of a broker: any steps in any order, by two processes, held against the model."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from holdfast.conformance.cases.values import base64url
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.mesh_delivery.model import Args, Due, Mesh, Message, Model
+from holdfast.conformance.suites.session import SuiteSession
+
+MESHES = ("5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "7c9e6679-7425-40de-944b-e07fc1f90ae7")
+MEMBERS = tuple(f"{digit}" * 64 for digit in "abc")
+TOPICS, QUEUES = ("alerts", "Alerts"), ("jobs",)
+# The last of them is no member of any mesh; few names, so that sends meet.
+SENDERS = (*MEMBERS, "d" * 64)
+NAMES = ("one", "two", "One", "1")
+BODIES = tuple(base64url(text) for text in (b"", b"hello", b"hello "))
+_MISMATCHES = "cm_broker_dedupe_fingerprint_mismatch_total"
+_CHECKS, _FOUND = "cm_broker_dedupe_orphan_check_total", "cm_broker_dedupe_orphan_found"
+_POINTS = ("before_dedupe", "after_dedupe", "after_message", "before_commit", "after_commit")
+_SPANS = ("+1s", "+1h", "+3d", "+31d")
+_WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its kind, the worker that does it, and what it is about."""
+
+    what: str
+    worker: int = 0
+    args: tuple[tuple[str, Any], ...] = ()
+    point: str = ""
+
+    def __str__(self) -> str:
+        about = " ".join(f"{name}={str(value)[:12]}" for name, value in self.args)
+        return " ".join(filter(None, (self.what, f"w{self.worker}", self.point, about)))
+
+
+def draw(dice: Random, length: int) -> list[Step]:
+    """The steps of one history. Most are sends, and many of these are sent before."""
+    steps: list[Step] = []
+    for _ in range(length):
+        what = dice.choices(
+            (
+                "send",
+                "again",
+                "clock",
+                "expire",
+                "prune",
+                "orphans",
+                "lose",
+                "flag",
+                "restart",
+                "kill",
+                "die",
+                "delete",
+            ),
+            (30, 30, 6, 5, 4, 4, 2, 3, 3, 2, 8, 1),
+        )[0]
+        worker = dice.randrange(_WORKERS)
+        if what in ("again", "die"):
+            sent = [step for step in steps if step.what in ("send", "again", "die")]
+            args = _changed(dice, dict(dice.choice(sent).args)) if sent else _send(dice)
+            steps.append(Step(what, worker, _kept(args), dice.choice(_POINTS) if what == "die" else ""))
+        elif what == "send":
+            steps.append(Step(what, worker, _kept(_send(dice))))
+        else:
+            amount = {"clock": dice.choice(_SPANS), "prune": dice.choice(_SPANS), "flag": dice.choice(("on", "off"))}
+            steps.append(Step(what, worker, (("to", amount.get(what, dice.randrange(len(MESHES)))),)))
+    return steps
+
+
+def _send(dice: Random) -> dict[str, Any]:
+    kind = dice.choice(("topic", "dm", "queue"))
+    names = {"topic": (*TOPICS, "nowhere"), "dm": (*MEMBERS, MEMBERS[0].upper()), "queue": (*QUEUES, *TOPICS)}[kind]
+    return {
+        "mesh_id": dice.choice(MESHES),
+        "sender": dice.choices(SENDERS, (6, 6, 6, 1))[0],
+        "client_message_id": dice.choice(NAMES),
+        "version": dice.choice((1, 1, 2)),
+        "kind": kind,
+        "reference": dice.choice(names),
+        "priority": dice.choice((None, "now", "next")),
+        "meta": dice.choice((None, "{}", '{"k":1}')),
+        "body": dice.choice(BODIES),
+    }
+
+
+def _changed(dice: Random, args: dict[str, Any]) -> dict[str, Any]:
+    """The same send again, or with one member of another send."""
+    if dice.random() < 0.5:
+        return args
+    other, name = _send(dice), dice.choice(("mesh_id", "sender", "version", "kind", "priority", "meta", "body"))
+    return {**args, name: other[name], **({"reference": other["reference"]} if name == "kind" else {})}
+
+
+def _kept(args: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(args.items())
+
+
+def _asked(step: Step) -> dict[str, Any]:
+    """The arguments of `accept`."""
+    args = dict(step.args)
+    request: dict[str, Any] = {
+        "envelope_version": args["version"],
+        "destination_kind": args["kind"],
+        "destination_ref": args["reference"],
+        "body": args["body"],
+    }
+    if args["priority"] is not None:
+        request["priority"] = args["priority"]
+    if args["meta"] is not None:
+        request["meta"] = base64url(args["meta"].encode())
+    return {**{name: args[name] for name in ("mesh_id", "sender", "client_message_id")}, "request": request}
+
+
+class Player:
+    """One history under way. Implements `histories.Player`."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, days: int | None) -> None:
+        self._bench, self._session, self._model = bench, session, Model(days)
+        self._counted: list[Counter[tuple[str, tuple[tuple[str, str], ...]]]] = [Counter() for _ in range(_WORKERS)]
+        mesh = Mesh(MEMBERS, TOPICS, QUEUES)
+        for mesh_id in MESHES:
+            args = {"mesh_id": mesh_id, "members": MEMBERS, "topics": TOPICS, "queues": QUEUES}
+            session.provoke(
+                "make_mesh", {name: list(each) if name != "mesh_id" else each for name, each in args.items()}
+            )
+            self._model.meshes[mesh_id] = mesh
+
+    def step(self, step: Step) -> None:
+        """See `histories.Player`."""
+        args, session, worker = dict(step.args), self._session, step.worker
+        match step.what:
+            case "send" | "again":
+                self._accept(_asked(step), worker)
+            case "die":
+                self._die(_asked(step), worker, step.point)
+            case "clock":
+                session.clock(args["to"])
+            case "expire":
+                session.provoke("expire", {}, worker)
+                self._model.expire(self._now)
+            case "prune":
+                self._prune(args["to"], worker)
+            case "orphans":
+                self._check_orphans(worker)
+            case "lose":
+                self._lose()
+            case "flag":
+                self._model.enforced = args["to"] == "on"
+                session.provoke("set_flag", {"enabled": self._model.enforced}, worker)
+                self._advertised(1 - worker)
+            case "delete":
+                session.provoke("delete_mesh", {"mesh_id": MESHES[args["to"]]}, worker)
+                self._model.delete_mesh(MESHES[args["to"]])
+            case "restart" | "kill":
+                self._end(step.what, worker)
+
+    def compare(self) -> None:
+        """See `histories.Player`."""
+        self._state()
+        for worker in range(_WORKERS):
+            self._counters(worker)
+            self._advertised(worker)
+        for mesh_id, mesh in self._model.meshes.items():
+            for receiver in (*mesh.members, *mesh.queues):
+                self._inbox(mesh_id, receiver)
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromisoformat(self._session.now)
+
+    def _differs(self, verdict: str, what: str, due: Any, came: Any) -> None:
+        self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
+
+    # Sends
+
+    def _accept(self, args: Args, worker: int) -> None:
+        due, answer = self._model.due(args), self._session.call("accept", args, worker)
+        if due.effect is None:
+            self._refused(args, worker, due, answer)
+            return
+        if answer.outcome != "accepted":
+            self._differs("over_refusal", "a send", f"accepted as {due.effect}", answer.reason or answer.outcome)
+        if answer.effect != due.effect:
+            self._differs("fail_open", "the effect of a send", due.effect, answer.effect)
+        value = answer.value
+        if due.record is None:
+            self._new(args, value)
+        else:
+            known = {
+                "broker_message_id": due.record.message_id,
+                "duplicate": True,
+                "history_available": due.record.history,
+                "first_seen_at": _written(due.record.first),
+            }
+            came = {name: value.get(name) for name in known}
+            if came != known:
+                self._differs("wrong_reason", "the answer to a retry", known, came)
+
+    def _new(self, args: Args, value: Mapping[str, Any]) -> None:
+        known = {"client_message_id": args["client_message_id"], "duplicate": False}
+        came = {name: each for name, each in value.items() if name not in ("broker_message_id", "history_id")}
+        if came != known:
+            self._differs("wrong_reason", "the answer to a first send", known, came)
+        if value["broker_message_id"] in self._model.messages:
+            self._differs("fail_open", "the id of a first send", "a new one", value["broker_message_id"])
+        self._model.accepted(args, value["broker_message_id"], self._now)
+
+    def _refused(self, args: Args, worker: int, due: Due, answer: Any) -> None:
+        if answer.outcome != "refused":
+            self._differs("fail_open", "a send", f"refused with {due.reason}", f"{answer.outcome} as {answer.effect}")
+        if answer.reason != due.reason:
+            self._differs("wrong_reason", "a refusal", due.reason, answer.reason)
+        if due.data and answer.data != due.data:
+            self._differs("wrong_reason", "the data of a conflict", due.data, answer.data)
+        if due.data.get("conflict") == "request_fingerprint_mismatch":
+            self._count(worker, _MISMATCHES, client_id=args["sender"], mesh_id=args["mesh_id"])
+
+    def _die(self, args: Args, worker: int, point: str) -> None:
+        """The process is killed at a point of its transaction. What reaches the point is there, or not at all."""
+        session, due = self._session, self._model.due(args)
+        passed = due.effect == "new" and (self._model.enforced or point in _POINTS[2:])
+        if not passed:
+            self._accept(args, worker)
+            return
+        session.hold_at(point, worker)
+        session.start("accept", args, worker)
+        session.reached(point)
+        self._end("kill", worker)
+        if point == "after_commit":
+            found = {each["id"] for each in session.observe("broker_state", {}, worker)["messages"]}
+            new = found - self._model.messages.keys()
+            if len(new) != 1:
+                self._differs("lost_durability", "messages behind a commit", "one new", len(new))
+            self._model.accepted(args, new.pop(), self._now)
+        self._state(worker)
+
+    # Jobs and processes
+
+    def _prune(self, span: str, worker: int) -> None:
+        units = {"s": 1, "h": 3600, "d": 86400}
+        seconds = int(span[1:-1]) * units[span[-1]]
+        moment = datetime.fromtimestamp(self._now.timestamp() - seconds + 1, tz=self._now.tzinfo)
+        done = self._session.provoke("prune", {"older_than": _written(moment)}, worker)
+        if done != {"done": True}:
+            self._differs("over_refusal", "prune", "done", done)
+        self._model.prune(moment)
+
+    def _check_orphans(self, worker: int) -> None:
+        due, came = self._model.orphans(), self._session.provoke("check_orphans", {}, worker)["orphans"]
+        if came != due:
+            missing = [each for each in due if each not in came]
+            self._differs("fail_open" if missing else "wrong_reason", "the orphan check", due, came)
+        self._count(worker, _CHECKS)
+        for orphan in due:
+            self._count(worker, _FOUND, mesh_id=orphan["mesh_id"])
+
+    def _lose(self) -> None:
+        """The newest message row goes, past the broker."""
+        if self._model.messages:
+            lost = sorted(self._model.messages)[-1]
+            self._session.provoke("remove_message", {"broker_message_id": lost})
+            del self._model.messages[lost]
+
+    def _end(self, how: str, worker: int) -> None:
+        if how == "restart":
+            self._session.restart(worker)
+        else:
+            self._session.kill(worker)
+            self._session.reopen(worker)
+        self._counted[worker].clear()
+
+    def _count(self, worker: int, name: str, **labels: str) -> None:
+        self._counted[worker][name, tuple(sorted(labels.items()))] += 1
+
+    # What is there
+
+    def _state(self, worker: int = 0) -> None:
+        model, state = self._model, self._session.observe("broker_state", {}, worker)
+        records = [
+            {
+                "mesh_id": mesh_id,
+                "client_message_id": name,
+                "broker_message_id": each.message_id,
+                "request_fingerprint": each.fingerprint,
+                "destination_kind": each.kind,
+                "destination_ref": each.reference,
+                "first_seen_at": _written(each.first),
+                "expires_at": None if each.expires is None else _written(each.expires),
+                "history_available": each.history,
+            }
+            for (mesh_id, name), each in sorted(model.records.items())
+        ]
+        self._same("records", records, state["dedupe"])
+        messages = [_row(message_id, each) for message_id, each in sorted(model.messages.items())]
+        self._same("messages", messages, [_plain(row) for row in state["messages"]])
+
+    def _same(self, what: str, due: Sequence[Any], came: Sequence[Any]) -> None:
+        if list(due) == list(came):
+            return
+        lost = [row for row in due if row not in came]
+        more = [row for row in came if row not in due]
+        self._differs("lost_durability" if lost else "fail_open", f"the {what}", lost[:1], more[:1])
+
+    def _counters(self, worker: int) -> None:
+        found = self._session.observe("counters", {}, worker)["counters"]
+        came = {(each["name"], tuple(sorted(each["labels"].items()))): each["value"] for each in found}
+        names = (_MISMATCHES, _CHECKS, _FOUND)
+        shown = {key: value for key, value in came.items() if key[0] in names and value}
+        if shown != dict(self._counted[worker]):
+            self._differs("wrong_reason", f"the counters of worker {worker}", dict(self._counted[worker]), shown)
+
+    def _advertised(self, worker: int) -> None:
+        supported = self._session.observe("features", {}, worker)["supported"]
+        if ("client_message_id_dedupe" in supported) is not self._model.enforced:
+            verdict = "wrong_reason" if self._model.enforced else "fail_open"
+            self._differs(verdict, "what is advertised", self._model.enforced, sorted(supported))
+
+    def _inbox(self, mesh_id: str, receiver: str) -> None:
+        args = {"mesh_id": mesh_id, "receiver": receiver}
+        due = [
+            {"client_message_id": each.client_message_id, "broker_message_id": name, "body": each.body}
+            for name, each in sorted(self._model.messages.items())
+            if each.mesh_id == mesh_id and receiver in self._model.receivers(each)
+        ]
+        self._same(f"messages of {receiver[:8]}", due, self._session.observe("inbox", args)["messages"])
+
+
+def _written(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _row(message_id: str, each: Message) -> dict[str, Any]:
+    return {
+        "id": message_id,
+        "mesh_id": each.mesh_id,
+        "client_message_id": each.client_message_id,
+        "sender": each.sender,
+        "destination_kind": each.kind,
+        "destination_ref": each.reference,
+        "body": each.body,
+        "relation": None if each.kind == "dm" else each.relation,
+    }
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A message row; where that of a dm lies is the implementation's own."""
+    return {**row, "relation": None} if row["destination_kind"] == "dm" else dict(row)
+
+
+@contextlib.contextmanager
+def playing(bench: Bench, days: int | None, transport: str | None = None) -> Generator[Player, None, None]:
+    """A history on a fresh broker, over a socket if a transport is named."""
+    config = {"mode": "permanent"} if days is None else {"dedupe_retention_days": str(days)}
+    if transport is not None:
+        config["transport"] = transport
+    with bench.session(_WORKERS, config=config, hurried=False) as session:
+        yield Player(bench, session, days)

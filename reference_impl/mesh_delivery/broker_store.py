@@ -1,0 +1,235 @@
+"""The rows of the broker on PostgreSQL, and the one transaction that every accept path runs in (section 4.7)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors
+
+from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, BrokerSchema
+from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.postgres import Connection, Link, with_settings
+from holdfast.servers.environment import scaled
+
+_T = TypeVar("_T")
+
+# Below the patience of an operation, so that a working server reports the timeout itself. A retry waits for the outcome
+# of the transaction that holds its id.
+LOCK_TIMEOUT_MS = round(scaled(1000))
+STATEMENT_TIMEOUT_MS = round(scaled(1100))
+# How often a transaction is run again that met a vanished record, or that the database aborted for another.
+ATTEMPTS = 5
+
+
+class UnavailableError(Exception):
+    """Nothing of the transaction is there; the same may succeed later."""
+
+
+class UncertainError(Exception):
+    """The commit was sent and its outcome is not known."""
+
+
+class AgainError(Exception):
+    """The whole transaction is to be run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """One send, validated, with its fingerprint. `destination_ref` is as it is hashed."""
+
+    mesh_id: str
+    sender: str
+    client_message_id: str
+    fingerprint: bytes
+    destination_kind: str
+    destination_ref: str
+    reply_to: str
+    priority: str
+    meta: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A dedupe record, with the place of its message in the history, None if that is gone."""
+
+    broker_message_id: str
+    fingerprint: bytes
+    sender: str
+    first_seen_at: datetime
+    history_available: bool
+    history_id: str | None
+
+
+class BrokerStore:
+    """The rows. Every method but `transaction` takes the connection that has the transaction open."""
+
+    # Durable when acknowledged, for every default of the server.
+    synchronous_commit = "on"
+
+    def __init__(self, dsn: str, schema: BrokerSchema, patience: Patience) -> None:
+        self.schema = schema
+        settings = {"lock_timeout": str(LOCK_TIMEOUT_MS), "statement_timeout": str(STATEMENT_TIMEOUT_MS)}
+        self._link = Link(with_settings(dsn, synchronous_commit=self.synchronous_commit, **settings), patience=patience)
+
+    def close(self) -> None:
+        """Give back the connection. Never raises."""
+        self._link.drop()
+
+    # The transaction
+
+    def transaction(self, body: Callable[[Connection], _T]) -> _T:
+        """The result of `body`, committed. What it raises rolls back. See ATTEMPTS.
+
+        Raises UnavailableError, UncertainError, and what `body` raises.
+        """
+        for _ in range(ATTEMPTS):
+            with contextlib.suppress(AgainError):
+                return self._once(body)
+        raise UnavailableError("the database aborted every try for a concurrent transaction")
+
+    def _once(self, body: Callable[[Connection], _T]) -> _T:
+        connection = self.begin()
+        try:
+            result = body(connection)
+        except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+            self.roll_back(connection)
+            raise AgainError from error
+        except psycopg.Error as error:
+            self.roll_back(connection)
+            raise UnavailableError(type(error).__name__) from error
+        except BaseException:
+            self.roll_back(connection)
+            raise
+        self.commit(connection)
+        return result
+
+    def begin(self) -> Connection:
+        """A connection with a new transaction. Raises UnavailableError."""
+        try:
+            try:
+                connection = self._link.connection()
+                connection.execute("BEGIN")
+            except psycopg.OperationalError:
+                # The server may have restarted since the last operation.
+                self._link.drop()
+                connection = self._link.connection()
+                connection.execute("BEGIN")
+        except psycopg.Error as error:
+            raise UnavailableError(type(error).__name__) from error
+        return connection
+
+    def commit(self, connection: Connection) -> None:
+        """Commit. Raises AgainError and UnavailableError where that certainly did not happen, else UncertainError."""
+        try:
+            connection.execute("COMMIT")
+        except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+            raise AgainError from error
+        except psycopg.IntegrityError as error:
+            raise UnavailableError(type(error).__name__) from error
+        except psycopg.Error as error:
+            self._link.drop()
+            raise UncertainError(type(error).__name__) from error
+
+    def roll_back(self, connection: Connection) -> None:
+        """Roll back; a connection that cannot is given up, which rolls back too. Never raises."""
+        try:
+            connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._link.drop()
+
+    # What is there
+
+    def is_enforced(self, connection: Connection) -> bool:
+        """Whether ids are to be deduplicated: the flag is on, and the schema can hold the records."""
+        found = connection.execute("SELECT value FROM mesh.setting WHERE name = %s", (ENFORCED,)).fetchone()
+        return found == ("on",) and self.schema.is_migrated(connection)
+
+    def is_member(self, connection: Connection, mesh_id: str, member: str) -> bool:
+        """Whether the mesh has this member."""
+        statement = "SELECT 1 FROM mesh.member WHERE mesh_id = %s AND public_key = %s"
+        return connection.execute(statement, (mesh_id, member)).fetchone() is not None
+
+    def has_destination(self, connection: Connection, send: Send) -> bool:
+        """Whether the mesh has the topic, the member or the queue."""
+        table, column = {"topic": ("topic", "name"), "dm": ("member", "public_key"), "queue": ("queue", "id")}[
+            send.destination_kind
+        ]
+        statement = f"SELECT 1 FROM mesh.{table} WHERE mesh_id = %s AND {column} = %s"
+        return connection.execute(statement, (send.mesh_id, send.destination_ref)).fetchone() is not None
+
+    # The rows of an accepted send
+
+    def insert_record(
+        self, connection: Connection, send: Send, message_id: str, now: datetime, expires: datetime | None
+    ) -> bool:
+        """Insert the dedupe record; whether it is the first of its id. Waits for a transaction that holds the id."""
+        statement = (
+            "INSERT INTO mesh.client_message_dedupe (mesh_id, client_message_id, broker_message_id, "
+            "request_fingerprint, sender, destination_kind, destination_ref, first_seen_at, expires_at) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) "
+            "ON CONFLICT (mesh_id, client_message_id) DO NOTHING RETURNING broker_message_id"
+        )
+        values = (
+            *(send.mesh_id, send.client_message_id, message_id, send.fingerprint, send.sender),
+            *(send.destination_kind, send.destination_ref, now, expires),
+        )
+        return connection.execute(statement, values).fetchone() is not None
+
+    def select_record(self, connection: Connection, mesh_id: str, client_message_id: str) -> Record | None:
+        """The record of an id, whatever its expires_at says: it counts until the nightly job has deleted it."""
+        statement = (
+            "SELECT d.broker_message_id::text, d.request_fingerprint, d.sender, d.first_seen_at, d.history_available, "
+            "(SELECT t.position FROM mesh.topic_message t WHERE t.id = d.broker_message_id UNION ALL "
+            "SELECT q.position FROM mesh.message_queue q WHERE q.id = d.broker_message_id)::text "
+            "FROM mesh.client_message_dedupe d WHERE d.mesh_id = %s AND d.client_message_id = %s"
+        )
+        row: Any = connection.execute(statement, (mesh_id, client_message_id)).fetchone()
+        return None if row is None else Record(row[0], bytes(row[1]), *row[2:])
+
+    def insert_message(
+        self, connection: Connection, send: Send, message_id: str, now: datetime, *, client_message_id: str | None
+    ) -> str:
+        """Insert the message row; its place in the history. Legacy rows have no client_message_id."""
+        named = {"client_message_id": client_message_id} if client_message_id is not None else {}
+        row: dict[str, Any] = {
+            "id": message_id,
+            "mesh_id": send.mesh_id,
+            "sender": send.sender,
+            "destination_kind": send.destination_kind,
+            "destination_ref": send.destination_ref,
+            "reply_to": send.reply_to,
+            "priority": send.priority,
+            "meta": send.meta,
+            "body": send.body,
+            "created_at": now,
+            **named,
+        }
+        statement = (
+            f"INSERT INTO mesh.{self.table_of(send.destination_kind)} ({', '.join(row)}) "
+            f"VALUES ({', '.join(['%s'] * len(row))}) RETURNING position"
+        )
+        (position,) = connection.execute(statement, tuple(row.values())).fetchone() or (None,)
+        return str(position)
+
+    def table_of(self, destination_kind: str) -> str:
+        """The relation of the messages of a kind."""
+        return "topic_message" if destination_kind == "topic" else "message_queue"
+
+    def enqueue(self, connection: Connection, send: Send, message_id: str) -> None:
+        """Enqueue the fan-out: one row for each receiver."""
+        for receiver in self.receivers(connection, send):
+            connection.execute("INSERT INTO mesh.fan_out VALUES (%s, %s, %s)", (send.mesh_id, message_id, receiver))
+
+    def receivers(self, connection: Connection, send: Send) -> Sequence[str]:
+        """Everybody but the sender for a topic, else the destination itself."""
+        if send.destination_kind != "topic":
+            return [send.destination_ref]
+        statement = "SELECT public_key FROM mesh.member WHERE mesh_id = %s AND public_key <> %s"
+        found: list[Any] = connection.execute(statement, (send.mesh_id, send.sender)).fetchall()
+        return [member for (member,) in found]

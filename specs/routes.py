@@ -1,0 +1,86 @@
+"""How an operation travels over HTTP and WebSocket: the route that `methods.yaml` declares for it.
+
+The kit sends requests by it (`holdfast.conformance.adapter.wire`), and the OpenAPI file of a contract is made from it
+(`holdfast.specs.openapi`). An implementation may have other routes beside these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from msgspec import Meta
+
+from holdfast.specs.entry import Entry, Name, Text, text
+
+# A status, and behind it what stands for an effect or a reason that has none of its own.
+_Status = Annotated[int, Meta(ge=200, le=599)]
+# The member of a body that names the reason, where a status has several.
+ERROR = "error"
+# The key of `statuses` for an outcome that is not known.
+INDETERMINATE = "indeterminate"
+
+
+class Route(Entry, frozen=True):
+    """One route. `{name}` in the path and the values of `headers` take arguments; the others are the JSON body.
+
+    A header holds its argument percent-encoded. Over a WebSocket the headers of `connection` are sent with the
+    handshake, and the arguments of the others are members of the frame.
+
+    `statuses` maps each effect and each reason to its status. The body of an accepted request is the result. That of a
+    refused one is its data; where several reasons have one status, its member `error` names the reason.
+    """
+
+    method: Literal["POST", "PUT", "PATCH", "DELETE"]
+    path: Annotated[str, text("^/[A-Za-z0-9_{}/-]*$")]
+    statuses: Mapping[Text, _Status]
+    headers: Mapping[Name, Text] = {}
+    connection: tuple[Name, ...] = ()
+    websocket: Annotated[str, text("^/[A-Za-z0-9_{}/-]*$")] | None = None
+
+    def target(self, path: str, args: Mapping[str, Any]) -> str:
+        """A path of this route with its arguments."""
+        for name, value in args.items():
+            path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
+        return path
+
+    def body(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that travel in the body of a request."""
+        return self._rest(args, {*self.headers})
+
+    def frame(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that travel in a frame of a WebSocket."""
+        return self._rest(args, {*self.connection})
+
+    def _rest(self, args: Mapping[str, Any], elsewhere: set[str]) -> dict[str, Any]:
+        places = elsewhere | {name for name in args if f"{{{name}}}" in self.path}
+        return {name: value for name, value in args.items() if name not in places}
+
+    def header(self, name: str, args: Mapping[str, Any]) -> str:
+        """The value of the header that takes an argument."""
+        return quote(str(args.get(name, "")), safe="")
+
+    def named(self, status: int) -> tuple[str, ...]:
+        """The effects and reasons with this status."""
+        return tuple(name for name, each in self.statuses.items() if each == status)
+
+    def message(self, status: int, body: Any) -> dict[str, Any] | None:
+        """The answer of the protocol that a response stands for; None for what is no response of this route."""
+        names = self.named(status)
+        if not names:
+            return {"outcome": "fault", "detail": f"status {status}"} if status >= 500 else None
+        if names == (INDETERMINATE,):
+            return {"outcome": "indeterminate"}
+        if names[0] in ("new", "prior"):
+            return {"outcome": "accepted", "effect": names[0], "value": body}
+        if body is None:
+            return {"outcome": "refused", "reason": names[0]} if len(names) == 1 else None
+        if not isinstance(body, dict):
+            return None
+        if len(names) == 1:
+            return {"outcome": "refused", "reason": names[0], **({"data": body} if body else {})}
+        data = {name: value for name, value in body.items() if name != ERROR}
+        if body.get(ERROR) not in names:
+            return None
+        return {"outcome": "refused", "reason": body[ERROR], **({"data": data} if data else {})}

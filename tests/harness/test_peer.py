@@ -1,0 +1,72 @@
+"""The broker that the kit plays: it keeps what comes byte for byte, and answers what it was given, however badly."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from holdfast.conformance.adapter.peer import Peer
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    """A peer that is closed at the end."""
+    made = Peer()
+    yield made
+    made.close()
+
+
+def asked(peer: Peer, body: bytes = b"{}", *, timeout: float = 5.0) -> tuple[int, bytes]:
+    """The status and the body of one answer. Raises OSError, http.client.HTTPException."""
+    place = urlsplit(peer.url)
+    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=timeout)
+    try:
+        link.request("POST", "/v1/messages", body, {"Client-Message-Id": "c%201", "Mesh-Member": "me"})
+        response = link.getresponse()
+        return response.status, response.read()
+    finally:
+        link.close()
+
+
+def test_requests_are_kept_in_their_order_byte_for_byte(peer: Peer) -> None:
+    bodies = [b'{"a": 1.0}', b"\xff\x00 no text", b""]
+    for body in bodies:
+        asked(peer, body)
+    received = peer.received()
+    assert [base64.urlsafe_b64decode(each["body"] + "==") for each in received] == bodies
+    assert {each["path"] for each in received} == {"/v1/messages"}
+    assert received[0]["headers"] == {"client-message-id": "c%201", "mesh-member": "me"}
+
+
+def test_answers_come_in_their_order_and_behind_them_it_is_not_available(peer: Peer) -> None:
+    peer.arm([{"status": 201, "body": {"id": "{client_message_id}", "n": 1}}, {"status": 204}])
+    assert asked(peer) == (201, b'{"id": "c%201", "n": 1}')
+    assert asked(peer)[0] == 204
+    assert asked(peer) == (503, b"")
+
+
+def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> None:
+    peer.arm([{"status": 201}, {"status": 201}])
+    peer.arm([{"status": 409, "raw": "no JSON"}])
+    assert asked(peer) == (409, b"no JSON")
+    assert asked(peer)[0] == 503
+
+
+def test_half_an_answer_and_none_are_no_answers(peer: Peer) -> None:
+    peer.arm([{"status": 201, "body": {"n": 1}, "how": "cut"}, {"how": "drop"}])
+    with pytest.raises(http.client.IncompleteRead):
+        asked(peer)
+    with pytest.raises((OSError, http.client.HTTPException)):
+        asked(peer)
+    assert len(peer.received()) == 2
+
+
+def test_a_late_answer_is_not_there_when_it_is_waited_for(peer: Peer) -> None:
+    peer.arm([{"status": 201, "how": "late"}])
+    with pytest.raises(TimeoutError):
+        asked(peer, timeout=0.3)
+    assert len(peer.received()) == 1

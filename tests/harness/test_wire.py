@@ -1,0 +1,223 @@
+"""The kit's own side of a socket: only a whole response of the route is an answer, all else says why there is none."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from holdfast.conformance.adapter.messages import Event
+from holdfast.conformance.adapter.wire import Wire, wires_of
+from holdfast.conformance.verdict import Silence
+from holdfast.specs.routes import Route
+
+ROUTE = Route(
+    method="POST",
+    path="/v1/{place}/things",
+    websocket="/v1/{place}/socket",
+    headers={"who": "Who"},
+    connection=("who",),
+    statuses={"new": 201, "prior": 200, "GONE": 404, "BUSY": 503},
+)
+ARGS = {"place": "here", "who": "me", "what": "ü"}
+NEW = {"outcome": "accepted", "effect": "new", "value": {"id": 1}}
+Peer = Callable[[socket.socket], None]
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[[Peer], str]]:
+    """Starts a peer for one connection: its endpoint."""
+    listeners: list[socket.socket] = []
+    peers: list[threading.Thread] = []
+
+    def serve(peer: Peer) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def run() -> None:
+            link, _ = listener.accept()
+            with link:
+                peer(link)
+
+        peers.append(threading.Thread(target=run, daemon=True))
+        peers[-1].start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield serve
+    for each in peers:
+        each.join(timeout=5)
+    for listener in listeners:
+        listener.close()
+
+
+def head_of(link: socket.socket) -> bytes:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += link.recv(4096)
+    return data
+
+
+def http(status: str, body: bytes, *, length: int | None = None) -> Peer:
+    def peer(link: socket.socket) -> None:
+        head_of(link)
+        size = len(body) if length is None else length
+        link.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {size}\r\n\r\n".encode() + body)
+
+    return peer
+
+
+def asked(endpoint: str, *, websocket: bool = False) -> Any:
+    sending = Wire(endpoint, ROUTE, websocket).connect(ARGS, timeout=5)
+    sending.send()
+    return sending.wait(5)
+
+
+def test_a_request_is_sent_as_the_route_says(served: Callable[[Peer], str]) -> None:
+    came: list[bytes] = []
+
+    def peer(link: socket.socket) -> None:
+        data = head_of(link)
+        while not data.endswith(b"}"):
+            data += link.recv(4096)
+        came.append(data)
+        link.sendall(b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n" + b'{"id":1}\r\n0\r\n\r\n')
+
+    assert asked(served(peer)) == NEW
+    head, _, body = came[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /v1/here/things HTTP/1.1\r\n")
+    assert b"\r\nWho: me" in head
+    assert json.loads(body) == {"what": "ü"}
+
+
+@pytest.mark.parametrize(
+    ("peer", "answer"),
+    [
+        (http("200 OK", b'{"id":1}'), {**NEW, "effect": "prior"}),
+        (http("404 Not Found", b""), {"outcome": "refused", "reason": "GONE"}),
+        (http("404 Not Found", b"{}"), {"outcome": "refused", "reason": "GONE"}),
+        (http("500 Oops", b""), {"outcome": "fault", "detail": "status 500"}),
+    ],
+)
+def test_a_whole_response_is_an_answer(served: Callable[[Peer], str], peer: Peer, answer: Any) -> None:
+    assert asked(served(peer)) == answer
+
+
+@pytest.mark.parametrize(
+    ("peer", "kind"),
+    [
+        (http("201 Created", b'{"id":1}', length=9), Silence.EOF),
+        (http("201 Created", b'{"id":1,"id":2}'), Silence.GARBAGE),
+        (http("201 Created", b"created"), Silence.GARBAGE),
+        (http("202 Accepted", b'{"id":1}'), Silence.GARBAGE),
+        (http("301 Moved", b""), Silence.GARBAGE),
+        (http("404 Not Found", b"<html>"), Silence.GARBAGE),
+        (socket.socket.close, Silence.EOF),
+        (lambda link: link.sendall(b"HTTP/1.1 2"), Silence.EOF),
+        (lambda link: link.sendall(b"SSH-2.0-x\r\n"), Silence.EOF),
+    ],
+)
+def test_what_is_no_response_of_the_route_is_no_answer(
+    served: Callable[[Peer], str], peer: Peer, kind: Silence
+) -> None:
+    found = asked(served(peer))
+    assert isinstance(found, Event)
+    assert found.kind is kind
+
+
+def test_a_slow_response_is_waited_for_in_parts(served: Callable[[Peer], str]) -> None:
+    def peer(link: socket.socket) -> None:
+        head_of(link)
+        link.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 8\r\n\r\n")
+        time.sleep(0.3)
+        link.sendall(b'{"id":1}')
+
+    sending = Wire(served(peer), ROUTE, websocket=False).connect(ARGS, timeout=5)
+    sending.send()
+    assert sending.wait(0.05) is None
+    assert sending.wait(5) == NEW
+
+
+def test_where_nothing_listens_there_is_no_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    for websocket in (False, True):
+        found = asked(f"http://127.0.0.1:{port}", websocket=websocket)
+        assert isinstance(found, Event)
+        assert found.kind is Silence.EOF
+
+
+def websocket(*frames: bytes, accept: bytes | None = None, status: bytes = b"101 Switching Protocols") -> Peer:
+    def peer(link: socket.socket) -> None:
+        head = head_of(link)
+        key = next(line.split(b": ")[1] for line in head.split(b"\r\n") if line.startswith(b"Sec-WebSocket-Key"))
+        due = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+        link.sendall(b"HTTP/1.1 " + status + b"\r\nSec-WebSocket-Accept: " + (accept or due) + b"\r\n\r\n")
+        with contextlib.suppress(OSError):
+            # Nothing comes of a client that refuses the handshake.
+            if link.recv(4096).startswith(b"\x81"):
+                for each in frames:
+                    link.sendall(each)
+
+    return peer
+
+
+def frame(kind: int, content: bytes) -> bytes:
+    size = len(content)
+    return struct.pack(">BB", kind, size) + content if size < 126 else struct.pack(">BBH", kind, 126, size) + content
+
+
+TOLD = frame(0x81, b'{"code":201,"body":{"id":1}}')
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [TOLD],
+        [frame(0x89, b"are you there"), TOLD],
+        [TOLD[:1], TOLD[1:7], TOLD[7:]],
+        [frame(0x81, b'{"code":201,"body":{"id":1}}' + b" " * 300)],
+    ],
+)
+def test_a_frame_is_an_answer_whatever_comes_before_it(served: Callable[[Peer], str], frames: list[bytes]) -> None:
+    assert asked(served(websocket(*frames)), websocket=True) == NEW
+
+
+@pytest.mark.parametrize(
+    ("peer", "kind"),
+    [
+        (websocket(frame(0x88, struct.pack(">H", 4011))), Silence.EOF),
+        (websocket(), Silence.EOF),
+        (websocket(TOLD[:9]), Silence.EOF),
+        (websocket(frame(0x82, b"{}")), Silence.GARBAGE),
+        (websocket(frame(0x01, b"{}")), Silence.GARBAGE),
+        (websocket(frame(0x81, b"{}")), Silence.GARBAGE),
+        (websocket(frame(0x81, b"[201]")), Silence.GARBAGE),
+        (websocket(frame(0x81, b'{"code":299,"body":{}}')), Silence.GARBAGE),
+        (websocket(TOLD, accept=b"x"), Silence.EOF),
+        (websocket(TOLD, status=b"200 OK"), Silence.EOF),
+    ],
+)
+def test_what_is_no_frame_of_the_route_is_no_answer(served: Callable[[Peer], str], peer: Peer, kind: Silence) -> None:
+    found = asked(served(peer), websocket=True)
+    assert isinstance(found, Event)
+    assert found.kind is kind
+
+
+def test_the_transport_that_was_asked_for_is_never_replaced() -> None:
+    routes, endpoint = {"put": ROUTE}, {"outcome": "ok", "value": {"endpoint": "http://127.0.0.1:1"}}
+    assert wires_of(routes, None, {"outcome": "ok"}) == {}
+    assert wires_of(routes, "pipe", endpoint) == {}
+    assert wires_of(routes, None, endpoint)["put"] == Wire("http://127.0.0.1:1", ROUTE, websocket=False)
+    assert wires_of(routes, "websocket", endpoint)["put"].websocket
+    sending = wires_of(routes, "http", {"outcome": "ok"})["put"].connect(ARGS, timeout=1)
+    sending.send()
+    assert isinstance(sending.wait(1), Event)

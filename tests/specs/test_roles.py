@@ -1,0 +1,144 @@
+"""Roles and routes: what a contract says of them is consistent, and what they mean for an adapter follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.specs import SpecError, load_contract
+from holdfast.specs.openapi import openapi_of
+from holdfast.specs.routes import Route
+from tests.specs.conftest import Change, Spoilt
+
+STATUSES = {"new": 201, "REQUEST_MALFORMED": 400, "DUPLICATE": 409, "NONCE_CONSUMED": 409}
+ROUTE = {"method": "PUT", "path": "/v1/{key}", "statuses": STATUSES, "headers": {"nonce": "Nonce"}}
+
+
+def with_roles(toy: Spoilt, **more: Any) -> None:
+    toy.contract["roles"] = {"shelf": {"title": "Keeps keys."}, "reader": {"title": "Reads.", **more}}
+    for group in ("operations", "observations", "provocations"):
+        for method in toy.methods.get(group, {}).values():
+            method["role"] = "shelf"
+    for clause in toy.contract["clauses"]:
+        clause["roles"] = ["shelf"]
+
+
+def test_a_role_that_is_not_claimed_takes_all_of_its_methods_along(toy: Spoilt) -> None:
+    with_roles(toy)
+    contract = toy.read()
+    assert contract.lacks({"reader": "none"}) == {"reader": "none"}
+    lacked = contract.lacks({"shelf": "none", "clock": "frozen"})
+    assert lacked == {"shelf": "none", "clock": "frozen", **dict.fromkeys(contract.methods, "none")}
+    assert contract.roles_of(contract.clauses) == {"shelf"}
+    assert contract.roles_of(["no such clause"]) == set()
+
+
+def test_a_role_may_have_no_state_though_its_contract_has_one(toy: Spoilt) -> None:
+    with_roles(toy, stateless="It only reads.")
+    toy.methods["operations"]["put"]["role"] = "reader"
+    contract = toy.read()
+    assert contract.inertness_of(contract.methods["put"]) is None
+    assert contract.inertness_of(contract.methods["state"]) == contract.inertness
+
+
+def test_an_operation_may_change_nothing_though_its_role_has_a_state(toy: Spoilt) -> None:
+    toy.methods["operations"]["put"]["stateless"] = "It only looks."
+    contract = toy.read()
+    assert contract.inertness_of(contract.methods["put"]) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda t: t.clause("TOY-01").update(roles=["shelf", "cook"]), "unknown role cook"),
+        (lambda t: t.clause("TOY-01").pop("roles"), "clause TOY-01: has no role"),
+        (lambda t: t.methods["observations"]["state"].pop("role"), "method state: has no role"),
+        (lambda t: t.contract["roles"].update(put={"title": "Puts."}), "a method has that name"),
+        (
+            lambda t: t.contract["roles"]["reader"].update(stateless="x", inertness=t.contract["inertness"]),
+            "has inertness and is stateless",
+        ),
+        (
+            lambda t: t.contract["roles"]["reader"].update(inertness={"seen_by": "self-reported", "observe": "put"}),
+            "put is not an observation",
+        ),
+    ],
+)
+def test_a_role_that_is_half_declared_is_named(toy: Spoilt, change: Change, problem: str) -> None:
+    with_roles(toy)
+    change(toy)
+    with pytest.raises(SpecError, match=problem):
+        toy.read()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"statuses": {"new": 201, "REQUEST_MALFORMED": 400, "DUPLICATE": 409}}, "no status for NONCE_CONSUMED"),
+        ({"statuses": {**STATUSES, "prior": 200}}, "a status for prior, which it never answers"),
+        ({"statuses": {**STATUSES, "DUPLICATE": 201}}, "new shares its status"),
+        ({"headers": {"colour": "Colour"}}, "no argument colour"),
+    ],
+)
+def test_a_route_that_could_not_be_read_back_is_named(toy: Spoilt, change: dict[str, Any], problem: str) -> None:
+    toy.methods["operations"]["put"]["route"] = {**ROUTE, **change}
+    with pytest.raises(SpecError, match=problem):
+        toy.read()
+
+
+def test_arguments_travel_where_the_route_says_and_nowhere_else(toy: Spoilt) -> None:
+    toy.methods["operations"]["put"]["route"] = ROUTE
+    route = toy.read().routes["put"]
+    args = {"key": "a b/ü", "nonce": "n", "colour": "red"}
+    assert route.target(route.path, args) == "/v1/a%20b%2F%C3%BC"
+    assert route.body(args) == {"colour": "red"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (201, {"x": 1}, {"outcome": "accepted", "effect": "new", "value": {"x": 1}}),
+        (400, None, {"outcome": "refused", "reason": "REQUEST_MALFORMED"}),
+        (400, {"field": "key"}, {"outcome": "refused", "reason": "REQUEST_MALFORMED", "data": {"field": "key"}}),
+        (409, {"error": "DUPLICATE"}, {"outcome": "refused", "reason": "DUPLICATE"}),
+        (409, {"error": "DUPLICATE", "n": 1}, {"outcome": "refused", "reason": "DUPLICATE", "data": {"n": 1}}),
+        (409, {"n": 1}, None),
+        (409, {"error": "REQUEST_MALFORMED"}, None),
+        (409, None, None),
+        (409, [], None),
+        (200, {"x": 1}, None),
+        (302, None, None),
+        (404, None, None),
+        (500, None, {"outcome": "fault", "detail": "status 500"}),
+        (504, None, {"outcome": "indeterminate"}),
+    ],
+)
+def test_a_response_is_what_its_status_says_or_nothing(status: int, body: Any, message: Any) -> None:
+    route = Route(method="PUT", path="/v1", statuses={**STATUSES, "indeterminate": 504})
+    assert route.message(status, body) == message
+
+
+def _references(part: Any) -> set[str]:
+    if isinstance(part, dict):
+        own = {part["$ref"]} if isinstance(part.get("$ref"), str) else set()
+        return own.union(*map(_references, part.values())) if part else own
+    return set().union(*map(_references, part)) if isinstance(part, list) else set()
+
+
+def test_the_openapi_document_has_every_status_and_no_reference_into_nothing() -> None:
+    contract = load_contract("mesh-delivery")
+    document = openapi_of(contract)
+    assert document is not None
+    schemas = document["components"]["schemas"]
+    assert {name.removeprefix("#/components/schemas/") for name in _references(document)} <= schemas.keys()
+    operation = document["paths"]["/v1/messages"]["post"]
+    assert set(operation["responses"]) == {str(status) for status in contract.routes["accept"].statuses.values()}
+    assert {each["name"] for each in operation["parameters"]} == {"Client-Message-Id", "Mesh-Member"}
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert set(body["properties"]) == {"mesh_id", "request", "claimed_fingerprint"}
+    assert set(body["required"]) == {"mesh_id", "request"}
+
+
+def test_a_contract_without_routes_has_no_openapi_document() -> None:
+    assert openapi_of(load_contract("jcs")) is None
