@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, unique
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +18,7 @@ from holdfast.servers.environment import scaled
 HOLD_GIVE_UP_S = scaled(20.0)
 _POLL_S = 0.005
 
+Step = Callable[..., Any]
 _Point = TypeVar("_Point", bound=Enum)
 _Fault = TypeVar("_Fault", bound=Enum)
 
@@ -71,6 +72,42 @@ class Failpoints(Generic[_Point, _Fault]):
             self._patience.begin()
 
 
-def wrap(part: object, step: str, around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+@unique
+class Fault(Enum):
+    """What happens at an armed failpoint where a contract knows of nothing else."""
+
+    HOLD = "hold"
+    ABORT = "abort"
+
+
+class HoldOrAbort(Failpoints[_Point, Fault]):
+    """Failpoints at which an operation holds or fails."""
+
+    def reach(self, point: _Point) -> None:
+        """The operation is at `point`. Raises AbortedError as armed."""
+        fault = self.taken(point)
+        if fault is Fault.ABORT:
+            raise AbortedError(f"aborted at {point.value}")
+        if fault is Fault.HOLD:
+            self.hold(point)
+
+    def around(self, before: _Point | None, after: _Point | None) -> Callable[[Step], Step]:
+        """For `wrap`: a step that reaches one point before it begins and another when it is done."""
+
+        def wrapping(step: Step) -> Step:
+            def wrapped(*args: Any, **named: Any) -> Any:
+                if before is not None:
+                    self.reach(before)
+                result = step(*args, **named)
+                if after is not None:
+                    self.reach(after)
+                return result
+
+            return wrapped
+
+        return wrapping
+
+
+def wrap(part: object, step: str, around: Callable[[Step], Step]) -> None:
     """Replace one method of one object by what `around` makes of it."""
     setattr(part, step, around(getattr(part, step)))

@@ -7,16 +7,13 @@ from collections.abc import Callable
 from enum import Enum, unique
 from typing import Any, Protocol, runtime_checkable
 
-from holdfast.reference_impl import failpoints
 from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.failpoints import AbortedError, wrap
+from holdfast.reference_impl.failpoints import AbortedError, HoldOrAbort, Step, wrap
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
-
-_Step = Callable[..., Any]
 
 
 @unique
@@ -29,14 +26,6 @@ class Point(Enum):
     AFTER_COMMIT = "after_commit"
 
 
-@unique
-class Fault(Enum):
-    """What happens at an armed failpoint."""
-
-    HOLD = "hold"
-    ABORT = "abort"
-
-
 @runtime_checkable
 class PlacesItsOwn(Protocol):
     """A planted bug with other transactions than the reference: it calls `reach` at each point itself."""
@@ -44,16 +33,8 @@ class PlacesItsOwn(Protocol):
     reach: Callable[[Point], None]
 
 
-class Failpoints(failpoints.Failpoints[Point, Fault]):
+class Failpoints(HoldOrAbort[Point]):
     """The failpoints of one mailbox."""
-
-    def reach(self, point: Point) -> None:
-        """The operation is at `point`. Raises AbortedError as armed."""
-        fault = self.taken(point)
-        if fault is Fault.ABORT:
-            raise AbortedError(f"aborted at {point.value}")
-        if fault is Fault.HOLD:
-            self.hold(point)
 
     def watch(
         self, *, mailbox: Mailbox, delivery: Delivery, pruning: Pruning, migration: Migration, store: Store
@@ -66,30 +47,17 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
             mailbox.reach = self.reach
             wrap(mailbox, "record", lambda record: self._ended(record))
         else:
-            wrap(mailbox, "insert", self._around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
-            wrap(delivery, "deliver", self._around(None, Point.BEFORE_COMMIT))
+            wrap(mailbox, "insert", self.around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
+            wrap(delivery, "deliver", self.around(None, Point.BEFORE_COMMIT))
             wrap(mailbox, "record", lambda record: self._ended(record, self._uncertain))
-        wrap(pruning, "remove", self._around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
-        wrap(store, "remember", self._around(None, Point.BEFORE_COMMIT))
+        wrap(pruning, "remove", self.around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
+        wrap(store, "remember", self.around(None, Point.BEFORE_COMMIT))
         wrap(pruning, "run", lambda run: self._ended(run, self._harmless))
-        wrap(migration, "take_over", self._around(None, Point.AFTER_INSERT))
-        wrap(migration, "take_over_all", self._around(Point.BEFORE_INSERT, Point.BEFORE_COMMIT))
+        wrap(migration, "take_over", self.around(None, Point.AFTER_INSERT))
+        wrap(migration, "take_over_all", self.around(Point.BEFORE_INSERT, Point.BEFORE_COMMIT))
         wrap(migration, "write", lambda write: self._ended(write, self._harmless))
 
-    def _around(self, before: Point | None, after: Point) -> Callable[[_Step], _Step]:
-        def around(step: _Step) -> _Step:
-            def wrapped(*args: Any, **named: Any) -> Any:
-                if before is not None:
-                    self.reach(before)
-                result = step(*args, **named)
-                self.reach(after)
-                return result
-
-            return wrapped
-
-        return around
-
-    def _ended(self, operation: _Step, committed: Callable[[], None] | None = None) -> _Step:
+    def _ended(self, operation: Step, committed: Callable[[], None] | None = None) -> Step:
         def wrapped(*args: Any, **named: Any) -> Any:
             try:
                 result = operation(*args, **named)

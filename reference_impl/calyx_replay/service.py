@@ -12,13 +12,13 @@ from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError, fro
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.failpoints import Failpoints, Point
-from holdfast.reference_impl.calyx_replay.failpoints import Fault as Failure
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, RefusedError, check_args
+from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError
 from holdfast.specs import Contract

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum, unique
 from typing import Any
 
-from holdfast.reference_impl import failpoints
-from holdfast.reference_impl.failpoints import AbortedError, wrap
+from holdfast.reference_impl.failpoints import AbortedError, HoldOrAbort, Step, wrap
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import StoreError, UncertainError
-
-_Step = Callable[..., Any]
 
 
 @unique
@@ -23,31 +19,15 @@ class Point(Enum):
     AFTER_WITNESS = "after_witness"
 
 
-@unique
-class Fault(Enum):
-    """What happens at an armed failpoint."""
-
-    HOLD = "hold"
-    ABORT = "abort"
-
-
-class Failpoints(failpoints.Failpoints[Point, Fault]):
+class Failpoints(HoldOrAbort[Point]):
     """The failpoints of one store."""
-
-    def reach(self, point: Point) -> None:
-        """The commit is at `point`. Raises AbortedError as armed."""
-        fault = self.taken(point)
-        if fault is Fault.ABORT:
-            raise AbortedError(f"aborted at {point.value}")
-        if fault is Fault.HOLD:
-            self.hold(point)
 
     def watch(self, store: Store) -> None:
         """Wrap the steps of a commit. To it an abort is the same as a disk that fails."""
         wrap(store, "write", self._write)
         wrap(store, "attest", self._attest)
 
-    def _write(self, write: _Step) -> _Step:
+    def _write(self, write: Step) -> Step:
         def wrapped(*args: Any) -> None:
             try:
                 self.reach(Point.BEFORE_BATCH)
@@ -58,7 +38,7 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
 
         return wrapped
 
-    def _attest(self, attest: _Step) -> _Step:
+    def _attest(self, attest: Step) -> Step:
         def wrapped(*args: Any) -> None:
             attest(*args)
             self._behind(Point.AFTER_WITNESS)

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok
+from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoints
 from holdfast.reference_impl.m5_log.command_line import CommandLine
 from holdfast.reference_impl.m5_log.failpoints import Failpoints, Point
-from holdfast.reference_impl.m5_log.failpoints import Fault as Failure
 from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.observing import Observing, from_base64url
 from holdfast.reference_impl.m5_log.replay import Replay, Source

@@ -10,13 +10,13 @@ from typing import Any
 import psycopg
 
 from holdfast.reference_impl.answers import Answer, Fault, Ok
+from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.instants import parse_instant
 from holdfast.reference_impl.mesh_delivery.broker import Broker
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_jobs import Jobs
 from holdfast.reference_impl.mesh_delivery.broker_store import UnavailableError, UncertainError
 from holdfast.reference_impl.mesh_delivery.failpoints import Failpoints, Point
-from holdfast.reference_impl.mesh_delivery.failpoints import Fault as Failure
 from holdfast.reference_impl.mesh_delivery.terms import Mode
 from holdfast.reference_impl.patience import Patience
 

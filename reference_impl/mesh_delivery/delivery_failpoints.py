@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum, unique
-from typing import Any
 
-from holdfast.reference_impl import failpoints
-from holdfast.reference_impl.failpoints import wrap
+from holdfast.reference_impl.failpoints import HoldOrAbort, wrap
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon
 
 
@@ -19,29 +16,9 @@ class Point(Enum):
     ANSWERED = "answered"
 
 
-@unique
-class Fault(Enum):
-    """What happens at an armed failpoint."""
-
-    HOLD = "hold"
-
-
-class DeliveryFailpoints(failpoints.Failpoints[Point, Fault]):
-    """The failpoints of one daemon."""
+class DeliveryFailpoints(HoldOrAbort[Point]):
+    """The failpoints of one daemon. Only holds are armed."""
 
     def watch(self, daemon: Daemon) -> None:
         """Put them around the step."""
-        wrap(daemon, "answer_to", self._around)
-
-    def _around(self, step: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*args: Any) -> Any:
-            self._reach(Point.IN_FLIGHT)
-            found = step(*args)
-            self._reach(Point.ANSWERED)
-            return found
-
-        return wrapped
-
-    def _reach(self, point: Point) -> None:
-        if self.taken(point) is Fault.HOLD:
-            self.hold(point)
+        wrap(daemon, "answer_to", self.around(Point.IN_FLIGHT, Point.ANSWERED))

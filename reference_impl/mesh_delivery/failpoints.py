@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from enum import Enum, unique
 from typing import Any
 
-from holdfast.reference_impl import failpoints
-from holdfast.reference_impl.failpoints import AbortedError, wrap
+from holdfast.reference_impl.failpoints import AbortedError, HoldOrAbort, Step, wrap
 from holdfast.reference_impl.mesh_delivery.broker_jobs import Jobs
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore, UnavailableError
-
-_Step = Callable[..., Any]
 
 
 @unique
@@ -28,58 +24,25 @@ class Point(Enum):
     BETWEEN_PRUNE = "between_prune"
 
 
-@unique
-class Fault(Enum):
-    """What happens at an armed failpoint."""
-
-    HOLD = "hold"
-    ABORT = "abort"
-
-
-class Failpoints(failpoints.Failpoints[Point, Fault]):
+class Failpoints(HoldOrAbort[Point]):
     """The failpoints of one session."""
 
     def watch(self, store: BrokerStore, jobs: Jobs) -> None:
         """Put them around the steps."""
         wrap(store, "insert_record", self._record)
-        wrap(store, "select_record", self._before(Point.AFTER_CONFLICT))
-        wrap(store, "insert_message", self._behind(Point.AFTER_MESSAGE))
+        wrap(store, "select_record", self.around(Point.AFTER_CONFLICT, None))
+        wrap(store, "insert_message", self.around(None, Point.AFTER_MESSAGE))
         wrap(store, "commit", self._commit)
-        wrap(jobs, "delete_messages", self._behind(Point.BETWEEN_PRUNE))
+        wrap(jobs, "delete_messages", self.around(None, Point.BETWEEN_PRUNE))
 
     def reach(self, point: Point) -> None:
         """The transaction is at `point`. Raises UnavailableError where it is to fail there."""
-        fault = self.taken(point)
-        if fault is Fault.ABORT:
-            raise UnavailableError(f"aborted at {point.value}")
-        if fault is Fault.HOLD:
-            try:
-                self.hold(point)
-            except AbortedError as error:
-                raise UnavailableError(str(error)) from error
+        try:
+            super().reach(point)
+        except AbortedError as error:
+            raise UnavailableError(str(error)) from error
 
-    def _before(self, point: Point) -> Callable[[_Step], _Step]:
-        def around(step: _Step) -> _Step:
-            def wrapped(*args: Any, **named: Any) -> Any:
-                self.reach(point)
-                return step(*args, **named)
-
-            return wrapped
-
-        return around
-
-    def _behind(self, point: Point) -> Callable[[_Step], _Step]:
-        def around(step: _Step) -> _Step:
-            def wrapped(*args: Any, **named: Any) -> Any:
-                done = step(*args, **named)
-                self.reach(point)
-                return done
-
-            return wrapped
-
-        return around
-
-    def _record(self, step: _Step) -> _Step:
+    def _record(self, step: Step) -> Step:
         def wrapped(*args: Any, **named: Any) -> Any:
             self.reach(Point.BEFORE_DEDUPE)
             first = step(*args, **named)
@@ -89,7 +52,7 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
 
         return wrapped
 
-    def _commit(self, step: _Step) -> _Step:
+    def _commit(self, step: Step) -> Step:
         def wrapped(connection: Any) -> None:
             try:
                 self.reach(Point.BEFORE_COMMIT)

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon
 from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints, Point
-from holdfast.reference_impl.mesh_delivery.delivery_failpoints import Fault as Hold
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
 from holdfast.reference_impl.mesh_delivery.outbox import OutboxError
@@ -102,7 +102,7 @@ class Service:
             if method == "daemon_counters":
                 return Ok({"counters": daemon.counters.shown()})
             if method == "hold_delivery":
-                failpoints.arm(Point(args["point"]), Hold.HOLD)
+                failpoints.arm(Point(args["point"]), Failure.HOLD)
                 return Ok()
             return Accepted(Effect.NEW, {"attempts": daemon.deliver()})
         except OutboxError as error:
