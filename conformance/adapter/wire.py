@@ -1,8 +1,7 @@
 """The kit's own side of a socket: requests of a routed operation over HTTP or a WebSocket, and their answers.
 
-An adapter whose `open` says an endpoint is spoken with here and not over its pipe. Every response is turned into the
-answer of the protocol that it stands for, or into the way in which it is none, so that nothing behind this module knows
-the difference.
+If an adapter's answer to `open` names an endpoint, its routed operations are sent here and not over its pipe. Each
+response becomes an answer of the protocol. What is no answer becomes the same event as over the pipe.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Exchange(Protocol):
     """One request that was sent."""
 
     def wait(self, seconds: float) -> Answer | Event | None:
-        """The answer, or why there is none; None if nothing has come within `seconds`, which may be asked again."""
+        """The answer, or an event that says why there is none. None if it has not come within `seconds`: ask again."""
 
 
 class Sending(Exchange, Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from holdfast.conformance.cases.action import Action, local_event
@@ -37,6 +38,7 @@ def no_difference(value: Value, operand: Mapping[str, Any]) -> str | None:
 class Report:
     """An act of the harness itself whose event reports a value.
 
+    `do` is given what it is about, the workdir unless `about` says something else of the driver.
     `schema` describes the value, with `definitions` for its references. `contradiction` finds errors that a schema
     cannot express. `difference` finds parts of the value that contradict the action's operand.
     """
@@ -47,10 +49,11 @@ class Report:
     definitions: Mapping[str, Any] = field(default_factory=dict)
     contradiction: Callable[[Value], str | None] = no_contradiction
     difference: Callable[[Value, Mapping[str, Any]], str | None] = no_difference
+    about: Callable[[Any], Any] = attrgetter("workdir")
 
     def perform(self, driver: Any, action: Action) -> None:
         """See `Act`."""
-        driver.locally(action, lambda: (None, written(self.do(driver.workdir, action.operand))))
+        driver.locally(action, lambda: (None, written(self.do(self.about(driver), action.operand))))
 
     def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
         """See `Act`."""

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import REPORTED, form, value_form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.report import Report, written
+from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import reading_of
 from holdfast.conformance.steps import Step
 
-
-@dataclass(frozen=True)
-class OfPeer(Report):
-    """A report of the driver's peer, not of its workdir."""
-
-    def perform(self, driver: Any, action: Action) -> None:
-        """See `Act`."""
-        driver.locally(action, lambda: (None, written(self.do(driver.peer, action.operand))))
-
-
-RECEIVED = OfPeer(
+RECEIVED = Report(
     name="received",
     do=lambda peer, _: {"requests": peer.received()},
     schema=value_form(
@@ -36,6 +25,7 @@ RECEIVED = OfPeer(
             ),
         }
     ),
+    about=attrgetter("peer"),
 )
 
 

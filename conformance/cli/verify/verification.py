@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -210,7 +210,7 @@ class Verification:
             narrowed=narrowed,
             excused=applied.excused,
             baselines={contract.name: load_baseline(contract) for contract in self._contracts},
-            not_claimed=self._not_claimed,
+            not_claimed={contract.name: self._engine.not_claimed(contract) for contract in self._contracts},
         )
         final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
         self._say_surfaces()
@@ -250,13 +250,9 @@ class Verification:
             )
         return final
 
-    @property
-    def _not_claimed(self) -> Mapping[str, Mapping[str, str]]:
-        return {contract.name: self._engine.not_claimed(contract) for contract in self._contracts}
-
     def _roles(self, contract: Contract) -> str:
         """The roles that the adapter claims, as `--require` has them; nothing if it claims all, or none."""
-        claimed = contract.roles.keys() - self._not_claimed[contract.name].keys()
+        claimed = contract.roles.keys() - self._engine.not_claimed(contract).keys()
         return "" if claimed in ({*contract.roles}, set()) else f"/{'+'.join(sorted(claimed))}"
 
     def _decision(self, run: Run) -> GateDecision:

@@ -278,9 +278,12 @@ class Asker:
             self.differs("lost_durability", f"last_checkpoint_id in meta {when}", latest, meta.get(_LATEST))
 
     def _dump(self) -> None:
-        origin, due = self.dice.choice(("genesis", "latest", "latest")), self.state()
-        if (shown := self.session.observe("dump", {"from": origin})["state"]) != due:
-            self.differs("lost_durability", f"the state from {origin}", due, shown)
+        self.must_dump(self.state(), self.dice.choice(("genesis", "latest", "latest")))
+
+    def must_dump(self, state: str, origin: str, when: str = "now") -> None:
+        """A replay from there ends in this state."""
+        if (shown := self.session.observe("dump", {"from": origin})["state"]) != state:
+            self.differs("lost_durability", f"the state from {origin} {when}", state, shown)
 
     # The order, ranges and parts
 

@@ -106,9 +106,7 @@ class Player(Asker):
         self.must_list(when)
         state = self.state()
         for origin in ("genesis", "latest"):
-            dumped = session.observe("dump", {"from": origin})["state"]
-            if dumped != state:
-                self.differs("lost_durability", f"the state from {origin} {when}", state, dumped)
+            self.must_dump(state, origin, when)
         report = session.observe("verify_store")
         due_report = {"whole": True, "operations": len(self.stored), "pending": len(waiting), "problems": []}
         self._ask_a_command(state, whole=report["whole"], last=when == _END)

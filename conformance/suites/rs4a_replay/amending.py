@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import TEXT, value_form
-from holdfast.conformance.cases.report import Report, written
+from holdfast.conformance.cases.report import Report
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs import schema
@@ -32,7 +32,14 @@ SELECT a.attname::text FROM pg_attribute a JOIN pg_attribute o USING (attname)
 _TABLES = "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace ORDER BY relname"
 _COPY = "holdfast_copy"
 _FAILS = "holdfast_fails"
-_Q = '"{}"'.format
+
+
+def _q(name: str) -> str:
+    """A name as it stands in a statement."""
+    # The drivers of databases are heavy, and most runs do not need them.
+    from holdfast.conformance.fitness.postgres.rows import quoted
+
+    return quoted(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +59,19 @@ class _Effect:
     @property
     def named(self) -> str:
         """Its name in a statement."""
-        return f"{_Q(self.schema)}.{_Q(self.table)}"
+        return f"{_q(self.schema)}.{_q(self.table)}"
 
     def constraint(self, name: str, columns: list[str]) -> Iterator[str]:
         """Another unique constraint of the same name."""
-        yield f"ALTER TABLE {self.named} DROP CONSTRAINT {_Q(name)}"
-        yield f"ALTER TABLE {self.named} ADD CONSTRAINT {_Q(name)} UNIQUE ({', '.join(map(_Q, columns))})"
+        yield f"ALTER TABLE {self.named} DROP CONSTRAINT {_q(name)}"
+        yield f"ALTER TABLE {self.named} ADD CONSTRAINT {_q(name)} UNIQUE ({', '.join(map(_q, columns))})"
 
 
 def _copied(effect: _Effect, what: str) -> Iterator[str]:
     """The whole relation again, in another schema."""
     del what
     yield f"CREATE SCHEMA {_COPY}"
-    yield f"CREATE TABLE {_COPY}.{_Q(effect.table)} (LIKE {effect.named} INCLUDING ALL)"
+    yield f"CREATE TABLE {_COPY}.{_q(effect.table)} (LIKE {effect.named} INCLUDING ALL)"
 
 
 def _hollow(effect: _Effect, what: str) -> Iterator[str]:
@@ -82,19 +89,19 @@ def _mended(effect: _Effect, what: str) -> Iterator[str]:
 def _lacking(effect: _Effect, what: str) -> Iterator[str]:
     """One of the columns that the nonce relation has too is gone."""
     del what
-    yield f"ALTER TABLE {effect.named} DROP COLUMN {_Q(effect.shared[-1])} CASCADE"
+    yield f"ALTER TABLE {effect.named} DROP COLUMN {_q(effect.shared[-1])} CASCADE"
 
 
 def _bare(effect: _Effect, what: str) -> Iterator[str]:
     """No unique constraint at all, not even a primary key."""
     del what
     for name in (*effect.unique, *effect.primary):
-        yield f"ALTER TABLE {effect.named} DROP CONSTRAINT {_Q(name)} CASCADE"
+        yield f"ALTER TABLE {effect.named} DROP CONSTRAINT {_q(name)} CASCADE"
 
 
 def _failing(effect: _Effect, what: str) -> Iterator[str]:
     """Each commit that adds a row fails with the SQLSTATE `what`."""
-    function = f"{_Q(effect.schema)}.{_FAILS}()"
+    function = f"{_q(effect.schema)}.{_FAILS}()"
     raised = f"RAISE EXCEPTION 'this commit is to fail' USING ERRCODE = '{what}'"
     yield f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {raised}; END $$"
     yield (
@@ -106,12 +113,12 @@ def _failing(effect: _Effect, what: str) -> Iterator[str]:
 def _working(effect: _Effect, what: str) -> Iterator[str]:
     """Commits go through again, those under way first."""
     del what
-    yield f"DROP FUNCTION {_Q(effect.schema)}.{_FAILS}() CASCADE"
+    yield f"DROP FUNCTION {_q(effect.schema)}.{_FAILS}() CASCADE"
 
 
 def _late(effect: _Effect, what: str) -> Iterator[str]:
     """Each commit that adds a row to the surface takes `what` seconds, whatever the limit of a statement is."""
-    function = f"{_Q(effect.schema)}.{_FAILS}()"
+    function = f"{_q(effect.schema)}.{_FAILS}()"
     wait = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())))"
     yield (
         f"CREATE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ "
@@ -120,7 +127,7 @@ def _late(effect: _Effect, what: str) -> Iterator[str]:
     )
     for table in effect.beside:
         yield (
-            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {_Q(effect.schema)}.{_Q(table)} "
+            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {_q(effect.schema)}.{_q(table)} "
             f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
         )
 
@@ -166,27 +173,20 @@ def _done(launched: Mapping[str, Any], operand: Mapping[str, Any]) -> dict[str, 
 def _read(connection: Any, place: Mapping[str, Any]) -> _Effect:
     schema_name, _, table = place["effect"].rpartition(".")
     other, _, nonce = place.get("nonce", place["effect"]).rpartition(".")
-    named = f"{_Q(schema_name)}.{_Q(table)}"
+    named = f"{_q(schema_name)}.{_q(table)}"
     unique, primary = (dict(connection.execute(_UNIQUE, (named, kind)).fetchall()) for kind in ("u", "p"))
-    shared = connection.execute(_SHARED, (named, f"{_Q(other)}.{_Q(nonce)}")).fetchall()
+    shared = connection.execute(_SHARED, (named, f"{_q(other)}.{_q(nonce)}")).fetchall()
     beside = connection.execute(_TABLES, (schema_name,)).fetchall()
     audit = place.get("audit", "").rpartition(".")[2]
     tables = [name for (name,) in beside if name != audit]
     return _Effect(schema_name, table, unique, primary, [name for (name,) in shared], tables)
 
 
-class _Amending(Report):
-    """A report of an act on the server that the launcher of the run named."""
-
-    def perform(self, driver: Any, action: Action) -> None:
-        """See `Act`."""
-        driver.locally(action, lambda: (None, written(self.do(driver.launched, action.operand))))
-
-
-AMEND = _Amending(
+AMEND = Report(
     name="amend",
     do=_done,
     schema=value_form(error={"type": ["string", "null"]}, unique={"type": "array", "items": TEXT}),
+    about=attrgetter("launched"),
 )
 
 
