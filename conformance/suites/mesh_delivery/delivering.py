@@ -13,10 +13,13 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import hold
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS
 from holdfast.conformance.suites.mesh_delivery.history import MESHES
-from holdfast.conformance.suites.mesh_delivery.outbox_history import CONFIG, draw, playing
+from holdfast.conformance.suites.mesh_delivery.outbox_history import playing
+from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
+from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
 from holdfast.conformance.suites.session import SuiteSession
 
 _WEEK, _SHORT = 168, 6
+_HISTORIES, _SHORTER = 5, 3
 _LENGTH = 40
 _TRIALS = 24
 _RIVALS, _RACES = 4, 12
@@ -39,21 +42,27 @@ _ROWS, _ASKED = 1000, 12
 def test_any_history_of_a_daemon_agrees_with_the_model(bench: Bench) -> None:
     """Sends, rounds with any answers, requeues, clocks, restarts, and kills inside of attempts."""
     draws = partial(draw, length=_LENGTH, workers=1)
-    hold(bench, count=6, draw=draws, begin=partial(playing, bench, 1, _WEEK), trials=_TRIALS)
+    hold(bench, count=_HISTORIES, draw=draws, begin=partial(playing, bench, 1, _WEEK), trials=_TRIALS)
+
+
+@clause("MESH-4.5-O7", "MESH-4.5-O1", "MESH-4.5-O2", "MESH-4.5-O3", "MESH-4.5-O4", whole=True)
+def test_every_answer_makes_of_a_row_what_the_model_says(bench: Bench) -> None:
+    """Each answer of the protocol once, to a first attempt or to a second."""
+    hold(bench, count=1, draw=every_answer, begin=partial(playing, bench, 1, _WEEK), trials=_TRIALS)
 
 
 @clause("MESH-4.9-A9", "MESH-4.7-T10", "MESH-4.8-C5", "MESH-4.8-C7", whole=True)
 def test_any_history_of_a_daemon_with_a_short_max_age_agrees_with_the_model(bench: Bench) -> None:
     """The same where rows grow too old while they wait."""
     draws = partial(draw, length=_LENGTH, workers=1)
-    hold(bench, count=3, draw=draws, begin=partial(playing, bench, 1, _SHORT), trials=_TRIALS)
+    hold(bench, count=_SHORTER, draw=draws, begin=partial(playing, bench, 1, _SHORT), trials=_TRIALS)
 
 
 @clause("MESH-4.1-L4", "MESH-4.5-O6", "MESH-4.8-C2", whole=True)
 def test_any_history_of_two_processes_on_one_outbox_agrees_with_the_model(bench: Bench) -> None:
     """The same by two processes, with calls that overlap rounds and each other."""
     draws = partial(draw, length=_LENGTH, workers=2)
-    hold(bench, count=6, draw=draws, begin=partial(playing, bench, 2, _WEEK), trials=_TRIALS)
+    hold(bench, count=_HISTORIES, draw=draws, begin=partial(playing, bench, 2, _WEEK), trials=_TRIALS)
 
 
 @clause("MESH-4.1-L4", "MESH-4.5-O4", "MESH-4.5-O6", whole=True)

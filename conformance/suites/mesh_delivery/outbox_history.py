@@ -7,176 +7,31 @@ for; it may deliver, and need not.
 from __future__ import annotations
 
 import contextlib
-import json
 import uuid
-from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from datetime import datetime, timedelta
-from random import Random
 from typing import Any
-from urllib.parse import unquote
 
-from holdfast.conformance.cases.values import base64url, format_instant, from_base64url
+from holdfast.conformance.cases.values import format_instant
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, SLOW, UNSAID, Said
-from holdfast.conformance.suites.mesh_delivery.history import BODIES, MESHES, Step
+from holdfast.conformance.suites.mesh_delivery.history import MESHES, Step
 from holdfast.conformance.suites.mesh_delivery.outbox_model import (
     IN_USE,
     NEW,
     NOT_DEAD,
     PRIOR,
     Args,
-    Fate,
     Outbox,
-    fingerprint_of,
 )
+from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG, Seen
+from holdfast.conformance.suites.mesh_delivery.outbox_steps import MALFORMED, WRONG
 from holdfast.conformance.suites.session import SuiteSession
 
-MEMBER = "a" * 64
-CONFIG = {"broker": "{peer}", "member": MEMBER}
-# Few names, so that sends meet; every collation has them in this order.
-NAMES = ("five", "four", "one", "three", "two")
-_GONE = "cm_daemon_dedupe_history_pruned_total"
 _UNAVAILABLE = "OUTBOX_UNAVAILABLE"
-_POINTS = ("in_flight", "answered")
 # A history has fewer rows that wait.
 _MOST = 64
-_SPANS = ("+1s", "+0.4s", "+1m", "+10m", "+10m", "+1h", "+5h", "+5h", "+30h", "-1s", "-10m", "-7h")
-# From the moment at which a row has its max age.
-_EDGES = ("-3600", "-1", "-0.001", "0", "0.001", "1", "3600")
-# What has no fingerprint, or is no call, by the reason of its refusal.
-_WRONG: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "UNKNOWN_VALUE": ("send", {"priority": "soon"}),
-    "REFERENCE_INVALID": ("send", {"destination_kind": "dm"}),
-    "NUL_IN_FIELD": ("send", {"destination_ref": "a\0b"}),
-    "META_INVALID": ("send", {"meta": base64url(b'{"a":1,"a":1}')}),
-    "REQUEST_MALFORMED": ("send", {"envelope_version": 0}),
-}
-_MALFORMED: Mapping[str, Args] = {
-    "requeue": {"client_message_id": "one", "new_id": ""},
-    "deliver": {"limit": 1},
-}
-
-
-# What leads to states that single steps seldom reach, and how often it is drawn in the place of one.
-_SCENES = (
-    ("send", "conflict", "requeue", "again", "deliver"),
-    ("send", "conflict", "again", "deliver"),
-    ("send", "first", "again", "again", "deliver"),
-    ("send", "unavailable", "clock", "deliver", "again"),
-    ("send", "unavailable", "restart", "deliver"),
-    ("send", "send", "send", "deliver", "deliver"),
-    ("send", "edge", "deliver"),
-    ("send", "unavailable", "edge", "deliver", "edge", "deliver"),
-    ("send", "conflict", "refused", "deliver"),
-)
-_SCENE = 0.3
-
-
-def draw(dice: Random, length: int, workers: int) -> list[Step]:
-    """The steps of one history. Where a step names a row, it is by its place among those that there are then."""
-    kinds = {
-        "send": 16,
-        "again": 16,
-        "deliver": 26,
-        "clock": 12,
-        "edge": 6,
-        "requeue": 12,
-        "refused": 8,
-        "restart": 3,
-        "kill": 3,
-        **({"beside": 10, "race": 8} if workers > 1 else {"die": 6}),
-    }
-    steps: list[Step] = []
-    while len(steps) < length:
-        scene = dice.choice(_SCENES) if dice.random() < _SCENE else dice.choices(tuple(kinds), tuple(kinds.values()))
-        for what in scene:
-            worker = dice.randrange(workers)
-            point = dice.choice(_POINTS) if what in ("die", "beside") else ""
-            steps.append(_step(dice, what, worker, point, steps))
-    return steps
-
-
-def _step(dice: Random, what: str, worker: int, point: str, before: Sequence[Step]) -> Step:
-    """A step of a kind; of a round, a kind of answer names all of its answers."""
-    if what in ANSWERS:
-        return Step("deliver", worker, (("answers", (what,) * len(NAMES)),))
-    return Step(what, worker, tuple(_about(dice, what, before).items()), point)
-
-
-def _about(dice: Random, what: str, before: Sequence[Step]) -> dict[str, Any]:
-    match what:
-        case "send":
-            return {"send": _send(dice)}
-        case "again":
-            return {"send": _again(dice, before)}
-        case "deliver" | "die":
-            return {"answers": _answers(dice)}
-        case "clock":
-            return {"to": dice.choice(_SPANS)}
-        case "edge":
-            return {"row": dice.randrange(len(NAMES)), "seconds": dice.choice(_EDGES)}
-        case "requeue":
-            return {"of": _rotation(dice)}
-        case "refused":
-            return {"why": dice.choice((*_WRONG, *_MALFORMED, NOT_DEAD, IN_USE))}
-        case "beside":
-            return {"answers": _answers(dice), "other": _asked(dice, before)}
-        case "race":
-            if dice.random() < 0.25:
-                return {"deliver": True}
-            return {"one": _asked(dice, before), "other": _asked(dice, before)}
-    return {}
-
-
-def _rotation(dice: Random) -> tuple[int, str]:
-    """The place of a row, and the id that it shall have."""
-    return dice.randrange(len(NAMES)), dice.choice((*NAMES, "six", "seven", "eight", "nine"))
-
-
-def _asked(dice: Random, before: Sequence[Step]) -> tuple[str, Any]:
-    """A send, or a requeue."""
-    if dice.random() < 0.5:
-        return "requeue", _rotation(dice)
-    return "send", _send(dice) if dice.random() < 0.4 else _again(dice, before)
-
-
-def _answers(dice: Random) -> tuple[str, ...]:
-    names, weights = tuple(ANSWERS), tuple(each.weight for each in ANSWERS.values())
-    drawn = dice.choices(names, weights, k=dice.choice((0, 1, 2, 3, 5, 5)))
-    slow = [at for at, name in enumerate(drawn) if name in SLOW]
-    return tuple("unavailable" if at in slow[1:] else name for at, name in enumerate(drawn))
-
-
-def _send(dice: Random) -> dict[str, Any]:
-    kind = dice.choice(("topic", "queue"))
-    request: dict[str, Any] = {
-        "envelope_version": dice.choice((1, 1, 2)),
-        "destination_kind": kind,
-        "destination_ref": dice.choice(("alerts", "Alerts")),
-        "body": dice.choice(BODIES),
-    }
-    if dice.random() < 0.4:
-        request["priority"] = dice.choice(("now", "next"))
-    if dice.random() < 0.4:
-        request["meta"] = base64url(dice.choice((b'{ "b": 1.0, "a": "x" }', b"{}")))
-    named = {"client_message_id": dice.choice(NAMES)} if dice.random() < 0.9 else {}
-    return {"mesh_id": dice.choice(MESHES), **named, "request": request}
-
-
-def _again(dice: Random, before: Sequence[Step]) -> dict[str, Any]:
-    """A send from before, or one that differs from it in one member."""
-    sends = [dict(step.args)["send"] for step in before if step.what in ("send", "again")]
-    if not sends:
-        return _send(dice)
-    args, other = sends[-1] if dice.random() < 0.5 else dice.choice(sends), _send(dice)
-    if dice.random() < 0.7:
-        return dict(args)
-    if dice.random() < 0.3:
-        return {**args, "mesh_id": other["mesh_id"]}
-    name = dice.choice(tuple(other["request"]))
-    return {**args, "request": {**args["request"], name: other["request"][name]}}
 
 
 class Player:
@@ -185,13 +40,7 @@ class Player:
     def __init__(self, bench: Bench, session: SuiteSession, max_age_hours: int) -> None:
         self._bench, self._session, self._model = bench, session, Outbox(max_age_hours)
         self._workers, self._messages = session.workers, 0
-        # What holds for each worker since it was started.
-        self._gone: Counter[int] = Counter()
-        self._logged: Counter[int] = Counter()
-        # The requests that were looked at, and the body of each row in them.
-        self._received = 0
-        self._bodies: dict[str, str] = {}
-        self._payloads: dict[str, Any] = {}
+        self._seen = Seen(bench, session)
         self._deliver((), 0)
 
     def step(self, step: Step) -> None:
@@ -214,20 +63,20 @@ class Player:
                 self._call("requeue", self._args("requeue", args["of"]), worker)
             case "refused":
                 self._refused(args["why"], worker)
-            case "clock":
+            case "clock" | "back":
                 self._session.clock(args["to"])
             case "edge":
                 self._edge(args["row"], float(args["seconds"]))
             case "restart" | "kill":
                 # In the place of the daemon that ends another process may be it.
                 self._end(step.what, self._workers - 1)
-        self.look()
+        self._seen.look(self._model)
 
     def compare(self) -> None:
         """See `histories.Player`. What is left is delivered once the broker takes it."""
         self._session.clock("+5h")
         self._deliver(("first",) * min(len(self._model.rows), _MOST), 0)
-        self.look()
+        self._seen.look(self._model)
 
     def fill(self, count: int) -> list[tuple[str, Args]]:
         """Put copies of a done row and of a dead one into the store, `count` in all; the ids, and a send of each."""
@@ -237,16 +86,16 @@ class Player:
             args = {"mesh_id": MESHES[0], "client_message_id": state, "request": request}
             self._call("send", args, 0)
             self._deliver((answer,), 0)
-            self.look()
+            self._seen.look(self._model)
             names = [f"{state}{number:05}" for number in range(count // 2)]
-            row = self._stored()[state]
+            row = self._seen.stored()[state]
             self._session.insert(
                 "outbox", *({**row, "id": f"copy-{name}", "client_message_id": name} for name in names)
             )
             self._model.rows.update(dict.fromkeys(names, self._model.rows[state]))
-            self._bodies.update(dict.fromkeys(names, self._bodies[state]))
+            self._seen.bodies.update(dict.fromkeys(names, self._seen.bodies[state]))
             found += [(name, {**args, "client_message_id": name}) for name in names]
-        self.look()
+        self._seen.look(self._model)
         return found
 
     def ask(self, name: str, args: Args, number: int) -> None:
@@ -264,10 +113,12 @@ class Player:
         self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
 
     def _args(self, method: str, about: Any) -> dict[str, Any]:
-        """A send, or the requeue of a dead row by its place, or of any row where none is dead."""
+        """A send, or the requeue of a row by its id, of a dead one by its place, or of any where none is dead."""
         if method == "send":
             return dict(about)
         place, new = about
+        if isinstance(place, str):
+            return {"client_message_id": place, "new_id": new}
         names = sorted(self._model.rows)
         names = [name for name in names if self._model.is_dead(name)] or names
         return {"client_message_id": names[place % len(names)] if names else "nowhere", "new_id": new}
@@ -281,7 +132,7 @@ class Player:
         if alone or answer.reason != _UNAVAILABLE:
             self._judge(method, args, due, answer)
             self._done(method, args, answer, self._model)
-            self._rename(method, args, answer)
+            self._seen.rename(method, args, answer)
 
     def _due_of(self, method: str, args: Args, model: Outbox) -> str:
         """The effect or the reason of an operation that is due."""
@@ -310,22 +161,15 @@ class Player:
             else:
                 model.requeue(args["client_message_id"], args["new_id"], self._now)
 
-    def _rename(self, method: str, args: Args, answer: Answer) -> None:
-        """What is known of a row goes with it to its new id."""
-        if method == "requeue" and answer.outcome == "accepted":
-            for known in (self._bodies, self._payloads):
-                if args["client_message_id"] in known:
-                    known[args["new_id"]] = known.pop(args["client_message_id"])
-
     def _refused(self, why: str, worker: int) -> None:
         """What is refused, alone between two looks at the outbox."""
         names = sorted(self._model.rows)
-        if why in _WRONG:
-            method, change = _WRONG[why]
+        if why in WRONG:
+            method, change = WRONG[why]
             request = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA"}
             args: Args = {"mesh_id": MESHES[0], "client_message_id": "refused", "request": {**request, **change}}
-        elif why in _MALFORMED:
-            method, args, why = why, _MALFORMED[why], "REQUEST_MALFORMED"
+        elif why in MALFORMED:
+            method, args, why = why, MALFORMED[why], "REQUEST_MALFORMED"
         else:
             wanted = [name for name in names if self._model.is_dead(name) is (why == IN_USE)]
             name = wanted[0] if wanted else "nowhere"
@@ -347,29 +191,6 @@ class Player:
         self._session.answers([said.of(message_id) for said, message_id in found])
         return found
 
-    def _requests(self) -> list[str]:
-        """The ids of the requests that came since; each is the one of its row, with the bytes of every attempt."""
-        came = self._session.received(self._received)
-        self._received += len(came)
-        return [self._named(request) for request in came]
-
-    def _named(self, request: Mapping[str, Any]) -> str:
-        headers, body = request["headers"], request["body"]
-        name = unquote(headers.get("client-message-id", ""))
-        if name not in self._model.rows:
-            self._differs("fail_open", "the id of a request", "that of a row", name)
-        if headers.get("mesh-member") != MEMBER:
-            self._differs("wrong_reason", "the member of a request", MEMBER, headers.get("mesh-member"))
-        if self._bodies.setdefault(name, body) != body:
-            self._differs("fail_open", f"the bytes of {name}", "those of its first attempt", body[:200])
-        row = self._model.rows[name][0]
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            sent = json.loads(from_base64url(body))
-            if (sent["mesh_id"], fingerprint_of(sent)) == (row.mesh_id, row.fingerprint):
-                return name
-        self._differs("fail_open", f"the body of {name}", "the send that was taken in", body[:200])
-        raise AssertionError
-
     def _deliver(self, answers: Sequence[str], worker: int) -> None:
         """One round; where it lets a row be that is due, another process may be the one that delivers."""
         due = self._model.due(self._now)
@@ -387,13 +208,13 @@ class Player:
         """What one round has sent, and what came of it; `others` were there before and may be left alone."""
         if answer.outcome != "accepted":
             self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
-        names = self._requests()
+        names = self._seen.requests(self._model)
         if answer.value["attempts"] != len(names):
             self._differs("wrong_reason", "the attempts of a round", len(names), answer.value["attempts"])
         told = self._answered(names, armed, worker)
         left = [name for name in self._model.rows if name not in names and name not in others]
         dying = self._model.passed_over(left, self._now, whole=self._workers == 1)
-        self._check_log(worker, told, dying=dying)
+        self._seen.log(worker, told, dying=dying)
         return set(names)
 
     def _answered(self, names: Sequence[str], armed: Sequence[tuple[Said, str]], worker: int) -> list[Said]:
@@ -403,22 +224,8 @@ class Player:
             if name in names[:place] or not self._model.attempted(name, said.fates, self._now, message_id):
                 self._differs("fail_open", "an attempt", "none now", name)
             told.append(said)
-            self._gone[worker] += said is ANSWERS["gone"]
+            self._seen.gone[worker] += said is ANSWERS["gone"]
         return told
-
-    def _check_log(self, worker: int, told: Sequence[Said], *, dying: bool) -> None:
-        """What has to be said aloud, and what must not; not `dying`: no row was too old."""
-        records = self._session.observe("daemon_log", {}, worker)["records"]
-        levels = Counter(record["level"] for record in records[self._logged[worker] :])
-        self._logged[worker] = len(records)
-        loud, quiet = levels["WARN"] + levels["ERROR"], sum(said is ANSWERS["retry"] for said in told)
-        due = sum(said.fates == (Fate.DEAD,) or said is ANSWERS["gone"] for said in told)
-        if loud < due:
-            self._differs("wrong_reason", "the lines at WARN and above of a round", due, loud)
-        if levels["INFO"] < quiet:
-            self._differs("wrong_reason", "the lines at INFO of a round", quiet, levels["INFO"])
-        if loud and quiet and quiet == len(told) and not dying:
-            self._differs("wrong_reason", "the lines at WARN and above of a round", 0, loud)
 
     def _held(self, answers: Sequence[str], point: str) -> list[tuple[Said, str]] | None:
         """A round of worker 0 that stops at its first attempt; None where it need not make one."""
@@ -436,10 +243,10 @@ class Player:
         session = self._session
         session.start("deliver")
         session.reached(point)
-        if not any(row["status"] == "inflight" for row in self._stored().values()):
+        if not any(row["status"] == "inflight" for row in self._seen.stored().values()):
             self._differs("lost_durability", "the row of an attempt", "inflight", "none in flight")
         self._end("kill", 0)
-        told = {name: _at(armed, place) for place, name in enumerate(self._requests())}
+        told = {name: _at(armed, place) for place, name in enumerate(self._seen.requests(self._model))}
         self._model.died(self._now, {name: (said.fates, message_id) for name, (said, message_id) in told.items()})
 
     def _beside(self, answers: Sequence[str], point: str, method: str, about: Any) -> None:
@@ -465,7 +272,7 @@ class Player:
         """Two calls at once: some order explains both answers and what is there."""
         calls = [(method, self._args(method, about)) for method, about in both]
         answers = self._session.race(calls)
-        stored, found = self._stored(), []
+        stored, found = self._seen.stored(), []
         for order in ((0, 1), (1, 0)):
             model = self._model.copy()
             if self._explains(model, [(calls[at], answers[at]) for at in order]):
@@ -478,7 +285,7 @@ class Player:
         fitting = [model for model in found if model.copy().narrow(stored) is None]
         self._model = (fitting or found)[0]
         for (method, args), answer in zip(calls, answers, strict=True):
-            self._rename(method, args, answer)
+            self._seen.rename(method, args, answer)
 
     def _explains(self, model: Outbox, both: Sequence[tuple[tuple[str, Args], Answer]]) -> bool:
         for (method, args), answer in both:
@@ -495,14 +302,14 @@ class Player:
         due = self._model.due(self._now)
         armed = self._armed(("first",) * 2 * len(self._model.rows))
         answers = self._session.race([("deliver", {})] * 2)
-        names = self._requests()
+        names = self._seen.requests(self._model)
         told = sum(answer.value["attempts"] for answer in answers if answer.outcome == "accepted")
         if told != len(names):
             self._differs("wrong_reason", "the attempts of two rounds at once", len(names), told)
         self._answered(names, armed, 0)
         self._model.passed_over([name for name in self._model.rows if name not in names], self._now, whole=False)
         for worker in range(2):
-            self._check_log(worker, [], dying=True)
+            self._seen.log(worker, [], dying=True)
         if due - set(names):
             self._differs(
                 "over_refusal", "two rounds at once", f"an attempt of {', '.join(sorted(due - set(names)))}", "none"
@@ -525,59 +332,14 @@ class Player:
         else:
             self._session.kill(worker)
             self._session.reopen(worker)
-        self._gone[worker] = self._logged[worker] = 0
+        self._seen.forget(worker)
 
     # What is there
-
-    def look(self) -> None:
-        """Hold everything that can be observed against the model."""
-        stored = self._stored()
-        problem = self._model.narrow(stored)
-        if problem is not None:
-            verdict = _verdict_of(self._model, stored)
-            self._bench.fail(verdict, f"the outbox: {problem}", expected="the rows of the model", received=problem)
-        for name, row in stored.items():
-            if self._payloads.setdefault(name, row["payload"]) != row["payload"]:
-                self._differs("fail_open", f"the payload of {name}", self._payloads[name], row["payload"])
-        dead = [
-            {"client_message_id": name, "last_error": row["last_error"]}
-            for name, row in sorted(stored.items())
-            if row["status"] == "dead"
-        ]
-        for worker in range(self._workers):
-            failed = self._session.observe("failed", {}, worker)["rows"]
-            if failed != dead:
-                self._differs(
-                    "fail_open" if len(failed) < len(dead) else "wrong_reason", "outbox --failed", dead, failed
-                )
-            found = self._session.observe("daemon_counters", {}, worker)["counters"]
-            gone = sum(each["value"] for each in found if each["name"] == _GONE)
-            if gone != self._gone[worker]:
-                self._differs("wrong_reason", f"{_GONE} of worker {worker}", self._gone[worker], gone)
-
-    def _stored(self) -> dict[str, Mapping[str, Any]]:
-        rows = self._session.inspect()["rows"].get("outbox", [])
-        found = {str(row["client_message_id"]): row for row in rows}
-        if len(found) != len(rows):
-            self._differs("fail_open", "the rows of the outbox", "one for each id", len(rows))
-        return found
 
 
 def _at(armed: Sequence[tuple[Said, str]], place: int) -> tuple[Said, str]:
     """The answer to a request of a round, and the message that it is about."""
     return armed[place] if place < len(armed) else (UNSAID, "")
-
-
-def _verdict_of(model: Outbox, stored: Mapping[str, Mapping[str, Any]]) -> str:
-    """A row that is gone is lost, and one that counts as delivered or is there unasked fails open."""
-    if model.rows.keys() - stored.keys():
-        return "lost_durability"
-    if stored.keys() - model.rows.keys():
-        return "fail_open"
-    done = {name for name, row in stored.items() if row["status"] == "done"}
-    return (
-        "fail_open" if any(all(row.status != "done" for row in model.rows[name]) for name in done) else "wrong_reason"
-    )
 
 
 @contextlib.contextmanager

@@ -181,6 +181,9 @@ class OlderAnswers(Daemon):
     def is_retry(self, row: Row, body: Mapping[str, Any]) -> bool:
         return super().is_retry(row, {"history_available": True, "first_seen_at": "", **body})
 
+    def note_history(self, row: Row, body: Mapping[str, Any]) -> None:
+        super().note_history(row, {"history_available": True, **body})
+
 
 class OnePage(Outbox):
     """Knows the oldest rows alone."""
