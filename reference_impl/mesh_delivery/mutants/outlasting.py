@@ -186,15 +186,18 @@ class OlderAnswers(Daemon):
 
 
 class OnePage(Outbox):
-    """Knows the oldest rows alone."""
+    """Knows the oldest rows alone, and the newest."""
 
     def by_name(self, connection: sqlite3.Connection, name: str) -> Row | None:
         row = super().by_name(connection, name)
-        if row is not None:
-            statement = "SELECT count(*) FROM outbox WHERE rowid <= (SELECT rowid FROM outbox WHERE id = ?)"
-            (place,) = connection.execute(statement, (row.id,)).fetchone()
-            return row if place <= _PAGE else None
-        return None
+        if row is None:
+            return None
+        statement = (
+            "SELECT count(*), (SELECT count(*) FROM outbox) FROM outbox "
+            "WHERE rowid <= (SELECT rowid FROM outbox WHERE id = ?)"
+        )
+        place, last = connection.execute(statement, (row.id,)).fetchone()
+        return row if place <= _PAGE or place == last else None
 
 
 class KeepsSome(Outbox):
