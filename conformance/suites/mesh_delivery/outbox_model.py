@@ -174,13 +174,16 @@ class Outbox:
         It may have marked other rows as well, and acted on some of the answers.
         """
         for name, rows in self.rows.items():
-            if any(row.may_be_sent(now, self.limit) for row in rows):
-                fates, message_id = answers.get(name, ((), ""))
-                found = [one for row in rows for one in (row, *row.cut_short(now))]
-                found += [one for row in rows for fate in fates for one in row.answered(fate, now, message_id)]
-                self.rows[name] = tuple(dict.fromkeys(found))
-            elif any(row.may_die(now, self.limit) for row in rows):
-                self.passed_over([name], now, whole=False)
+            fates, message_id = answers.get(name, ((), ""))
+            found: list[Row] = []
+            for row in rows:
+                found += (row, *self._passed_over(row, now, whole=False))
+                if row.may_die(now, self.limit):
+                    found.append(replace(row, status="inflight"))
+                if row.may_be_sent(now, self.limit):
+                    found += row.cut_short(now)
+                    found += [one for fate in fates for one in row.answered(fate, now, message_id)]
+            self.rows[name] = tuple(dict.fromkeys(found))
 
     # What is there
 
