@@ -130,6 +130,8 @@ class Peer:
         # The daemon may no longer wait for it.
         with contextlib.suppress(OSError):
             handler.wfile.write(whole[: len(whole) - max(1, len(data) // 2)] if how == "cut" else whole)
+            if how == "twice":
+                handler.wfile.write(whole)
             handler.wfile.flush()
 
 
