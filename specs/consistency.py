@@ -212,8 +212,10 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
     yield from _command_problems(contract, workload)
     counted = 0
     for name, fact in workload.facts.items():
-        method = contract.methods.get(fact.get("observe", fact.get("ask", "")))
-        if method is None or method.group is Group.PROVOCATION or ("observe" in fact and method.effects):
+        if "inspect" in fact and contract.inspection is None:
+            yield f"fact {name}: inspect needs `inspection`, the store that the harness looks into"
+        method = contract.methods.get(next(fact[kind] for kind in ("observe", "behind", "ask") if kind in fact))
+        if method is None or method.group is Group.PROVOCATION or ("ask" not in fact and method.effects):
             yield f"fact {name}: expected an observation, or an operation that tells, got no such method"
         is_learned = "rows" in fact and not isinstance(fact["columns"], Mapping)
         if is_learned is not bool(workload.each):

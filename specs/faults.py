@@ -101,6 +101,10 @@ class FaultWorkload(Entry, frozen=True):
         text(r"^[+-][0-9]+(?:\.[0-9]{1,6})?[smhd]$"),
         Meta(description="How far from the usual beginning of sessions these begin, such as +400d."),
     ] = None
+    answers: Annotated[
+        tuple[Annotated[Mapping[str, Any], by_hand("answer")], ...],
+        Meta(description="What the broker that holdfast plays says of an id, each time; of any other it says 503."),
+    ] = ()
     prepare: Annotated[
         tuple[Annotated[Mapping[str, Any], by_hand("prepare")], ...],
         Meta(description="Asked for once for each operation before anything goes wrong; it is there in every run."),
