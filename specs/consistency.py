@@ -244,6 +244,16 @@ def _command_problems(contract: Contract, workload: FaultWorkload) -> Iterable[s
             yield f"{member}: the command {name} answers with a status, and nothing could be compared with this"
         if step.get("once") == "prior":
             yield f"once: prior, but the command {name} does not say what it knew from before"
+    for step in workload.steps:
+        if "job" not in step:
+            continue
+        hook = contract.methods.get(step["job"])
+        if hook is None or hook.group is not Group.PROVOCATION or hook.damages:
+            yield f"job: {step['job']} is no provocation that leaves the store in reach"
+        if not workload.each:
+            yield f"job: {step['job']} stands in `operation`; what a job changes is learned, so use `each`"
+        for member in sorted({"refused", "once", "untrue", "provoke", "instead"} & step.keys()):
+            yield f"{member}: the job {step['job']} is done or not, and nothing could be compared with this"
     spared = ["spared" in step for step in workload.steps]
     if any(spared) and (not workload.each or spared != sorted(spared) or spared[0]):
         yield "spared: expected the last operations of `each`, and not the first, which every session asks for"

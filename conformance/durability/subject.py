@@ -162,7 +162,7 @@ class AdapterSubject:
         try:
             return self.ask(op)
         except SubjectError as error:
-            return self._unanswered(f"{method_of(self._step(op))} {op.number}", error)
+            return self._unanswered(op, error)
 
     def _step(self, op: Op) -> Mapping[str, Any]:
         step = self._terms.spec.step(op.number)
@@ -185,6 +185,9 @@ class AdapterSubject:
             if status == 0:
                 return Answer(Outcome.OK, sent_at, came_at)
             return Answer(Outcome.ERROR, sent_at, came_at, f"{_described(answer)}, status {status}")
+        if "job" in step:
+            done = answer.outcome == "ok" and (answer.value or {}).get("done") is not False
+            return Answer(Outcome.OK if done else Outcome.ERROR, sent_at, came_at, "" if done else _described(answer))
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
@@ -202,11 +205,12 @@ class AdapterSubject:
         record = self._last()
         return (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
 
-    def _unanswered(self, asked: str, error: SubjectError) -> Answer:
+    def _unanswered(self, op: Op, error: SubjectError) -> Answer:
         """An operation that failed: by an answer that says so, or without a valid one."""
-        failure = judgement_of(error)
+        asked, failure = f"{method_of(self._step(op))} {op.number}", judgement_of(error)
         sent_at, came_at = (time.monotonic_ns(), None) if self._driver is None else self._times()
-        if failure.silence is Silence.FAULT:
+        # A job can only be done or fail.
+        if failure.silence is Silence.FAULT and "job" not in self._step(op):
             self._terms.faulted.append(f"{asked}: {failure.detail}"[:_SHOWN])
         if failure.silence is Silence.FAULT or failure.verdict is Verdict.UNSUPPORTED:
             return Answer(Outcome.ERROR, sent_at, came_at, str(error))

@@ -120,14 +120,18 @@ class Service:
             return Refused(error.reason.value, {"field": error.field.value}, str(error))
 
     def _asked(self, method: str, args: Mapping[str, Any]) -> Answer:
+        try:
+            return self.open_broker().call(method, args)
+        except OpenError as error:
+            return Fault(str(error))
+
+    def open_broker(self) -> BrokerService:
+        """The broker, opened when it is first needed. Raises OpenError."""
         if self._broker is None:
             if self._open_broker is None or self._now is None:
-                return Fault("expected a session with a database; this one was opened without")
-            try:
-                self._broker = self._open_broker(self._now)
-            except OpenError as error:
-                return Fault(str(error))
-        return self._broker.call(method, args)
+                raise OpenError("expected a session with a database; this one was opened without")
+            self._broker = self._open_broker(self._now)
+        return self._broker
 
     def set_clock(self, now: datetime) -> None:
         """See `session.Session`."""

@@ -71,11 +71,19 @@ class RequeueInTwo(Outbox):
         return problem
 
 
-class OutcomeInTwo(Outbox):
-    def settle_row(self, row: Row, changes: Mapping[str, str | bytes | int | None]) -> None:
-        if "broker_message_id" in changes:
-            super().settle_row(row, {"status": "done"})
-        super().settle_row(row, changes)
+class OutcomesInTwo(Daemon):
+    """A round writes which rows are done, and at its end as what."""
+
+    def deliver(self) -> int:
+        self.taken: list[tuple[Row, Mapping[str, Any]]] = []
+        tried = super().deliver()
+        for row, body in self.taken:
+            super().close(row, body)
+        return tried
+
+    def close(self, row: Row, body: Mapping[str, Any]) -> None:
+        self.outbox.settle_row(row, {"status": "done"})
+        self.taken.append((row, body))
 
 
 class AsIfKept(Daemon):
@@ -105,32 +113,15 @@ def _is_unavailable(answer: Answer) -> bool:
     return isinstance(answer, Refused) and answer.reason == Reason.OUTBOX_UNAVAILABLE.value
 
 
-class MadeAnew(Outbox):
-    @contextlib.contextmanager
-    def transaction(self, mode: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        if not self._path.exists():
-            self._made_anew()
-        with super().transaction(mode) as connection:
-            yield connection
+class Anew(Outbox):
+    """Makes another outbox where there is none that it can read."""
 
-    def _made_anew(self) -> None:
+    def make_again(self) -> None:
         for path in self._path.parent.glob(f"{self._path.name}*"):
             path.unlink()
-        self._path.touch()
-        with Outbox.transaction(self) as connection:
-            connection.execute(self._schema.table())
-            connection.execute(self._schema.index())
+        Outbox(self._path, self._schema).make()
 
-
-class DamagedMadeAnew(MadeAnew):
-    @contextlib.contextmanager
-    def transaction(self, mode: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        if self._path.exists() and self._is_damaged():
-            self._made_anew()
-        with Outbox.transaction(self, mode) as connection:
-            yield connection
-
-    def _is_damaged(self) -> bool:
+    def is_damaged(self) -> bool:
         connection = sqlite3.connect(f"file:{self._path}?mode=rw", uri=True)
         try:
             connection.execute("SELECT count(*) FROM outbox").fetchone()
@@ -141,6 +132,34 @@ class DamagedMadeAnew(MadeAnew):
         finally:
             connection.close()
         return False
+
+    def make(self) -> None:
+        Outbox(self._path, self._schema).make()
+
+
+class MadeAnew(Anew):
+    @contextlib.contextmanager
+    def transaction(self, mode: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        if not self._path.exists():
+            self.make_again()
+        with super().transaction(mode) as connection:
+            yield connection
+
+
+class DamagedMadeAnew(Anew):
+    @contextlib.contextmanager
+    def transaction(self, mode: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        if self._path.exists() and self.is_damaged():
+            self.make_again()
+        with super().transaction(mode) as connection:
+            yield connection
+
+
+class RoundMakesAnew(Anew):
+    def take_due(self, now: int) -> list[Row]:
+        if not self._path.exists() or self.is_damaged():
+            self.make_again()
+        return super().take_due(now)
 
 
 class NoLog(Outbox):
@@ -202,12 +221,13 @@ BUGS: Mapping[str, Change] = {
     "outcome-unsynced": part(outbox=OutcomeUnsynced),
     "send-in-two-transactions": part(outbox=SendInTwo),
     "requeue-in-two-transactions": part(outbox=RequeueInTwo),
-    "outcome-in-two-transactions": part(outbox=OutcomeInTwo),
+    "outcome-in-two-transactions": part(daemon=OutcomesInTwo),
     "kept-in-no-outbox": part(daemon=AsIfKept),
     "requeued-in-no-outbox": part(daemon=AsIfRequeued),
     "nothing-due-in-no-outbox": part(daemon=AsIfNothingWereDue),
     "outbox-made-anew": part(outbox=MadeAnew),
     "damaged-outbox-made-anew": part(outbox=DamagedMadeAnew),
+    "outbox-made-anew-by-a-round": part(outbox=RoundMakesAnew),
     "outbox-without-a-log": part(outbox=NoLog),
     "outbox-log-removed": part(outbox=LogRemoved),
     "outbox-rewritten-unsynced": part(outbox=Rewritten),
