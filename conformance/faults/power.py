@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from operator import methodcaller
 from pathlib import Path
 
 from holdfast.conformance.faults import naming, story
@@ -231,10 +232,10 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises)
 
     A store that is opened only once it is needed has nothing to recover until its facts are asked for.
     """
-    recording, out = _started(runs, first, given, lambda subject: None)
+    recording, out = _started(runs, first, given)
     if all(isinstance(one.action, Event) for one in recording.operations):
         out.unlink(missing_ok=True)
-        recording, out = _started(runs, first, given, lambda subject: subject.dump())
+        recording, out = _started(runs, first, given, methodcaller("dump"))
     number = first.numbers[-1]
     plan = Plan(recording, seed=runs.seed, acknowledgements=(), check=runs.deadline.check)
     return _Recovery(
@@ -246,7 +247,7 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises)
 
 
 def _started(
-    runs: Runs, first: Candidate, given: Metadata, then: Callable[[Subject], object]
+    runs: Runs, first: Candidate, given: Metadata, *then: Callable[[Subject], object]
 ) -> tuple[Recording, Path]:
     """The recording of a start on this state and what comes right behind it, and its file. Raises RunError."""
     folder, out = runs.workspace.place()
@@ -255,7 +256,8 @@ def _started(
     with suppress(SubjectError):
         # A recovery that fails by itself belongs to the layer before this one.
         subject.start(folder, Fault().argv(out, folder))
-        then(subject)
+        for act in then:
+            act(subject)
     with suppress(SubjectError):
         subject.stop()
     recording = read_whole(out, runs.deadline)

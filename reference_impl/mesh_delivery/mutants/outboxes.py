@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -183,7 +184,7 @@ class LogRemoved(Outbox):
 
 
 class Rewritten(Outbox):
-    """A start compacts the file, by a copy that is not synced before it takes the place."""
+    """A start compacts the file, by a copy that takes the place for good before its bytes are synced."""
 
     started = False
 
@@ -196,6 +197,9 @@ class Rewritten(Outbox):
             beside = self._path.with_name("compacted")
             beside.write_bytes(self._path.read_bytes())
             beside.replace(self._path)
+            folder = os.open(self._path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
         with super().transaction(mode) as connection:
             yield connection
 
