@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 # Stands for the peer's address in the config of a session, because the address differs from run to run.
 PLACE = "{peer}"
@@ -35,10 +35,16 @@ _LATE_S = 6.0
 class Peer:
     """One peer of one session. Its script is a queue of answers; see docs/case-language.md, `answers`."""
 
-    def __init__(self, behind: Callable[[], str] = str) -> None:
-        """Listens when it returns. `behind` says where the broker is to which an answer `through` takes a request."""
+    def __init__(
+        self, standing: Mapping[str, Mapping[str, Any]] | None = None, *, behind: Callable[[], str] = str
+    ) -> None:
+        """Listens when it returns. `standing` are answers by id, to requests for which the script has none.
+
+        `behind` says where the broker is to which an answer `through` takes a request.
+        """
         self._behind = behind
         self._script: deque[Mapping[str, Any]] = deque()
+        self._standing = standing or {}
         self._received: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -59,7 +65,12 @@ class Peer:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self._server.server_address[1]}"
 
     def arm(self, answers: Sequence[Mapping[str, Any]]) -> None:
         """The answers to the next requests, in their order; what was armed before is gone."""
@@ -90,7 +101,8 @@ class Peer:
         }
         with self._lock:
             self._received.append(kept)
-            told = self._script.popleft() if self._script else _NOTHING_LEFT
+            standing = self._standing.get(unquote(headers.get(ID_HEADER, "")), _NOTHING_LEFT)
+            told = self._script.popleft() if self._script else standing
         if told.get("through"):
             told = self._through(handler, body, told.get("how", "whole"))
         self._tell(handler, told, headers.get(ID_HEADER, ""))

@@ -1,4 +1,7 @@
-"""The launcher of this contract: a template database with the tables of v6, on an embedded server or the user's."""
+"""The launcher of this contract: a template database with the tables of v6, on an embedded server or the user's.
+
+Confined stores are a cluster of files, which sessions copy into their workdirs.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.postgres_databases import EMPTY, MAINTENANCE, clone
 from holdfast.reference_impl.postgres_pool import TemplatePool
 from holdfast.servers.lines import Ready, Stores
+from holdfast.servers.postgres.confined import make_template as make_cluster
 from holdfast.servers.postgres.embedded import EmbeddedServer
-from holdfast.servers.serving import Launched, Nothing
+from holdfast.servers.serving import FolderTemplate, Launched, Nothing
 
 # What `store` is where no session needs a broker.
 NO_STORE = "none"
@@ -57,31 +61,34 @@ def make_template(server_dsn: str, factory: Factory) -> tuple[str, TemplatePool]
     name = f"holdfast_mesh_{secrets.token_hex(4)}"
     dsn = with_database(maintenance, name)
 
-    def provide(into: str) -> None:
-        with connect(into) as connection:
-            provision(connection, (factory.broker_schema or BrokerSchema)())
-
-    pool = TemplatePool(maintenance, name, provision=provide, unprovision=unprovision)
+    pool = TemplatePool(maintenance, name, provision=lambda into: _provide(into, factory), unprovision=unprovision)
     try:
         with connect(maintenance) as connection:
             clone(connection, name, EMPTY)
-        provide(dsn)
+        _provide(dsn, factory)
     except BaseException:
         pool.drop()
         raise
     return dsn, pool
 
 
+def _provide(dsn: str, factory: Factory) -> None:
+    with connect(dsn) as connection:
+        provision(connection, (factory.broker_schema or BrokerSchema)())
+
+
 def launch(
     config: Mapping[str, str], *, parent: Path, stores: Stores = Stores.ANYWHERE, mutant: str | None
 ) -> Launched:
-    """Provision on the server of `dsn`, left as it was, or on an embedded one; nothing where `store` is none."""
-    del stores
+    """Provision on the server of `dsn`, left as it was, else embedded or as files; nothing where `store` is none."""
     if config.get("store") == NO_STORE:
         return Nothing()
     factory: Factory = planted(REFERENCE, mutant)
     if "dsn" in config:
         return OnPostgres(*make_template(config["dsn"], factory), None)
+    if stores is Stores.CONFINED:
+        folder = make_cluster(parent, lambda dsn: _provide(dsn, factory))
+        return FolderTemplate(folder, {"cluster": str(folder)})
     server = EmbeddedServer(parent=parent)
     try:
         return OnPostgres(*make_template(server.dsn(MAINTENANCE), factory), server)

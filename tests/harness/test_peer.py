@@ -56,6 +56,23 @@ def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> Non
     assert asked(peer)[0] == 503
 
 
+def test_a_standing_answer_is_of_one_id_each_time_and_comes_behind_the_script() -> None:
+    peer = Peer({"c 1": {"status": 200, "body": {"id": "{client_message_id}"}}, "c 2": {"status": 409}})
+    try:
+        peer.arm([{"status": 204}])
+        assert [asked(peer)[0] for _ in range(3)] == [204, 200, 200]
+    finally:
+        peer.close()
+
+
+def test_another_id_has_no_standing_answer() -> None:
+    peer = Peer({"c 2": {"status": 200}})
+    try:
+        assert asked(peer)[0] == 503
+    finally:
+        peer.close()
+
+
 def test_half_an_answer_and_none_are_no_answers(peer: Peer) -> None:
     peer.arm([{"status": 201, "body": {"n": 1}, "how": "cut"}, {"how": "drop"}])
     with pytest.raises(http.client.IncompleteRead):
