@@ -106,7 +106,7 @@ class FanOutLater(BrokerStore):
 
 
 class FanOutOfAPage(BrokerStore):
-    def receivers(self, connection: Connection, send: Send) -> Sequence[str]:
+    def receivers(self, connection: Connection, send: Send) -> list[str]:
         return super().receivers(connection, send)[:_PAGE]
 
 
