@@ -64,7 +64,7 @@ def make_template(server_dsn: str, factory: Factory, *, password: str | None) ->
     maintenance = make_conninfo(server_dsn, dbname=conninfo_to_dict(server_dsn).get("dbname") or MAINTENANCE)
     dsn = with_database(maintenance, name)
     login = {"user": writer} if password is None else {"user": writer, "password": password}
-    relations, dialect = factory.settings({}).relations, factory.postgres_dialect()
+    relations, dialect = factory.settings({}).relations, factory.postgres_dialect
 
     def provision(into: str) -> object:
         return provision_postgres(into, relations, writer=writer, dialect=dialect)
@@ -126,7 +126,7 @@ class OnPostgres:
 def _sqlite_template(parent: Path, factory: Factory) -> FolderTemplate:
     folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
     try:
-        provision_sqlite(folder, factory.settings({}).relations, dialect=factory.sqlite_dialect())
+        provision_sqlite(folder, factory.settings({}).relations, dialect=factory.sqlite_dialect)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -134,7 +134,7 @@ def _sqlite_template(parent: Path, factory: Factory) -> FolderTemplate:
 
 
 def _cluster_template(parent: Path, factory: Factory) -> FolderTemplate:
-    relations, dialect = factory.settings({}).relations, factory.postgres_dialect()
+    relations, dialect = factory.settings({}).relations, factory.postgres_dialect
 
     def provision(dsn: str) -> None:
         with connect(dsn) as connection:

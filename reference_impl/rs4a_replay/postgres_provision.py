@@ -15,34 +15,40 @@ from holdfast.specs import Relation
 
 
 def provision_postgres(
-    dsn: str, relations: Mapping[str, Relation], *, writer: str, dialect: PostgresDialect | None = None
+    dsn: str, relations: Mapping[str, Relation], *, writer: str, dialect: type[PostgresDialect] = PostgresDialect
 ) -> Sequence[str]:
     """Make the surface in the database of `dsn`, and grant the role `writer` to read and append.
 
     Returns what was made, a line for each. The role must exist. One transaction: all or nothing. Raises
-    ProvisionError when anything of the surface is there already.
+    ProvisionError when anything of the surface is there already: a surface is never overwritten.
     """
-    dialect = dialect or PostgresDialect()
     try:
         with connect(dsn) as connection, connection.transaction():
-            if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone():
-                raise ProvisionError(
-                    f"the schema {SCHEMA!r} exists already in {describe(dsn)}; a surface is never overwritten: "
-                    "use another database, or take the old one away yourself"
-                )
-            for statement in dialect.statements(relations):
+            for statement in dialect().statements(relations):
                 connection.execute(statement)
-            for statement in dialect.grants(relations, writer=writer):
-                connection.execute(statement)
+            grant(connection, relations, sql.Identifier(writer))
     except psycopg.Error as error:
-        raise ProvisionError(f"cannot provision {describe(dsn)}: {error}") from error
+        raise ProvisionError(
+            f"cannot provision {describe(dsn)}, use a database that has no schema {SCHEMA}: {error}"
+        ) from error
     return [f"schema {SCHEMA}", *(f"table {SCHEMA}.{name}" for name in relations), f"grants to {writer}"]
+
+
+def grant(connection: psycopg.Connection[Any], relations: Mapping[str, Relation], writer: sql.Identifier) -> None:
+    """The rights of the restricted writer: read and append only. Raises psycopg.Error."""
+    tables = sql.SQL(", ").join(sql.Identifier(SCHEMA, name) for name in relations)
+    for statement in (
+        sql.SQL("REVOKE ALL ON SCHEMA {schema} FROM PUBLIC"),
+        sql.SQL("GRANT USAGE ON SCHEMA {schema} TO {writer}"),
+        sql.SQL("REVOKE ALL ON {tables} FROM PUBLIC"),
+        sql.SQL("GRANT SELECT, INSERT ON {tables} TO {writer}"),
+    ):
+        connection.execute(statement.format(schema=sql.Identifier(SCHEMA), tables=tables, writer=writer))
 
 
 def unprovision_postgres(connection: psycopg.Connection[Any]) -> None:
     """Remove the surface from a database that has one user only. Raises psycopg.Error."""
-    connection.execute("SET client_min_messages = warning")
-    connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
+    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
 def ensure_writer(connection: psycopg.Connection[Any], writer: str, *, password: str | None) -> bool:

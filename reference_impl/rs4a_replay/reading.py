@@ -35,7 +35,7 @@ class Reader:
     def read(self, args: Any) -> Submission:
         """Read a submission. Raises MalformedError with the place and the rule that was broken."""
         if not self.fits_schema(args):
-            raise MalformedError(explain(self._schema, args) or "does not fit the schema")
+            raise MalformedError(explain(self._schema, args))
         request, keys = args["request"], self._keys
         claimed = request.get("artifact_hash")
         try:
@@ -63,10 +63,7 @@ class Reader:
 
 def legible_identities(args: Any) -> Identities:
     """What can be quoted of the identities in arguments that are malformed as a whole."""
-    request = args.get("request", args) if isinstance(args, dict) else {}
-
-    def quoted(name: str) -> str | None:
-        value = request.get(name) if isinstance(request, dict) else None
-        return value if isinstance(value, str) and _QUOTABLE.fullmatch(value) else None
-
-    return Identities(quoted("logical_request_key"), quoted("authorization_nonce"), quoted("attempt_id"))
+    request = args.get("request") if isinstance(args, dict) else None
+    members = request.items() if isinstance(request, dict) else ()
+    legible = {name: value for name, value in members if isinstance(value, str) and _QUOTABLE.fullmatch(value)}
+    return Identities(None, legible.get("authorization_nonce"), legible.get("attempt_id"))
