@@ -64,7 +64,7 @@ def there(
 ) -> Mapping[str, Sequence[Row]]:
     """The rows of those `relations` that exist, in the form of `Operator.rows`. Raises StoreError."""
     if expected is SurfaceWanted.ABSENT:
-        return {relation.name: found.get(relation.name, []) for relation in relations}
+        return {**{relation.name: [] for relation in relations}, **found}
     if not found:
         raise StoreError(
             f"expected the relations {', '.join(relation.name for relation in relations)}, found none of them; "

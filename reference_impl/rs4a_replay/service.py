@@ -162,9 +162,11 @@ class Service:
 
     def _decide(self, operation: Operation, args: Any, verdict: Verdict) -> Answer:
         registrar = self._parts.registrar
-        identities, submission = legible_identities(args), verdict.submission
-        if verdict.keys is not None and submission is not None:
-            key = verdict.keys.logical_request_key
+        if verdict.keys is None:
+            identities = legible_identities(args)
+        else:
+            key, submission = verdict.keys.logical_request_key, verdict.submission
+            assert submission is not None, "what has keys could be read"
             identities = Identities(key, submission.authorization_nonce, submission.attempt_id)
         attempt = registrar.arrive(operation, verdict, identities, now=self._now)
         try:

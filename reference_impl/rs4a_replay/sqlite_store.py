@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -21,6 +22,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
     RolledBackError,
     Row,
     Sight,
+    StoreError,
     SurfaceUnreadableError,
 )
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
@@ -112,6 +114,15 @@ class _OnSqlite:
         self._relations = settings.relations
         self._database = Database(path, patience)
 
+    @contextmanager
+    def _raising(self, kind: type[StoreError]) -> Iterator[None]:
+        """Make an error of SQLite one of this kind. An open transaction is rolled back."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self._database.drop()
+            raise kind(error) from error
+
     def close(self) -> None:
         """See `store.Store` and `store.AuditSink`."""
         self._database.drop()
@@ -165,11 +176,8 @@ class SqliteStore(_OnSqlite):
         return found and plain(self._relations[relation], found)
 
     def _read(self, reading: Callable[[sqlite3.Connection], _T]) -> _T:
-        try:
+        with self._raising(SurfaceUnreadableError):
             return reading(self._database.connection())
-        except sqlite3.Error as error:
-            self._database.drop()
-            raise SurfaceUnreadableError(error) from error
 
     def untombstoned(self) -> Sequence[Row]:
         """See `store.Store`."""
@@ -182,20 +190,17 @@ class SqliteStore(_OnSqlite):
 
     def consume(self, inserts: Sequence[Insert]) -> Consumption:
         """See `store.Store`."""
-        try:
-            connection = self._begin()
-            self.insert_all(connection, inserts)
-        except sqlite3.IntegrityError:
-            self._roll_back()
-            return Conflict()
-        except sqlite3.Error as error:
-            self._roll_back()
-            raise RolledBackError(error) from error
-        self._commit(connection)
-        try:
+        with self._raising(RolledBackError):
+            try:
+                connection = self._begin()
+                self.insert_all(connection, inserts)
+            except sqlite3.IntegrityError:
+                self._roll_back()
+                return Conflict()
+        # An error of COMMIT may be one behind the commit record, which the next recovery brings back.
+        with self._raising(CommitUncertainError):
+            connection.execute("COMMIT")
             return Committed(self.read_back(connection, inserts[-1]))
-        except sqlite3.Error as error:
-            raise CommitUncertainError(error) from error
 
     def insert_all(self, connection: sqlite3.Connection, inserts: Sequence[Insert]) -> None:
         """Insert rows. Raises sqlite3.Error, of which IntegrityError means that a key is taken."""
@@ -213,42 +218,31 @@ class SqliteStore(_OnSqlite):
         connection.execute("BEGIN IMMEDIATE")
         return connection
 
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        # An error of it may be one behind the commit record, which the next recovery brings back.
-        try:
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._roll_back()
-            raise CommitUncertainError(error) from error
-
     def _roll_back(self) -> None:
         # Closing rolls back every open transaction, also where ROLLBACK itself would fail.
         self._database.drop()
 
     def append(self, inserts: Sequence[Insert]) -> int:
         """See `store.Store`."""
-        try:
+        with self._raising(RolledBackError):
             connection = self._begin()
             added = sum(
                 connection.execute(append_sql(self._relations[each.relation]), each.row).rowcount for each in inserts
             )
-        except sqlite3.Error as error:
-            self._roll_back()
-            raise RolledBackError(error) from error
-        self._commit(connection)
+        with self._raising(CommitUncertainError):
+            connection.execute("COMMIT")
         return added
 
     def settles(self, probe: Insert) -> bool:
         """See `store.Store`."""
-        try:
-            self._begin().execute(insert_sql(self._relations[probe.relation]), probe.row)
-        except sqlite3.IntegrityError:
-            return False
-        except sqlite3.Error as error:
-            raise CommitUncertainError(error) from error
-        finally:
-            self._roll_back()
-        return True
+        with self._raising(CommitUncertainError):
+            try:
+                self._begin().execute(insert_sql(self._relations[probe.relation]), probe.row)
+            except sqlite3.IntegrityError:
+                return False
+            finally:
+                self._roll_back()
+            return True
 
 
 class SqliteAudit(_OnSqlite):
@@ -263,14 +257,11 @@ class SqliteAudit(_OnSqlite):
         self._insert(record, end="COMMIT")
 
     def _insert(self, record: Row, *, end: Literal["COMMIT", "ROLLBACK"]) -> None:
-        try:
+        with self._raising(AuditError):
             connection = self._database.connection()
             connection.execute("BEGIN")
             connection.execute(insert_sql(self._relations["audit"]), record)
             connection.execute(end)
-        except sqlite3.Error as error:
-            self._database.drop()
-            raise AuditError(error) from error
 
 
 _BROKEN = re.compile("constraint failed: (.+)")
