@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -80,10 +80,8 @@ class Admission:
 
     def arrive(self, method: Operation, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
         """S0: read the consumed state first, and write nothing (source section 3)."""
-        key = verdict.keys.logical_request_key if verdict.keys else identities.logical_request_key
-        nonce = verdict.submission.authorization_nonce if verdict.submission else None
-        attempt = Attempt(method, now, verdict, identities, Sight(SurfaceReport(SurfaceState.UNKNOWN, "not seen yet")))
-        return replace(attempt, sight=self.look(key, nonce))
+        sight = self.look(identities.logical_request_key, identities.authorization_nonce)
+        return Attempt(method, now, verdict, identities, sight)
 
     def look(self, key: str | None, nonce: str | None) -> Sight:
         """The stored state now. A surface that cannot be read is UNKNOWN, which counts as absent."""

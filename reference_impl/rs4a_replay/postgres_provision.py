@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import psycopg
-from psycopg import sql
+from psycopg import errors, sql
 
 from holdfast.reference_impl.postgres import connect, describe
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA, PostgresDialect
@@ -51,14 +52,8 @@ def unprovision_postgres(connection: psycopg.Connection[Any]) -> None:
     connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
-def ensure_writer(connection: psycopg.Connection[Any], writer: str, *, password: str | None) -> bool:
-    """Make the restricted writer role unless it exists; whether it was made."""
-    if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (writer,)).fetchone():
-        return False
-    statement = sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT").format(
-        sql.Identifier(writer)
-    )
-    if password is not None:
-        statement = sql.SQL("{} PASSWORD {}").format(statement, sql.Literal(password))
-    connection.execute(statement)
-    return True
+def ensure_writer(connection: psycopg.Connection[Any], writer: str, *, password: str | None) -> None:
+    """Make the restricted writer role unless it exists, with a password or without one. Raises psycopg.Error."""
+    statement = sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD {}")
+    with suppress(errors.DuplicateObject):
+        connection.execute(statement.format(sql.Identifier(writer), sql.Literal(password)))

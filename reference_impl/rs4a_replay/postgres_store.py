@@ -35,6 +35,8 @@ _T = TypeVar("_T")
 # How long the server waits for a lock: a concurrent holder of the same key is answered for after its outcome. It is
 # below the patience of an operation, so that a working server reports the timeout itself, and the rollback is certain.
 LOCK_TIMEOUT_S = scaled(1.0)
+# The database aborted the transaction for a concurrent one; the same transaction may succeed now.
+_AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +140,12 @@ class PostgresStore(_OnPostgres):
     def consume(self, inserts: Sequence[Insert]) -> Consumption:
         """See `store.Store`. Serialization failures are run again inside, the whole transaction each time."""
         for _ in range(self._settings.serialization_retries + 1):
-            with suppress(errors.SerializationFailure, errors.DeadlockDetected):
+            with suppress(*_AGAIN):
                 return self._transaction(inserts)
         raise RolledBackError("the database aborted every try for a concurrent transaction")
 
     def _transaction(self, inserts: Sequence[Insert]) -> Consumption:
-        """Run it. Raises SerializationFailure or DeadlockDetected where it rolled back and may succeed now."""
+        """Run it. Raises one of _AGAIN where it rolled back."""
         xids: set[int] = set()
         try:
             connection = self._link.connection()
@@ -158,7 +160,7 @@ class PostgresStore(_OnPostgres):
         except errors.UniqueViolation:
             self._roll_back(connection, xids)
             return Conflict()
-        except (errors.SerializationFailure, errors.DeadlockDetected):
+        except _AGAIN:
             self._roll_back(connection, xids)
             raise
         except psycopg.Error as error:
