@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.instants import InstantError, parse_any_year
 from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
-from holdfast.reference_impl.rs4a_replay.terms import Identities, Submission
+from holdfast.reference_impl.rs4a_replay.terms import Submission
 from holdfast.specs.schema import Validator as SchemaValidator
 from holdfast.specs.schema import explain
 
 
 class MalformedError(ValueError):
     """Arguments do not fit the method's schema, or cannot be brought to their normal form."""
-
-
-# The part of malformed arguments that an audit record may quote: printable, bounded, never empty.
-_QUOTABLE = re.compile(r"[!-~]{1,512}")
 
 
 class Reader:
@@ -59,11 +54,3 @@ class Reader:
     def instant(self, text: str) -> datetime:
         """When a request was issued, in any year of RFC 3339. Raises InstantError."""
         return parse_any_year(text)
-
-
-def legible_identities(args: Any) -> Identities:
-    """What can be quoted of the identities in arguments that are malformed as a whole."""
-    request = args.get("request") if isinstance(args, dict) else None
-    members = request.items() if isinstance(request, dict) else ()
-    legible = {name: value for name, value in members if isinstance(value, str) and _QUOTABLE.fullmatch(value)}
-    return Identities(None, legible.get("authorization_nonce"), legible.get("attempt_id"))

@@ -18,7 +18,7 @@ from holdfast.reference_impl.rs4a_replay.failpoints import Fault as Failure
 from holdfast.reference_impl.rs4a_replay.isolation import judge_twice
 from holdfast.reference_impl.rs4a_replay.keys import Keys
 from holdfast.reference_impl.rs4a_replay.operator import Breakage, Operator
-from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader, legible_identities
+from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.store import StoreError
@@ -151,23 +151,22 @@ class Service:
 
     def register(self, args: Any) -> Answer:
         """The validator judges, the registrar decides."""
-        return self._decide(Operation.REGISTER, args, self._judge(args))
+        return self._decide(Operation.REGISTER, self._judge(args))
 
     def compensate(self, args: Any) -> Answer:
         """The same for what undoes a failed registration."""
-        return self._decide(Operation.COMPENSATE, args, self._judge(args))
+        return self._decide(Operation.COMPENSATE, self._judge(args))
 
     def _judge(self, args: Any) -> Verdict:
         return self._parts.validator.judge(args, now=self._now)
 
-    def _decide(self, operation: Operation, args: Any, verdict: Verdict) -> Answer:
+    def _decide(self, operation: Operation, verdict: Verdict) -> Answer:
         registrar = self._parts.registrar
-        if verdict.keys is None:
-            identities = legible_identities(args)
-        else:
-            key, submission = verdict.keys.logical_request_key, verdict.submission
-            assert submission is not None, "what has keys could be read"
-            identities = Identities(key, submission.authorization_nonce, submission.attempt_id)
+        identities, keys = Identities(), verdict.keys
+        if verdict.submission is not None:
+            assert keys is not None, "what could be read has keys"
+            nonce, attempt_id = verdict.submission.authorization_nonce, verdict.submission.attempt_id
+            identities = Identities(keys.logical_request_key, nonce, attempt_id)
         attempt = registrar.arrive(operation, verdict, identities, now=self._now)
         try:
             return (registrar.register if operation is Operation.REGISTER else registrar.compensate)(attempt)
@@ -253,7 +252,7 @@ class Service:
 
     def register_unvalidated(self, args: Any) -> Answer:
         """The registrar with a forged verdict: the registrar must check for a replay itself."""
-        answer = self._decide(Operation.REGISTER, args, self._parts.validator.read(args))
+        answer = self._decide(Operation.REGISTER, self._parts.validator.read(args))
         if isinstance(answer, Accepted):
             decision = answer.value["decision"]
             return Ok({"outcome": "accepted", "effect": answer.effect.value, "decision": decision})

@@ -121,7 +121,7 @@ class DerivedKeys:
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """The identities that an audit record can quote from a request; None where the request has no legible one."""
+    """The identities of a request that an audit record names; none of them of a request that cannot be read."""
 
     logical_request_key: str | None = None
     authorization_nonce: str | None = None
