@@ -12,13 +12,11 @@ from pathlib import Path
 
 import zstandard
 
-from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.disk import FILE_MODE, FOLDER_MODE, READ, Disk
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.sqlite import StoreError
 
-_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FRAME = zstandard.FRAME_HEADER
 # A block of zstd may grow from four bytes to 128 KiB: so little of a frame that says it is empty is read at once.
 _STEP = 64
@@ -77,15 +75,13 @@ class BlobCodec:
                 raise MismatchError(f"expected a frame that states {length} bytes, got {stated}")
             if length == 0:
                 return self._empty(payload)
-            return self.frame(payload, length)
+            return self.frame(payload)
         except zstandard.ZstdError as error:
             raise MismatchError(f"expected a zstd frame: {error}") from error
 
-    def frame(self, payload: bytes, length: int) -> bytes:
-        """The bytes of a frame that states their number. Raises ZstdError too."""
-        return zstandard.ZstdDecompressor().decompress(
-            payload, max_output_size=length, read_across_frames=False, allow_extra_data=False
-        )
+    def frame(self, payload: bytes) -> bytes:
+        """The bytes of a frame, which states their number. Raises ZstdError too."""
+        return zstandard.ZstdDecompressor().decompress(payload, allow_extra_data=False)
 
     def _empty(self, payload: bytes) -> bytes:
         # The library returns early here and ignores what follows.
@@ -125,11 +121,11 @@ class BlobCache:
         path = self.path(blob_hash)
         for folder in (self._folder, path.parent.parent, path.parent):
             with contextlib.suppress(FileExistsError):
-                folder.mkdir(_FOLDER_MODE)
-            self._sync_folder(folder.parent)
+                folder.mkdir(FOLDER_MODE)
+            self._disk.sync_path(folder.parent)
         partial = path.with_name(f"{blob_hash}.{secrets.token_hex(8)}.partial")
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
-            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
             try:
                 self._disk.write(handle, plain)
                 self._disk.sync(handle)
@@ -137,23 +133,15 @@ class BlobCache:
                 os.close(handle)
             partial.rename(path)
         except BaseException:
-            partial.unlink(missing_ok=True)
+            partial.unlink()
             raise
-        self._sync_folder(path.parent)
-
-    def _sync_folder(self, folder: Path) -> None:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self._disk.sync(handle)
-        finally:
-            os.close(handle)
+        self._disk.sync_path(path.parent)
 
     def read(self, blob_hash: str) -> bytes:
         """The bytes of a blob that the index expects here. Raises StoreError if it is absent or damaged."""
         try:
-            handle = os.open(self.path(blob_hash), _READ)
-            with os.fdopen(handle, "rb") as file:
-                plain = file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+            with os.fdopen(os.open(self.path(blob_hash), READ), "rb") as file:
+                plain = file.read()
         except OSError as error:
             raise StoreError(f"the cache has lost {blob_hash}: {error.strerror}; import again") from error
         if hashlib.sha256(plain).hexdigest() != blob_hash:
@@ -179,7 +167,7 @@ class BlobCache:
         emptied = set()
         for path in self.files():
             if path.name not in kept:
-                path.unlink(missing_ok=True)
+                path.unlink()
                 emptied.add(path.parent)
         for folder in emptied:
-            self._sync_folder(folder)
+            self._disk.sync_path(folder)

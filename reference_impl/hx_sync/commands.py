@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,14 +21,13 @@ from holdfast.specs.strictjson import loads
 
 DONE, REFUSED, USAGE = 0, 1, 2
 _WHAT_TO_DO = {
-    "REQUEST_MALFORMED": "see --help",
-    "KEY_INVALID": "give the vault key of 64 hexadecimal digits, see `hx init --help`",
-    "STORE_UNAVAILABLE": "look whether the store is mounted and the index whole; an index that is lost is made by init",
-    "NODE_UNKNOWN": "make the device with `hx init`",
-    "NODE_EXISTS": "choose another --node",
-    "SEGMENT_MALFORMED": "publish events of this device only, each once",
-    "TOMBSTONE_MALFORMED": "choose a start that is not after now, like 2026-01-01T00:00:00Z",
-    "OBJECT_EXISTS": "choose another id; what was published is never changed",
+    Reason.KEY_INVALID: "give the vault key of 64 hexadecimal digits, see `hx init --help`",
+    Reason.STORE_UNAVAILABLE: "look whether the store is mounted and the index whole; `hx init` makes a lost one",
+    Reason.NODE_UNKNOWN: "make the device with `hx init`",
+    Reason.NODE_EXISTS: "choose another --node",
+    Reason.SEGMENT_MALFORMED: "publish events of this device only, each once",
+    Reason.TOMBSTONE_MALFORMED: "choose a start that is not after now, like 2026-01-01T00:00:00Z",
+    Reason.OBJECT_EXISTS: "choose another id; what was published is never changed",
 }
 
 
@@ -43,10 +42,11 @@ def answered(answer: Answer, tell: Callable[[Any], Any]) -> int:
         print(tell(answer.value))
         return DONE
     if isinstance(answer, Refused):
-        to_do = _WHAT_TO_DO.get(answer.reason, "see --help")
-        return complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {to_do}")
+        return complain(
+            f"{answer.reason}: {answer.detail}; to do: {_WHAT_TO_DO.get(Reason(answer.reason), 'see --help')}"
+        )
     if isinstance(answer, Fault):
-        return complain(f"{answer.detail}; to do: {_WHAT_TO_DO['STORE_UNAVAILABLE']}")
+        return complain(f"{answer.detail}; to do: {_WHAT_TO_DO[Reason.STORE_UNAVAILABLE]}")
     return complain(f"it is unknown whether it was done: {answer}; to do: run it again, which is safe")
 
 
@@ -131,7 +131,7 @@ class Commands:
             "forget",
             tombstone_id=options.tombstone_id or str(uuid4()),
             start_ts=options.since,
-            end_ts=options.until or self._now.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+            end_ts=options.until or self._now.isoformat(),
             **scope,
         )
         return answered(

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+# What holds plain bytes, and the objects beside it, is for its owner alone.
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+# No link is followed, and nothing waits for a writer at its other end.
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class Disk:
@@ -11,6 +17,14 @@ class Disk:
     def sync(self, handle: int) -> None:
         """Everything of this file or folder is on the disk."""
         os.fsync(handle)
+
+    def sync_path(self, path: Path) -> None:
+        """The same by a path."""
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.sync(handle)
+        finally:
+            os.close(handle)
 
     def write(self, handle: int, data: bytes) -> None:
         """All of it: one call may write less."""

@@ -31,7 +31,6 @@ from holdfast.reference_impl.hx_sync.terms import Kind
 MAGIC, VERSION = b"HXOBJ", 0
 _PRELUDE = struct.Struct(">5sBBI")
 _WRAPPED_BYTES = KEY_BYTES + TAG_BYTES
-_LEAST_HEADER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +107,13 @@ class Envelope:
 
     def prelude(self, raw: bytes) -> tuple[Algorithm, int]:
         """Algorithm and length of the header. Raises MalformedError."""
-        if len(raw) > self._settings.max_object_bytes:
-            raise MalformedError(f"expected at most {self._settings.max_object_bytes} bytes, got {len(raw)}")
         if len(raw) < _PRELUDE.size:
             raise MalformedError(f"expected at least {_PRELUDE.size} bytes, got {len(raw)}")
         magic, version, number, length = _PRELUDE.unpack_from(raw)
         self.check_prelude(magic, version)
         algorithm = self.algorithm(number)
-        if not _LEAST_HEADER <= length <= self._settings.max_header_bytes or _PRELUDE.size + length > len(raw):
-            raise MalformedError(f"expected a header that fits, got one of {length} bytes in {len(raw)}")
+        if length > self._settings.max_header_bytes:
+            raise MalformedError(f"expected a header of at most {self._settings.max_header_bytes} bytes, got {length}")
         return algorithm, length
 
     def algorithm(self, number: int) -> Algorithm:

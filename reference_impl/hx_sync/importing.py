@@ -29,7 +29,7 @@ _ORDER = (Kind.TOMBSTONE, Kind.SEGMENT, Kind.BLOB, Kind.MANIFEST)
 class Plan:
     """A verified object, and how it is applied inside a transaction: whether it is new, and whether blobs have to go.
 
-    `apply` raises RefusedError, sqlite3.Error, OSError, StoreError.
+    `apply` is called if these bytes are not imported yet. It raises RefusedError, sqlite3.Error, OSError, StoreError.
     """
 
     found: Found
@@ -104,20 +104,15 @@ class Importing:
 
     def known(self, connection: sqlite3.Connection, node: Node, found: Found) -> bool:
         """The same inside a transaction. Raises sqlite3.Error."""
-        place = found.place
-        if place.kind is Kind.SEGMENT:
-            recorded = self._ledger.recorded_segment(connection, place.node_id or "", place.object_id)
-            return recorded == found.object_hash
-        if place.kind is Kind.TOMBSTONE:
-            return self._ledger.recorded_tombstone(connection, place.object_id) == found.object_hash
-        if place.kind is Kind.MANIFEST:
-            return self._ledger.recorded_manifest(connection, place.object_id) == found.object_hash
-        blob = self._ledger.recorded_blob(connection, place.object_id)
-        if blob is None or blob[0] != found.object_hash:
+        if self._ledger.recorded(connection, found.place) != found.object_hash:
             return False
-        return (
-            self.is_whole(node, place.object_id) if blob[1] else not self._ledger.available(connection, place.object_id)
-        )
+        return found.place.kind is not Kind.BLOB or self.is_settled(connection, node, found.place.object_id)
+
+    def is_settled(self, connection: sqlite3.Connection, node: Node, blob_hash: str) -> bool:
+        """Whether the bytes of a blob that was imported lie in the cache, or may not lie there."""
+        if self._ledger.is_cached(connection, blob_hash):
+            return self.is_whole(node, blob_hash)
+        return not self._ledger.available(connection, blob_hash)
 
     def is_whole(self, node: Node, blob_hash: str) -> bool:
         """Whether a blob that is said to lie in the cache does."""
@@ -130,6 +125,9 @@ class Importing:
     def run(self, node: Node, plan: Plan) -> bool:
         """Apply and record in one transaction; whether it was new. Raises UnfinishedError once that is done."""
         with node.index.writing() as connection:
+            # Another process may have been faster.
+            if self.known(connection, node, plan.found):
+                return False
             before = self._ledger.forgotten(connection)
             fresh, leaves = plan.apply(connection)
             forgets = fresh and (
@@ -155,51 +153,44 @@ class Importing:
             return Plan(found, lambda connection: self.apply_tombstone(connection, found, window))
         if place.kind is Kind.MANIFEST:
             inventory = self._objects.inventory(found)
-            return Plan(
-                found,
-                lambda connection: (
-                    self._ledger.record_manifest(connection, place.object_id, inventory, found.object_hash),
-                    False,
-                ),
-            )
+            return Plan(found, lambda connection: self.apply_manifest(connection, found, inventory))
         plain = self._objects.blob(found)
-        return Plan(found, lambda connection: (self.apply_blob(connection, node, found, plain), False))
+        return Plan(found, lambda connection: self.apply_blob(connection, node, found, plain))
 
     def apply_segment(self, connection: sqlite3.Connection, found: Found, batch: Any) -> tuple[bool, bool]:
         """Its records, and then that it was imported."""
-        node_id, segment_id = found.place.node_id or "", found.place.object_id
-        if not self.is_due(self._ledger.recorded_segment(connection, node_id, segment_id), found):
-            return False, False
+        self.check_unreplaced(connection, found)
         leaves = self._merging.segment(connection, found.header, batch)
-        self._ledger.record_segment(connection, node_id, segment_id, found.object_hash)
+        self._ledger.record_segment(connection, found.place, found.object_hash)
         return True, leaves
 
     def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
         """Remove the events that it covers, and then record it."""
-        if not self.is_due(self._ledger.recorded_tombstone(connection, found.place.object_id), found):
-            return False, False
+        self.check_unreplaced(connection, found)
         leaves = self._merging.tombstone(connection, window)
         self._ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
         return True, leaves
 
-    def is_due(self, recorded: str | None, found: Found) -> bool:
-        """Whether it has yet to be applied. Raises RefusedError where an object with other bytes was."""
-        if recorded is not None and recorded != found.object_hash:
+    def check_unreplaced(self, connection: sqlite3.Connection, found: Found) -> None:
+        """No object with other bytes was imported in its place. Raises RefusedError."""
+        if self._ledger.recorded(connection, found.place) is not None:
             raise replaced(found.place.key)
-        return recorded is None
 
-    def apply_blob(self, connection: sqlite3.Connection, node: Node, found: Found, plain: bytes) -> bool:
-        """Into the cache if it may lie there, and then that it was imported; whether anything changed."""
+    def apply_manifest(self, connection: sqlite3.Connection, found: Found, inventory: Any) -> tuple[bool, bool]:
+        """What its node claims to have in the store, in place of what it claimed before."""
+        self._ledger.record_manifest(connection, found.place.object_id, inventory, found.object_hash)
+        return True, False
+
+    def apply_blob(self, connection: sqlite3.Connection, node: Node, found: Found, plain: bytes) -> tuple[bool, bool]:
+        """Into the cache if it may lie there, and then that it was imported. Sealed anew it is nothing new."""
         blob_hash = found.place.object_id
-        recorded = self._ledger.recorded_blob(connection, blob_hash)
+        if self._ledger.recorded(connection, found.place) is not None and self.is_settled(connection, node, blob_hash):
+            return False, False
         cached = self._ledger.available(connection, blob_hash)
-        whole = recorded is not None and recorded[1] and self.is_whole(node, blob_hash)
-        if cached and not whole:
+        if cached:
             node.cache.write(blob_hash, plain)
-        if recorded is not None and recorded[1] == cached and (whole or not cached):
-            return False
         self._ledger.record_blob(connection, blob_hash, found.object_hash, cached=cached)
-        return True
+        return True, False
 
     # What follows
 
@@ -241,16 +232,11 @@ class Importing:
 
     def round(self, node: Node, master: bytes, done: Round) -> None:
         """Every object in the store, one after the other; `done` holds the results so far."""
-        with node.index.reading():
-            # Report an index that cannot be read before the first read of the store.
-            pass
         listing = self._store.list(self._layout.objects)
         places, done.foreign = self.sorted_out(listing)
         for place in places:
             self._patience.begin()
             self.attempt(done, place, lambda place=place: self.take(node, place, master))  # type: ignore[misc]
-        self._patience.begin()
-        self.settle(node, master)
         self.sweep(node)
         self.remember(node, done, listing)
 
@@ -313,7 +299,6 @@ class Importing:
             self.sweep(node)
             # The rebuild may be the first to find a tombstone, or a content that a tombstone covers.
             node.index.purge()
-            self.settle(node, master)
         except StoreError as error:
             return Indeterminate(f"the index is rebuilt, and something is left to do: {error}")
         return Accepted(Effect.NEW, {})

@@ -20,12 +20,15 @@ _ENDINGS = {Kind.SEGMENT: ".hxseg", Kind.BLOB: ".hxblob", Kind.TOMBSTONE: ".hxto
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A key of the layout. `object_id` is its last part without the ending, `node_id` whose segment or manifest."""
+    """A key of the layout. `object_id` is its last part without the ending.
+
+    `node_id` is whose segment or manifest it is, empty for all others.
+    """
 
     key: str
     kind: Kind
     object_id: str
-    node_id: str | None = None
+    node_id: str
 
 
 def parts_of(key: str) -> tuple[str, ...] | None:
@@ -71,10 +74,10 @@ class Layout:
         """Key of a manifest."""
         return f"{self.objects}/manifests/{node_id}{_ENDINGS[Kind.MANIFEST]}"
 
-    def key_of(self, kind: Kind, object_id: str, node_id: str | None) -> str:
+    def key_of(self, kind: Kind, object_id: str, node_id: str) -> str:
         """The one key of an object with these ids."""
         if kind is Kind.SEGMENT:
-            return self.segment(node_id or "", object_id)
+            return self.segment(node_id, object_id)
         if kind is Kind.BLOB:
             return self.blob(object_id)
         return self.tombstone(object_id) if kind is Kind.TOMBSTONE else self.manifest(object_id)
@@ -85,11 +88,8 @@ class Layout:
 
     def place(self, key: str) -> Place | None:
         """The place of a key; None if the layout has none. Each place has exactly one spelling."""
-        parts = parts_of(key)
-        if parts is None or not key.startswith(f"{self.objects}/"):
-            return None
-        owner: str | None = None
-        match parts[4:]:
+        owner = ""
+        match key.split("/")[4:]:
             case ("segments", node_id, name):
                 kind, owner = Kind.SEGMENT, node_id
             case ("blobs", _, _, name):
@@ -102,10 +102,12 @@ class Layout:
                 return None
         return self.named(key, kind, name.removesuffix(_ENDINGS[kind]), owner)
 
-    def named(self, key: str, kind: Kind, object_id: str, node_id: str | None) -> Place | None:
+    def named(self, key: str, kind: Kind, object_id: str, node_id: str) -> Place | None:
         """The place with these ids, if the ids are well-formed and this is its key."""
         shape = HASH if kind is Kind.BLOB else UUID
-        if shape.fullmatch(object_id) is None or (node_id is not None and UUID.fullmatch(node_id) is None):
+        if shape.fullmatch(object_id) is None:
+            return None
+        if kind is Kind.SEGMENT and UUID.fullmatch(node_id) is None:
             return None
         if self.key_of(kind, object_id, node_id) != key:
             return None

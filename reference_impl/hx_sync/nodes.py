@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.reference_impl.hx_sync.blobs import BlobCache
-from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, Disk
 from holdfast.reference_impl.hx_sync.index import NAME, Index
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.settings import Settings
@@ -26,7 +26,6 @@ from holdfast.reference_impl.sqlite import BESIDE, FILE_MODE, StoreError, Uncert
 
 FOLDER = "nodes"
 _NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
-_FOLDER_MODE = 0o700
 _POLL_S = 0.01
 
 
@@ -57,11 +56,6 @@ class Nodes:
         self._index, self._cache = index, cache
         return self
 
-    def check(self) -> None:
-        """The folder of the devices is there. Raises StoreError."""
-        if not self._folder.is_dir():
-            raise StoreError(f"expected a folder {FOLDER} with the devices, got none")
-
     def names(self) -> Sequence[str]:
         """All devices. Raises StoreError."""
         try:
@@ -75,7 +69,6 @@ class Nodes:
 
     def node(self, name: str) -> Node:
         """A device that is there. Does not open its index. Raises RefusedError, StoreError."""
-        self.check()
         if name not in self.names():
             raise RefusedError(Reason.NODE_UNKNOWN, f"no device is called {name}")
         if name not in self._held:
@@ -102,12 +95,11 @@ class Nodes:
 
         Raises RefusedError for one with another id, StoreError, and UncertainError once the index has its name.
         """
-        self.check()
         folder = self._folder / name
         try:
             if not os.path.lexists(folder) and self._made(folder, node_id):
                 return True
-            self._sync(self._folder)
+            self._disk.sync_path(self._folder)
             with self._alone(folder):
                 if os.path.lexists(folder / NAME):
                     return self._is_there(name, node_id)
@@ -122,7 +114,7 @@ class Nodes:
         False if another process was faster. Raises OSError, sqlite3.Error, StoreError, UncertainError.
         """
         partial = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.partial")
-        partial.mkdir(_FOLDER_MODE)
+        partial.mkdir(FOLDER_MODE)
         try:
             self.make_index(partial, node_id)
             partial.rename(folder)
@@ -133,7 +125,7 @@ class Nodes:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         try:
-            self._sync(self._folder)
+            self._disk.sync_path(self._folder)
         except OSError as error:
             raise UncertainError(f"the device {folder.name} may not be durable: {error}") from error
         return True
@@ -165,7 +157,7 @@ class Nodes:
         if index.node_id != node_id:
             raise RefusedError(Reason.NODE_EXISTS, f"{name} is there with another node id")
         try:
-            self._sync(index.folder)
+            self._disk.sync_path(index.folder)
         except OSError as error:
             raise StoreError(f"the index of {name}: {error}") from error
         return False
@@ -179,32 +171,31 @@ class Nodes:
         try:
             handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
             os.close(handle)
-            with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as connection:
+            with contextlib.closing(sqlite3.connect(partial)) as connection:
                 self.fill(connection, node_id)
             # It is closed, and no other process knows its name.
-            self._sync(partial)
+            self._disk.sync_path(partial)
             for ending in BESIDE:
                 # SQLite would take the log of a removed index for the log of this one.
                 (folder / f"{NAME}{ending}").unlink(missing_ok=True)
-            self._sync(folder)
+            self._disk.sync_path(folder)
             os.link(partial, folder / NAME)
         finally:
             for left in (partial, *(partial.with_name(partial.name + ending) for ending in BESIDE)):
                 with contextlib.suppress(OSError):
                     left.unlink(missing_ok=True)
         try:
-            self._sync(folder)
+            self._disk.sync_path(folder)
         except OSError as error:
             raise UncertainError(f"the index of {folder.name} may not be durable: {error}") from error
 
     def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
         """Put the database into WAL mode and make its tables. Raises sqlite3.Error, StoreError."""
-        connection.execute("PRAGMA synchronous = FULL")
         # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StoreError(f"expected journal mode wal, got {mode}; this file system may not allow it")
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("BEGIN")
         for statement in self._schema.statements():
             connection.execute(statement)
         vault = self._schema.vault_table()
@@ -212,13 +203,4 @@ class Nodes:
         connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (node_id,))
         connection.execute("COMMIT")
         # Closing would do it, and report no sync that failed.
-        (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            raise StoreError("expected an index that no other process has open")
-
-    def _sync(self, path: Path) -> None:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            self._disk.sync(handle)
-        finally:
-            os.close(handle)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

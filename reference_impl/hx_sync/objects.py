@@ -25,6 +25,7 @@ class Found:
     """An object whose header is as it should be, and whose key the vault key has unwrapped."""
 
     place: Place
+    raw: bytes
     object_hash: str
     sealed: Sealed
     key: bytes
@@ -65,7 +66,7 @@ class Objects:
             unwrapped = self._envelope.unwrap(master, sealed)
         except UnauthenticError as error:
             raise RefusedError(Reason.OBJECT_UNAUTHENTIC, f"wrapped key: {error}", key=key) from error
-        return Found(place, self.hash(raw), sealed, unwrapped)
+        return Found(place, raw, self.hash(raw), sealed, unwrapped)
 
     def hash(self, raw: bytes) -> str:
         """The hash that identifies an object."""
@@ -118,7 +119,7 @@ class Objects:
 
     def check_owner(self, place: Place, header: Header) -> None:
         """Its node is that of the folder or, of a manifest, of the name."""
-        if place.node_id is not None and header.node_id != place.node_id:
+        if place.node_id and header.node_id != place.node_id:
             raise self._misplaced(place, "the header has another node than the key")
 
     def _misplaced(self, place: Place, text: str) -> RefusedError:
@@ -162,7 +163,7 @@ class Objects:
         except MalformedError as error:
             raise RefusedError(reason, str(error), key=found.place.key) from error
 
-    def verify(self, key: str, master: bytes) -> Found:
+    def verify(self, key: str, master: bytes) -> None:
         """All checks of an import, without the import."""
         found = self.fetch(key, master)
         judge: dict[Kind, Callable[[Found], object]] = {
@@ -172,4 +173,3 @@ class Objects:
             Kind.BLOB: self.blob,
         }
         judge[found.place.kind](found)
-        return found

@@ -6,7 +6,6 @@ Exit status: 0 when it was done, 1 when it was refused (the reason is on standar
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 NAME = "hx"
 TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
 _USAGE = 2
-_HOME_VARIABLE = "HOLDFAST_HX_HOME"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -30,9 +28,9 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument(
             "--home",
             type=Path,
-            default=os.environ.get(_HOME_VARIABLE),
+            required=True,
             metavar="DIR",
-            help=f"the folder of the device; {_HOME_VARIABLE} otherwise",
+            help="the folder of the device",
         )
         made.add_argument("--node", metavar="NAME", help="which device, where the folder has several")
         # Options for the conformance kit: its frozen clock, the session's config, and a planted bug.
@@ -46,9 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     command(commands, "import", "Import everything from the store.")
     forget = command(commands, "forget", "Forget all events since an instant, on every device, for ever.")
     forget.add_argument("--since", required=True, metavar="INSTANT", help="like 2026-01-01T00:00:00Z; included")
-    forget.add_argument("--until", metavar="INSTANT", help="included; now otherwise")
-    forget.add_argument("--of", metavar="UUID", help="only the events of this node")
-    forget.add_argument("--tombstone-id", metavar="UUID", help="the same id is the same tombstone; new if unset")
+    _forget_options(forget)
     sync = commands.add_parser("sync", help="See `sync status`.", description="See `sync status`.")
     inner = sync.add_subparsers(required=True, metavar="COMMAND", dest="inner")
     command(inner, "status", "Show what the device has, and what it misses.")
@@ -75,6 +71,12 @@ def _publish_options(publish: argparse.ArgumentParser) -> None:
     publish.add_argument("--segment-id", metavar="UUID", help="the same id is the same segment; new if unset")
 
 
+def _forget_options(forget: argparse.ArgumentParser) -> None:
+    forget.add_argument("--until", metavar="INSTANT", help="included; now otherwise")
+    forget.add_argument("--of", metavar="UUID", help="only the events of this node")
+    forget.add_argument("--tombstone-id", metavar="UUID", help="the same id is the same tombstone; new if unset")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""
     try:
@@ -88,10 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
     from holdfast.reference_impl.session import OpenError
 
-    if options.home is None:
-        return complain(f"expected --home, or {_HOME_VARIABLE} in the environment", _USAGE)
     try:
-        home, now = Home(Path(options.home), mutant=options.mutant), _clock(options.clock)
+        home, now = Home(options.home, mutant=options.mutant), _clock(options.clock)
         if options.command == "init":
             return _init(options, home)
         commands = home.commands(options.node, options.config, now=now)

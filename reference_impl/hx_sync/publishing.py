@@ -23,12 +23,14 @@ from holdfast.reference_impl.hx_sync.records import Records
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Put, Store, TooLargeError
 from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from holdfast.reference_impl.sqlite import StoreError
 from holdfast.specs.errors import StrictJsonError
 
 
 class Publishing:
-    """Writes objects. Methods raise RefusedError, StoreError and UncertainError."""
+    """Writes objects of nodes whose index has just been read.
+
+    Methods raise RefusedError, StoreError and UncertainError.
+    """
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class Publishing:
 
     def segment(self, node: Node, segment_id: str, batch: Mapping[str, Any], master: bytes, *, now: datetime) -> Answer:
         """Publish a batch of the node's own events."""
-        node_id = self.node_id(node)
+        node_id = node.index.node_id
         payload = self.payload(batch)
         own = {"node_id": node_id, "segment_id": segment_id, "created_at": self.created(now)}
         self.check_batch(payload, Header(Kind.SEGMENT, self._settings.vault_id, segment_id, node_id, own))
@@ -64,11 +66,6 @@ class Publishing:
             raise RefusedError(Reason.SEGMENT_MALFORMED, f"the object would have {len(raw)} bytes", key=key)
         effect = self.once(key, raw, master, lambda found: self._objects.payload(found) == payload)
         return Accepted(effect, {"key": key})
-
-    def node_id(self, node: Node) -> str:
-        """The id of the device, read from its index each time."""
-        with node.index.reading():
-            return node.index.node_id
 
     def payload(self, batch: Mapping[str, Any]) -> bytes:
         """The RFC 8785 form of a batch."""
@@ -88,9 +85,8 @@ class Publishing:
         except MalformedError as error:
             raise RefusedError(Reason.SEGMENT_MALFORMED, str(error)) from error
 
-    def blob(self, node: Node, plain: bytes, master: bytes) -> Answer:
+    def blob(self, plain: bytes, master: bytes) -> Answer:
         """Publish a blob under the hash of its bytes. The first writer wins."""
-        self.node_id(node)
         if len(plain) > self._settings.max_blob_bytes:
             limit = self._settings.max_blob_bytes
             raise RefusedError(Reason.REQUEST_MALFORMED, f"bytes: expected at most {limit}, got {len(plain)}")
@@ -103,7 +99,7 @@ class Publishing:
 
     def manifest(self, node: Node, master: bytes, *, now: datetime) -> Answer:
         """List the node's own segments in the store; the one object that its node may replace."""
-        node_id = self.node_id(node)
+        node_id = node.index.node_id
         key = self._layout.manifest(node_id)
         payload = canonical.write({"objects": self.inventory(node_id)})
         try:
@@ -113,7 +109,7 @@ class Publishing:
             # There is no manifest, or not one of ours, so it has no content to keep.
             same = False
         if same:
-            self.settle(key)
+            self._store.settle(key, found.raw)
             return Accepted(Effect.PRIOR, {"key": key})
         own = {"node_id": node_id, "created_at": self.created(now)}
         raw = self._envelope.seal(master, Kind.MANIFEST, own, payload)
@@ -147,16 +143,8 @@ class Publishing:
 
     def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
         """Write an object where there is none; one with the same content is an earlier result."""
-        if self._exists(key):
-            return self.earlier(key, master, is_same)
         put = self._store.put_atomic(key, raw)
         return Effect.NEW if put is not Put.OTHER else self.earlier(key, master, is_same)
-
-    def _exists(self, key: str) -> bool:
-        try:
-            return self._store.get(key) is not None
-        except TooLargeError:
-            return True
 
     def earlier(self, key: str, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
         """Check that the existing object has the content to be written, and make it durable."""
@@ -167,15 +155,9 @@ class Publishing:
             raise self.taken(key, str(error)) from error
         if not same:
             raise self.taken(key)
-        self.settle(key)
+        # An earlier writer may have died between publishing and syncing.
+        self._store.settle(key, found.raw)
         return Effect.PRIOR
-
-    def settle(self, key: str) -> None:
-        """An earlier writer may have died between publishing and syncing."""
-        raw = self._store.get(key)
-        if raw is None:
-            raise StoreError(f"{key} was there and is not any more")
-        self._store.settle(key, raw)
 
     def taken(self, key: str, detail: str = "other content lies at this key") -> RefusedError:
         """The refusal to write over something."""

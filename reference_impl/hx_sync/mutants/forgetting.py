@@ -40,8 +40,7 @@ class OwnEventsOnly(Forgotten):
 
 class RecordedFirst(Importing):
     def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
-        if not self.is_due(self._ledger.recorded_tombstone(connection, found.place.object_id), found):
-            return False, False
+        self.check_unreplaced(connection, found)
         self._ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
         connection.execute("COMMIT")
         # Some work in between, so that more of the kills happen there.
@@ -143,9 +142,6 @@ class WithheldUntold(Ledger):
 
 
 class EventsOnly(Forgotten):
-    def drop_pins(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
-        pass
-
     def forget_blobs(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
         pass
 
