@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import secrets
@@ -114,15 +113,13 @@ class BlobCache:
 
     def path(self, blob_hash: str) -> Path:
         """Where a blob lies."""
-        return self._folder / blob_hash[0:2] / blob_hash[2:4] / blob_hash
+        return self._folder / blob_hash
 
     def write(self, blob_hash: str, plain: bytes) -> None:
         """Keep a blob, durably. Raises OSError."""
         path = self.path(blob_hash)
-        for folder in (self._folder, path.parent.parent, path.parent):
-            with contextlib.suppress(FileExistsError):
-                folder.mkdir(FOLDER_MODE)
-            self._disk.sync_path(folder.parent)
+        self._folder.mkdir(FOLDER_MODE, exist_ok=True)
+        self._disk.sync_path(self._folder.parent)
         partial = path.with_name(f"{blob_hash}.{secrets.token_hex(8)}.partial")
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
@@ -135,7 +132,7 @@ class BlobCache:
         except BaseException:
             partial.unlink()
             raise
-        self._disk.sync_path(path.parent)
+        self._disk.sync_path(self._folder)
 
     def read(self, blob_hash: str) -> bytes:
         """The bytes of a blob that the index expects here. Raises StoreError if it is absent or damaged."""
@@ -164,10 +161,8 @@ class BlobCache:
 
     def sweep(self, kept: set[str]) -> None:
         """Remove everything but these blobs. Raises OSError."""
-        emptied = set()
-        for path in self.files():
-            if path.name not in kept:
-                path.unlink()
-                emptied.add(path.parent)
-        for folder in emptied:
-            self._disk.sync_path(folder)
+        swept = [path for path in self.files() if path.name not in kept]
+        for path in swept:
+            path.unlink()
+        if swept:
+            self._disk.sync_path(self._folder)

@@ -145,7 +145,10 @@ class Commands:
         status, state = self._call("status"), self._call("state")
         if not isinstance(status, Ok) or not isinstance(state, Ok):
             return answered(next(each for each in (status, state) if not isinstance(each, Ok)), str)
-        value, shown = status.value or {}, state.value or {}
+        self._report(status.value, state.value)
+        return DONE
+
+    def _report(self, value: Any, shown: Any) -> None:
         print(f"device {self._node} {value['node_id']}")
         for name in ("segments", "blobs", "tombstones", "events", "forgotten"):
             print(f"{name} {value[name]}")
@@ -155,7 +158,6 @@ class Commands:
             for each in value[name]:
                 print(f"  {json.dumps(each, sort_keys=True)}")
         print(f"digest {shown['digests'][0]['digest']}")
-        return DONE
 
     def verify(self, _: argparse.Namespace) -> int:
         """Every object in the store as an import would, without importing it."""

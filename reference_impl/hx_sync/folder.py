@@ -224,7 +224,6 @@ class FolderStore:
             except OSError as error:
                 self._doubtful.add(key)
                 raise UncertainError(f"{key}: replaced, and the folder could not be synced: {error}") from error
-            self._doubtful.discard(key)
 
     def settle(self, key: str, data: bytes) -> None:
         """See `Store`. A file whose sync has failed once is written anew, with the same bytes."""

@@ -120,7 +120,7 @@ class Layout:
     def is_object(self, key: str) -> bool:
         """Whether a key lies under objects/ of some vault: nothing else is ever listed or read."""
         parts = parts_of(key)
-        return parts is not None and len(parts) > 4 and parts[:2] == (self.root, "vaults") and parts[3] == "objects"
+        return parts is not None and parts[:2] == (self.root, "vaults") and parts[3:4] == ("objects",)
 
     def is_finished(self, key: str) -> bool:
         """Whether a writer may have put it there: a name with the ending of a temporary file is no object."""

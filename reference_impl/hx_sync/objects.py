@@ -122,8 +122,8 @@ class Objects:
         if place.node_id and header.node_id != place.node_id:
             raise self._misplaced(place, "the header has another node than the key")
 
-    def _misplaced(self, place: Place, text: str) -> RefusedError:
-        return RefusedError(Reason.OBJECT_MISPLACED, text, key=place.key)
+    def _misplaced(self, place: Place, detail: str) -> RefusedError:
+        return RefusedError(Reason.OBJECT_MISPLACED, detail, key=place.key)
 
     # Payloads
 

@@ -99,10 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return answered(RefusedError(Reason.KEY_INVALID, str(error)).answer(), str)
     except (OpenError, HomeError, ValueError, KeyError) as error:
         return complain(str(error), _USAGE)
-    try:
-        return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
-    finally:
-        home.close()
+    return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
 
 
 def _clock(text: str | None) -> datetime:

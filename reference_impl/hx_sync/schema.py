@@ -80,7 +80,6 @@ class Schema:
             "  object_hash TEXT,\n"
             "  cached INTEGER\n"
             ") WITHOUT ROWID",
-            "CREATE INDEX uncached_blobs ON imported_blobs(blob_hash) WHERE cached = 0",
             "CREATE TABLE imported_manifests (\n  node_id TEXT PRIMARY KEY,\n  object_hash TEXT\n) WITHOUT ROWID",
             "CREATE TABLE manifest_objects (\n  node_id TEXT,\n  object_key TEXT\n)",
         )

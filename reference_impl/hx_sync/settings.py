@@ -35,9 +35,10 @@ class Settings:
 
 
 def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError as error:
+        raise OpenError(f"config {name}: expected a whole number as text, got {text[:64]!r}") from error
 
 
 def _id(name: str, text: str) -> str:
