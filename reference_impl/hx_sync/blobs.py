@@ -14,6 +14,7 @@ import zstandard
 from holdfast.reference_impl.hx_sync.disk import FILE_MODE, FOLDER_MODE, READ, Disk
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.terms import Hex
 from holdfast.reference_impl.sqlite import StoreError
 
 _FRAME = zstandard.FRAME_HEADER
@@ -97,7 +98,7 @@ class BlobCodec:
         if len(plain) != length:
             raise MismatchError(f"expected {length} plain bytes, got {len(plain)}")
 
-    def check_hash(self, plain: bytes, payload: bytes, blob_hash: str) -> None:  # noqa: ARG002 - the plain ones count
+    def check_hash(self, plain: bytes, payload: bytes, blob_hash: Hex) -> None:  # noqa: ARG002 - the plain ones count
         """Check the hash in the header and in the key."""
         if self.hash(plain) != blob_hash:
             raise MismatchError("expected the bytes of this hash, got others")
@@ -111,11 +112,11 @@ class BlobCache:
         self._folder = folder / "blobs"
         self._disk = disk
 
-    def path(self, blob_hash: str) -> Path:
+    def path(self, blob_hash: Hex) -> Path:
         """Where a blob lies."""
         return self._folder / blob_hash
 
-    def write(self, blob_hash: str, plain: bytes) -> None:
+    def write(self, blob_hash: Hex, plain: bytes) -> None:
         """Keep a blob, durably. Raises OSError."""
         path = self.path(blob_hash)
         self._folder.mkdir(FOLDER_MODE, exist_ok=True)
@@ -134,7 +135,7 @@ class BlobCache:
             raise
         self._disk.sync_path(self._folder)
 
-    def read(self, blob_hash: str) -> bytes:
+    def read(self, blob_hash: Hex) -> bytes:
         """The bytes of a blob that the index expects here. Raises StoreError if it is absent or damaged."""
         try:
             with os.fdopen(os.open(self.path(blob_hash), READ), "rb") as file:
@@ -145,7 +146,7 @@ class BlobCache:
             raise StoreError(f"the cache has other bytes as {blob_hash}; import again")
         return plain
 
-    def check(self, blob_hash: str) -> None:
+    def check(self, blob_hash: Hex) -> None:
         """Check that a file lies at the place of a blob. Raises StoreError."""
         try:
             found = os.lstat(self.path(blob_hash))

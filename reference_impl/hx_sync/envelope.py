@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Algorithms
+from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Algorithms, Key, Nonce
 from holdfast.reference_impl.hx_sync.header import Header, Headers, MalformedError
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.terms import Kind
@@ -40,9 +40,9 @@ class Sealed:
     header: Header
     algorithm: Algorithm
     clear: bytes
-    wrap_nonce: bytes
+    wrap_nonce: Nonce
     wrapped: bytes
-    nonce: bytes
+    nonce: Nonce
     body: bytes
 
 
@@ -70,7 +70,7 @@ class Envelope:
 
     # Making
 
-    def seal(self, master: bytes, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
+    def seal(self, master: Key, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
         """An object with the members `own` in its header."""
         algorithm = self._names[self._settings.algorithm]
         header = self._headers.write(kind, self._settings.vault_id, algorithm.name, own)
@@ -78,12 +78,12 @@ class Envelope:
         key = self._nonces.object_key()
         return clear + self.wrap(algorithm, master, key, clear) + self.encrypt(algorithm, key, payload, clear)
 
-    def wrap(self, algorithm: Algorithm, master: bytes, key: bytes, clear: bytes) -> bytes:
+    def wrap(self, algorithm: Algorithm, master: Key, key: Key, clear: bytes) -> bytes:
         """Nonce and the object's key under the vault key."""
         nonce = self._nonces.nonce(algorithm.nonce_bytes)
         return nonce + algorithm.encrypt(master, nonce, key, self.associated(clear))
 
-    def encrypt(self, algorithm: Algorithm, key: bytes, payload: bytes, clear: bytes) -> bytes:
+    def encrypt(self, algorithm: Algorithm, key: Key, payload: bytes, clear: bytes) -> bytes:
         """Nonce and the payload under the object's key."""
         nonce = self._nonces.nonce(algorithm.nonce_bytes)
         return nonce + algorithm.encrypt(key, nonce, payload, self.associated(clear))
@@ -129,16 +129,16 @@ class Envelope:
         if version != VERSION:
             raise MalformedError(f"expected version {VERSION}, got {version}")
 
-    def open(self, master: bytes, sealed: Sealed) -> bytes:
+    def open(self, master: Key, sealed: Sealed) -> bytes:
         """The payload. Raises UnauthenticError."""
         key = self.unwrap(master, sealed)
         return self.decrypt(key, sealed)
 
-    def unwrap(self, master: bytes, sealed: Sealed) -> bytes:
+    def unwrap(self, master: Key, sealed: Sealed) -> bytes:
         """The object's key. Raises UnauthenticError."""
         associated = self.associated(sealed.clear)
         return sealed.algorithm.decrypt(master, sealed.wrap_nonce, sealed.wrapped, associated)
 
-    def decrypt(self, key: bytes, sealed: Sealed) -> bytes:
+    def decrypt(self, key: Key, sealed: Sealed) -> bytes:
         """The payload under the object's key. Raises UnauthenticError."""
         return sealed.algorithm.decrypt(key, sealed.nonce, sealed.body, self.associated(sealed.clear))

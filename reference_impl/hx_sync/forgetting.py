@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.envelope import Envelope
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
@@ -17,7 +18,7 @@ from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.records import Window
-from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 
@@ -42,7 +43,7 @@ class Forgetting:
         self._ledger = ledger
         self._instants = instants
 
-    def forget(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Answer:
+    def forget(self, node: Node, args: Any, master: Key, *, now: datetime) -> Answer:
         """The operation. After the object is in the store, only its application can be missing."""
         node_id = node.index.node_id
         asked = self.window(args)
@@ -70,11 +71,11 @@ class Forgetting:
                 return Indeterminate(f"the tombstone is published, and may not be applied here: {error}")
         return self._told(node, key, done, master)
 
-    def key(self, tombstone_id: str, node_id: str) -> str:  # noqa: ARG002 - whose it is decides nothing
+    def key(self, tombstone_id: Hex, node_id: Hex) -> str:  # noqa: ARG002 - whose it is decides nothing
         """Where a tombstone of this device lies: among all others."""
         return self._layout.tombstone(tombstone_id)
 
-    def _told(self, node: Node, key: str, done: Effect, master: bytes) -> Answer:
+    def _told(self, node: Node, key: str, done: Effect, master: Key) -> Answer:
         try:
             self._importing.sweep(node)
             node.index.purge()
@@ -84,18 +85,18 @@ class Forgetting:
         start, end = self._instants.write(window.start), self._instants.write(window.end)
         return Accepted(done, {"key": key, "start_ts": start, "end_ts": end})
 
-    def publish(self, key: str, raw: bytes, master: bytes, asked: Window) -> Effect:
+    def publish(self, key: str, raw: bytes, master: Key, asked: Window) -> Effect:
         """Into the store, where every device finds it."""
         return self._publishing.once(key, raw, master, lambda found: self.is_same(found, asked))
 
-    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> None:
+    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: Key) -> None:
         """To one's own index, as an import does. Raises sqlite3.Error too."""
         found = self._objects.fetch(key, master)
         # One that was applied may have other bytes now: its object was removed from the store, and published again.
         if self._ledger.recorded(connection, found.place) is None:
             self._importing.plan(node, found).apply(connection)
 
-    def _is_applied(self, node: Node, key: str, master: bytes) -> bool:
+    def _is_applied(self, node: Node, key: str, master: Key) -> bool:
         try:
             return self._importing.is_known(node, self._objects.fetch(key, master))
         except (RefusedError, StoreError):

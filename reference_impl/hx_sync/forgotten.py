@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.reference_impl.hx_sync.instants import Instants
 from holdfast.reference_impl.hx_sync.records import EventKey, Window
+from holdfast.reference_impl.hx_sync.terms import Hex
 from holdfast.reference_impl.sqlite import StoreError
 
 _OF_EVENT = "node_id = ? AND session_id = ? AND seq = ?"
@@ -35,11 +36,11 @@ class Windows:
         """The first and the last microsecond that it covers."""
         return window.start, window.end
 
-    def in_scope(self, window: Window, node_id: str) -> bool:
+    def in_scope(self, window: Window, node_id: Hex) -> bool:
         """Whether it covers what this node did."""
         return window.node_id is None or window.node_id == node_id
 
-    def covering(self, windows: Iterable[Window], node_id: str) -> Sequence[tuple[int, int]]:
+    def covering(self, windows: Iterable[Window], node_id: Hex) -> Sequence[tuple[int, int]]:
         """The windows that apply to a node, in order and without overlap."""
         merged: list[tuple[int, int]] = []
         for first, last in sorted(self.bounds(each) for each in windows if self.in_scope(each, node_id)):

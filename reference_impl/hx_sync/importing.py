@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.layout import Layout, Place
 from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.merging import Merging, replaced
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.storage import Listing, Store
-from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
@@ -67,7 +68,7 @@ class Importing:
 
     # One object
 
-    def import_object(self, node: Node, key: str, master: bytes) -> Answer:
+    def import_object(self, node: Node, key: str, master: Key) -> Answer:
         """The operation."""
         found = self._objects.fetch(key, master)
         value: dict[str, Any] = {"key": key}
@@ -108,13 +109,13 @@ class Importing:
             return False
         return found.place.kind is not Kind.BLOB or self.is_settled(connection, node, found.place.object_id)
 
-    def is_settled(self, connection: sqlite3.Connection, node: Node, blob_hash: str) -> bool:
+    def is_settled(self, connection: sqlite3.Connection, node: Node, blob_hash: Hex) -> bool:
         """Whether the bytes of a blob that was imported lie in the cache, or may not lie there."""
         if self._ledger.is_cached(connection, blob_hash):
             return self.is_whole(node, blob_hash)
         return not self._ledger.available(connection, blob_hash)
 
-    def is_whole(self, node: Node, blob_hash: str) -> bool:
+    def is_whole(self, node: Node, blob_hash: Hex) -> bool:
         """Whether a blob that is said to lie in the cache does."""
         try:
             node.cache.read(blob_hash)
@@ -199,7 +200,7 @@ class Importing:
         with node.index.writing() as connection:
             node.cache.sweep(self._ledger.cached(connection))
 
-    def settle(self, node: Node, master: bytes) -> None:
+    def settle(self, node: Node, master: Key) -> None:
         """Restore the blobs that an event has made available again. A refused one waits for its object."""
         with node.index.reading() as connection:
             awaited = self._ledger.awaited(connection)
@@ -211,7 +212,7 @@ class Importing:
 
     # Everything
 
-    def import_all(self, node: Node, master: bytes) -> Answer:
+    def import_all(self, node: Node, master: Key) -> Answer:
         """The operation."""
         done = Round()
         try:
@@ -230,7 +231,7 @@ class Importing:
         }
         return Accepted(Effect.NEW if done.imported else Effect.PRIOR, value)
 
-    def round(self, node: Node, master: bytes, done: Round) -> None:
+    def round(self, node: Node, master: Key, done: Round) -> None:
         """Every object in the store, one after the other; `done` holds the results so far."""
         listing = self._store.list(self._layout.objects)
         places, done.foreign = self.sorted_out(listing)
@@ -257,12 +258,12 @@ class Importing:
         except RefusedError as error:
             done.rejected[place.key] = error.reason.value
 
-    def take(self, node: Node, place: Place, master: bytes) -> bool:
+    def take(self, node: Node, place: Place, master: Key) -> bool:
         """Import one object in a transaction of its own; whether it was new."""
         found = self._fetched(place, master)
         return False if self.is_known(node, found) else self.run(node, self.plan(node, found))
 
-    def _fetched(self, place: Place, master: bytes) -> Found:
+    def _fetched(self, place: Place, master: Key) -> Found:
         try:
             return self._objects.fetch(place.key, master)
         except StoreError as error:
@@ -281,7 +282,7 @@ class Importing:
 
     # Anew
 
-    def rebuild(self, node: Node, master: bytes) -> Answer:
+    def rebuild(self, node: Node, master: Key) -> Answer:
         """The operation: one transaction, so that a crash leaves the old index or the new one."""
         try:
             listing = self._store.list(self._layout.objects)
@@ -303,7 +304,7 @@ class Importing:
             return Indeterminate(f"the index is rebuilt, and something is left to do: {error}")
         return Accepted(Effect.NEW, {})
 
-    def retake(self, connection: sqlite3.Connection, node: Node, place: Place, master: bytes) -> bool:
+    def retake(self, connection: sqlite3.Connection, node: Node, place: Place, master: Key) -> bool:
         """Import one object inside the transaction of a rebuild; whether it was new."""
         found = self._fetched(place, master)
         if self.known(connection, node, found):

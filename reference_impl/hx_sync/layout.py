@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind
 
 MAX_KEY = 1024
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -54,27 +54,27 @@ class Layout:
         self.objects = f"{self.vault}/objects"
         self.partials = f"{self.vault}/tmp"  # noqa: S108 - a folder of the store
 
-    def segment(self, node_id: str, segment_id: str) -> str:
+    def segment(self, node_id: Hex, segment_id: Hex) -> str:
         """Key of a segment."""
         return f"{self.objects}/segments/{node_id}/{segment_id}{_ENDINGS[Kind.SEGMENT]}"
 
-    def blob(self, blob_hash: str) -> str:
+    def blob(self, blob_hash: Hex) -> str:
         """Key of a blob."""
         return f"{self.objects}/blobs/{'/'.join(self.fan_out(blob_hash))}/{blob_hash}{_ENDINGS[Kind.BLOB]}"
 
-    def fan_out(self, blob_hash: str) -> tuple[str, str]:
+    def fan_out(self, blob_hash: Hex) -> tuple[str, str]:
         """The two folders of a blob: its first and its second byte in hexadecimal."""
         return blob_hash[0:2], blob_hash[2:4]
 
-    def tombstone(self, tombstone_id: str) -> str:
+    def tombstone(self, tombstone_id: Hex) -> str:
         """Key of a tombstone."""
         return f"{self.objects}/tombstones/{tombstone_id}{_ENDINGS[Kind.TOMBSTONE]}"
 
-    def manifest(self, node_id: str) -> str:
+    def manifest(self, node_id: Hex) -> str:
         """Key of a manifest."""
         return f"{self.objects}/manifests/{node_id}{_ENDINGS[Kind.MANIFEST]}"
 
-    def key_of(self, kind: Kind, object_id: str, node_id: str) -> str:
+    def key_of(self, kind: Kind, object_id: Hex, node_id: Hex) -> str:
         """The one key of an object with these ids."""
         if kind is Kind.SEGMENT:
             return self.segment(node_id, object_id)

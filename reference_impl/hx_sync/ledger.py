@@ -10,7 +10,7 @@ from holdfast.reference_impl.hx_sync.instants import Instants
 from holdfast.reference_impl.hx_sync.layout import Layout, Place
 from holdfast.reference_impl.hx_sync.records import Inventory, Window
 from holdfast.reference_impl.hx_sync.schema import DERIVED
-from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind
 
 # Where the hash of an object that was imported stands.
 _IMPORTED = {
@@ -34,7 +34,7 @@ class Ledger:
         ).fetchone()
         return None if row is None else str(row[0])
 
-    def record_segment(self, connection: sqlite3.Connection, place: Place, object_hash: str) -> None:
+    def record_segment(self, connection: sqlite3.Connection, place: Place, object_hash: Hex) -> None:
         """Record the import of an object for ever."""
         connection.execute(
             "INSERT INTO imported_segments (segment_id, node_id, object_hash) VALUES (?, ?, ?)",
@@ -43,7 +43,7 @@ class Ledger:
         self.count(connection, "imported_segments", 1)
 
     def record_tombstone(
-        self, connection: sqlite3.Connection, tombstone_id: str, window: Window, object_hash: str
+        self, connection: sqlite3.Connection, tombstone_id: Hex, window: Window, object_hash: Hex
     ) -> None:
         """Record the application of a tombstone for ever."""
         start, end = self._instants.write(window.start), self._instants.write(window.end)
@@ -56,7 +56,7 @@ class Ledger:
 
     # Manifests
 
-    def record_manifest(self, connection: sqlite3.Connection, node_id: str, found: Inventory, object_hash: str) -> None:
+    def record_manifest(self, connection: sqlite3.Connection, node_id: Hex, found: Inventory, object_hash: Hex) -> None:
         """Record which objects a node claims to have in the store, in place of its last claim.
 
         No import is skipped for it: it only shows what is missing.
@@ -73,7 +73,7 @@ class Ledger:
 
     # Blobs
 
-    def available(self, connection: sqlite3.Connection, blob_hash: str) -> bool:
+    def available(self, connection: sqlite3.Connection, blob_hash: Hex) -> bool:
         """Whether it may lie in the cache: no forgotten event had it, or an event that is there has it."""
         live = LIVE_BLOB.format("?1")
         (found,) = connection.execute(
@@ -81,12 +81,12 @@ class Ledger:
         ).fetchone()
         return bool(found)
 
-    def is_cached(self, connection: sqlite3.Connection, blob_hash: str) -> bool:
+    def is_cached(self, connection: sqlite3.Connection, blob_hash: Hex) -> bool:
         """Whether it was imported, and its bytes lie in the cache."""
         found = connection.execute("SELECT 1 FROM imported_blobs WHERE blob_hash = ? AND cached = 1", (blob_hash,))
         return found.fetchone() is not None
 
-    def record_blob(self, connection: sqlite3.Connection, blob_hash: str, object_hash: str, *, cached: bool) -> None:
+    def record_blob(self, connection: sqlite3.Connection, blob_hash: Hex, object_hash: Hex, *, cached: bool) -> None:
         """Record the import of a blob. The first object that was imported stays on record."""
         connection.execute(
             "INSERT INTO imported_blobs (blob_hash, object_hash, cached) VALUES (?1, ?2, ?3) "

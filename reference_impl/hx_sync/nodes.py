@@ -14,17 +14,20 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from holdfast.reference_impl.hx_sync.blobs import BlobCache
 from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, Disk
 from holdfast.reference_impl.hx_sync.index import NAME, Index
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.settings import Settings
-from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import BESIDE, FILE_MODE, StoreError, UncertainError
 
 FOLDER = "nodes"
+# What a device is called: small letters and digits, at most sixteen.
+Name: TypeAlias = str
 _NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
 _POLL_S = 0.01
 
@@ -33,7 +36,7 @@ _POLL_S = 0.01
 class Node:
     """One device."""
 
-    name: str
+    name: Name
     index: Index
     cache: BlobCache
 
@@ -67,7 +70,7 @@ class Nodes:
         except OSError as error:
             raise StoreError(f"the folder {FOLDER}: {error.strerror}") from error
 
-    def node(self, name: str) -> Node:
+    def node(self, name: Name) -> Node:
         """A device that is there. Does not open its index. Raises RefusedError, StoreError."""
         if name not in self.names():
             raise RefusedError(Reason.NODE_UNKNOWN, f"no device is called {name}")
@@ -75,11 +78,11 @@ class Nodes:
             self._held[name] = self._new(name, self._patience)
         return self._held[name]
 
-    def at_once(self, name: str) -> Node:
+    def at_once(self, name: Name) -> Node:
         """A device whose index does not wait for locks. The caller closes it."""
         return self._new(name, Patience(0.0))
 
-    def _new(self, name: str, patience: Patience) -> Node:
+    def _new(self, name: Name, patience: Patience) -> Node:
         folder = self._folder / name
         return Node(name, self._index(folder, self._schema, self._settings, patience), self._cache(folder, self._disk))
 
@@ -90,7 +93,7 @@ class Nodes:
 
     # Making one
 
-    def enroll(self, name: str, node_id: str) -> bool:
+    def enroll(self, name: Name, node_id: Hex) -> bool:
         """Make a device, or the index that it has lost. Returns whether it made one.
 
         Raises RefusedError for one with another id, StoreError, and UncertainError once the index has its name.
@@ -108,7 +111,7 @@ class Nodes:
             raise StoreError(f"the index of {name} cannot be made: {error}") from error
         return True
 
-    def _made(self, folder: Path, node_id: str) -> bool:
+    def _made(self, folder: Path, node_id: Hex) -> bool:
         """A device in a folder that gets its name last: half a device would hide what the others hold.
 
         False if another process was faster. Raises OSError, sqlite3.Error, StoreError, UncertainError.
@@ -150,7 +153,7 @@ class Nodes:
         finally:
             os.close(handle)
 
-    def _is_there(self, name: str, node_id: str) -> bool:
+    def _is_there(self, name: Name, node_id: Hex) -> bool:
         index = self.node(name).index
         with index.reading():
             pass
@@ -162,7 +165,7 @@ class Nodes:
             raise StoreError(f"the index of {name}: {error}") from error
         return False
 
-    def make_index(self, folder: Path, node_id: str) -> None:
+    def make_index(self, folder: Path, node_id: Hex) -> None:
         """An empty index, finished before it gets its name.
 
         Raises OSError, sqlite3.Error, StoreError, UncertainError.
@@ -189,7 +192,7 @@ class Nodes:
         except OSError as error:
             raise UncertainError(f"the index of {folder.name} may not be durable: {error}") from error
 
-    def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
+    def fill(self, connection: sqlite3.Connection, node_id: Hex) -> None:
         """Put the database into WAL mode and make its tables. Raises sqlite3.Error, StoreError."""
         # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()

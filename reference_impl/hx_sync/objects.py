@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from holdfast.reference_impl.hx_sync.algorithms import UnauthenticError
+from holdfast.reference_impl.hx_sync.algorithms import Key, UnauthenticError
 from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
 from holdfast.reference_impl.hx_sync.envelope import Envelope, Sealed
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
@@ -55,7 +55,7 @@ class Objects:
         self._records = records
         self._codec = codec
 
-    def fetch(self, key: str, master: bytes) -> Found:
+    def fetch(self, key: str, master: Key) -> Found:
         """What lies at a key, as far as it can be judged without its payload."""
         place = self.place(key)
         raw = self.raw(place)
@@ -163,7 +163,7 @@ class Objects:
         except MalformedError as error:
             raise RefusedError(reason, str(error), key=found.place.key) from error
 
-    def verify(self, key: str, master: bytes) -> None:
+    def verify(self, key: str, master: Key) -> None:
         """All checks of an import, without the import."""
         found = self.fetch(key, master)
         judge: dict[Kind, Callable[[Found], object]] = {

@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.blobs import BlobCodec
 from holdfast.reference_impl.hx_sync.envelope import Envelope
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
@@ -22,7 +23,7 @@ from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.records import Records
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Put, Store, TooLargeError
-from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.specs.errors import StrictJsonError
 
 
@@ -54,7 +55,7 @@ class Publishing:
 
     # Operations
 
-    def segment(self, node: Node, segment_id: str, batch: Mapping[str, Any], master: bytes, *, now: datetime) -> Answer:
+    def segment(self, node: Node, segment_id: Hex, batch: Mapping[str, Any], master: Key, *, now: datetime) -> Answer:
         """Publish a batch of the node's own events."""
         node_id = node.index.node_id
         payload = self.payload(batch)
@@ -85,7 +86,7 @@ class Publishing:
         except MalformedError as error:
             raise RefusedError(Reason.SEGMENT_MALFORMED, str(error)) from error
 
-    def blob(self, plain: bytes, master: bytes) -> Answer:
+    def blob(self, plain: bytes, master: Key) -> Answer:
         """Publish a blob under the hash of its bytes. The first writer wins."""
         if len(plain) > self._settings.max_blob_bytes:
             limit = self._settings.max_blob_bytes
@@ -97,7 +98,7 @@ class Publishing:
         effect = self.once(key, raw, master, lambda found: self._objects.blob(found) == plain)
         return Accepted(effect, {"key": key, "blob_hash": blob_hash})
 
-    def manifest(self, node: Node, master: bytes, *, now: datetime) -> Answer:
+    def manifest(self, node: Node, master: Key, *, now: datetime) -> Answer:
         """List the node's own segments in the store; the one object that its node may replace."""
         node_id = node.index.node_id
         key = self._layout.manifest(node_id)
@@ -116,7 +117,7 @@ class Publishing:
         self._store.replace(key, raw)
         return Accepted(Effect.NEW, {"key": key})
 
-    def inventory(self, node_id: str) -> list[dict[str, str]]:
+    def inventory(self, node_id: Hex) -> list[dict[str, str]]:
         """The objects at places of this node's segments, with the hashes of their bytes."""
         listed = []
         for key in self._store.list(f"{self._layout.objects}/segments/{node_id}").keys:
@@ -141,12 +142,12 @@ class Publishing:
 
     # How each is written
 
-    def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+    def once(self, key: str, raw: bytes, master: Key, is_same: Callable[[Found], bool]) -> Effect:
         """Write an object where there is none; one with the same content is an earlier result."""
         put = self._store.put_atomic(key, raw)
         return Effect.NEW if put is not Put.OTHER else self.earlier(key, master, is_same)
 
-    def earlier(self, key: str, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+    def earlier(self, key: str, master: Key, is_same: Callable[[Found], bool]) -> Effect:
         """Check that the existing object has the content to be written, and make it durable."""
         try:
             found = self._objects.fetch(key, master)

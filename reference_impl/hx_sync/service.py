@@ -17,7 +17,7 @@ from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
 from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.ledger import Ledger
-from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
+from holdfast.reference_impl.hx_sync.nodes import Name, Node, Nodes
 from holdfast.reference_impl.hx_sync.objects import Objects
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.settings import Settings
@@ -128,7 +128,7 @@ class Service:
             for name in self._parts.nodes.names():
                 self.mend(name)
 
-    def mend(self, name: str) -> None:
+    def mend(self, name: Name) -> None:
         """Sweep the cache of one device, if it has files and its index is free at once. Never raises."""
         with contextlib.suppress(StoreError, RefusedError, OSError):
             node = self._parts.nodes.at_once(name)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum, unique
+from typing import TypeAlias
 
 from holdfast.reference_impl.answers import Refused
 from holdfast.reference_impl.terms import hold_to_contract
 
 CONTRACT = "hx-sync"
+# Digits of a hash or of an id that has been checked, in their one spelling: they have no case to lose, and no blanks.
+Hex: TypeAlias = str
 # How the bytes of a blob may be packed.
 COMPRESSIONS = ("zstd", "none")
 

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.hx_sync.blobs import BlobCache
@@ -147,7 +147,7 @@ class EventsOnly(Forgotten):
 
 
 class LeftAreShown(Views):
-    def event_of(self, table: str) -> str:
+    def event_of(self, table: Literal["artifacts", "pins"]) -> str:
         return (
             f"({super().event_of(table)} OR EXISTS (SELECT 1 FROM forgotten_events AS gone WHERE (gone.node_id, "
             f"gone.session_id, gone.seq) = ({table}.node_id, {table}.session_id, {table}.seq)))"
