@@ -31,7 +31,7 @@ _WHAT_TO_DO = {
 }
 
 
-def complain(text: str, status: int = REFUSED) -> int:
+def complain(text: str, *, status: int = REFUSED) -> int:
     """One line on standard error; the exit status."""
     print(f"error: {text}", file=sys.stderr)
     return status
@@ -89,9 +89,9 @@ class Commands:
             raw = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
             batch = self.own(loads(raw))
         except OSError as error:
-            return complain(f"expected a readable file: {error}", USAGE)
+            return complain(f"expected a readable file: {error}", status=USAGE)
         except StrictJsonError as error:
-            return complain(f"expected a batch as JSON: {error}", USAGE)
+            return complain(f"expected a batch as JSON: {error}", status=USAGE)
         return answered(self._call("publish", segment_id=options.segment_id or str(uuid4()), batch=batch), tell)
 
     def own(self, batch: Any) -> Any:

@@ -48,14 +48,14 @@ class FolderStore:
         """See `Store`."""
         keys: list[str] = []
         strays: list[str] = []
-        start = tuple(part for part in prefix.split("/") if part)
-        if start and parts_of("/".join(start)) is None:
+        trimmed = prefix.rstrip("/")
+        if trimmed and parts_of(trimmed) is None:
             return Listing((), ())
         with self._asked():
             self.check()
             # From the folder above, because the last part may be that of a file.
-            above = start[:-1]
-            for key, plain in self._walk(above):
+            above = trimmed.split("/")[:-1]
+            for key, plain in self._walk(tuple(above)):
                 if self.within(key, prefix) and self.listed(key):
                     (keys if plain and self.is_key(key) else strays).append(key)
         return Listing(sorted(keys), sorted(strays))

@@ -69,10 +69,9 @@ class Home:
         if config is None:
             written = self._read()
             parts, name = self._opened(written), node or written["node"]
-        elif node is None:
-            raise HomeError("expected --node beside --config")
         else:
-            parts, name = self._factory.parts(self._folder, json.loads(config), mutant=self._mutant), node
+            # Without --node this is no name, and each command refuses it.
+            parts, name = self._factory.parts(self._folder, json.loads(config), mutant=self._mutant), str(node)
         service = self._factory.service(parts, now=now)
         service.begin()
         return self._factory.commands(service, parts, name, now=now)

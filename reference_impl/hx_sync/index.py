@@ -108,20 +108,24 @@ class Index(DatabaseFiles, ProvenDatabase):
             raise
 
     @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Held]:
+        with self._asked() as held:
+            held.connection.execute(begin)
+            try:
+                self.verify_unchanged(held)
+                yield held
+            finally:
+                self.roll_back(held.connection)
+
+    @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: it commits at the end of the block and rolls back if the block raises.
 
         Raises StoreError where it did not happen, UncertainError where that is unknown.
         """
-        with self._asked() as held:
-            # Take the one write lock before the first read, so that the data does not change between read and write.
-            held.connection.execute("BEGIN IMMEDIATE")
-            try:
-                self.verify_unchanged(held)
-                yield held.connection
-            except BaseException:
-                self.roll_back(held.connection)
-                raise
+        # Take the one write lock before the first read, so that the data does not change between read and write.
+        with self._transaction("BEGIN IMMEDIATE") as held:
+            yield held.connection
             self.commit(held.connection)
             self._settle(held)
 
@@ -139,10 +143,5 @@ class Index(DatabaseFiles, ProvenDatabase):
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One read transaction, hence one snapshot. Raises StoreError."""
-        with self._asked() as held:
-            held.connection.execute("BEGIN")
-            try:
-                self.verify_unchanged(held)
-                yield held.connection
-            finally:
-                self.roll_back(held.connection)
+        with self._transaction("BEGIN") as held:
+            yield held.connection

@@ -62,11 +62,7 @@ class Nodes:
     def names(self) -> Sequence[str]:
         """All devices. Raises StoreError."""
         try:
-            return sorted(
-                entry.name
-                for entry in os.scandir(self._folder)
-                if entry.is_dir(follow_symlinks=False) and _NAME.fullmatch(entry.name)
-            )
+            return sorted(entry.name for entry in os.scandir(self._folder) if _NAME.fullmatch(entry.name))
         except OSError as error:
             raise StoreError(f"the folder {FOLDER}: {error.strerror}") from error
 
@@ -176,8 +172,6 @@ class Nodes:
             os.close(handle)
             with contextlib.closing(sqlite3.connect(partial)) as connection:
                 self.fill(connection, node_id)
-            # It is closed, and no other process knows its name.
-            self._disk.sync_path(partial)
             for ending in BESIDE:
                 # SQLite would take the log of a removed index for the log of this one.
                 (folder / f"{NAME}{ending}").unlink(missing_ok=True)

@@ -23,8 +23,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m holdfast.reference_impl {NAME}", description=TITLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
-    def command(among: Any, name: str, text: str) -> Any:
-        made = among.add_parser(name, help=text, description=text)
+    def command(name: str, text: str) -> Any:
+        made = commands.add_parser(name, help=text, description=text)
         made.add_argument(
             "--home",
             type=Path,
@@ -39,16 +39,15 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--mutant", help=argparse.SUPPRESS)
         return made
 
-    _init_options(command(commands, "init", "Make a device, and the store if there is none; never overwrites one."))
-    _publish_options(command(commands, "publish", "Publish a batch of this device's events, or a file as a blob."))
-    command(commands, "import", "Import everything from the store.")
-    forget = command(commands, "forget", "Forget all events since an instant, on every device, for ever.")
+    _init_options(command("init", "Make a device, and the store if there is none; never overwrites one."))
+    _publish_options(command("publish", "Publish a batch of this device's events, or a file as a blob."))
+    command("import", "Import everything from the store.")
+    forget = command("forget", "Forget all events since an instant, on every device, for ever.")
     forget.add_argument("--since", required=True, metavar="INSTANT", help="like 2026-01-01T00:00:00Z; included")
     _forget_options(forget)
-    sync = commands.add_parser("sync", help="See `sync status`.", description="See `sync status`.")
-    inner = sync.add_subparsers(required=True, metavar="COMMAND", dest="inner")
-    command(inner, "status", "Show what the device has, and what it misses.")
-    command(commands, "verify", "Verify every object in the store; nothing is imported.")
+    sync = command("sync", "With `status`: show what the device has, and what it misses.")
+    sync.add_argument("inner", choices=["status"], help="the one command of this group")
+    command("verify", "Verify every object in the store; nothing is imported.")
     return parser
 
 
@@ -98,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyInvalidError as error:
         return answered(RefusedError(Reason.KEY_INVALID, str(error)).answer(), str)
     except (OpenError, HomeError, ValueError, KeyError) as error:
-        return complain(str(error), _USAGE)
+        return complain(str(error), status=_USAGE)
     return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
 
 
