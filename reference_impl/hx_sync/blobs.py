@@ -11,7 +11,7 @@ from pathlib import Path
 
 import zstandard
 
-from holdfast.reference_impl.hx_sync.disk import FILE_MODE, FOLDER_MODE, READ, Disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, Disk, opened
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.terms import Hex
@@ -122,23 +122,20 @@ class BlobCache:
         self._folder.mkdir(FOLDER_MODE, exist_ok=True)
         self._disk.sync_path(self._folder.parent)
         partial = path.with_name(f"{blob_hash}.{secrets.token_hex(8)}.partial")
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
-        try:
+        with opened(partial, MAKE) as handle:
             try:
                 self._disk.write(handle, plain)
                 self._disk.sync(handle)
-            finally:
-                os.close(handle)
-            partial.rename(path)
-        except BaseException:
-            partial.unlink()
-            raise
+                partial.rename(path)
+            except BaseException:
+                partial.unlink()
+                raise
         self._disk.sync_path(self._folder)
 
     def read(self, blob_hash: Hex) -> bytes:
         """The bytes of a blob that the index expects here. Raises StoreError if it is absent or damaged."""
         try:
-            with os.fdopen(os.open(self.path(blob_hash), READ), "rb") as file:
+            with opened(self.path(blob_hash), READ) as handle, os.fdopen(handle, "rb", closefd=False) as file:
                 plain = file.read()
         except OSError as error:
             raise StoreError(f"the cache has lost {blob_hash}: {error.strerror}; import again") from error

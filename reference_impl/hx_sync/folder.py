@@ -13,13 +13,13 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from holdfast.reference_impl.hx_sync.disk import FILE_MODE, FOLDER_MODE, READ, Disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, Disk, opened
 from holdfast.reference_impl.hx_sync.layout import Layout, begins, parts_of
 from holdfast.reference_impl.hx_sync.storage import Listing, Put, TooLargeError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
+_ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # The errors that mean: a file, or a folder on its path, is absent.
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
 
@@ -118,14 +118,11 @@ class FolderStore:
         return READ
 
     def _read(self, name: str, folder: int) -> bytes | None:
-        handle = os.open(name, self.open_flags(), dir_fd=folder)
-        try:
+        with opened(name, self.open_flags(), folder=folder) as handle:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return None
             with os.fdopen(handle, "rb", closefd=False) as file:
                 data = file.read(self._most + 1)
-        finally:
-            os.close(handle)
         if len(data) > self._most:
             raise TooLargeError(f"expected at most {self._most} bytes, got more")
         return data
@@ -185,12 +182,9 @@ class FolderStore:
         self.check()
         *above, name = self.partial_key(key).split("/")
         with self._making(tuple(above)) as folder:
-            handle = os.open(name, _MAKE, FILE_MODE, dir_fd=folder)
             try:
-                try:
+                with opened(name, MAKE, folder=folder) as handle:
                     self.fill(handle, data)
-                finally:
-                    os.close(handle)
                 yield name, folder
             finally:
                 with contextlib.suppress(OSError):
@@ -240,12 +234,8 @@ class FolderStore:
 
     def sync_all(self, parts: tuple[str, ...]) -> None:
         """Sync a file and every folder on the way to it. Raises OSError."""
-        with self._folder(parts[:-1]) as folder:
-            handle = os.open(parts[-1], READ, dir_fd=folder)
-            try:
-                self._disk.sync(handle)
-            finally:
-                os.close(handle)
+        with self._folder(parts[:-1]) as folder, opened(parts[-1], READ, folder=folder) as handle:
+            self._disk.sync(handle)
         for length in range(len(parts) - 1, -1, -1):
             with self._folder(parts[:length]) as folder:
                 self._disk.sync(folder)
@@ -262,21 +252,17 @@ class FolderStore:
     @contextlib.contextmanager
     def _folder(self, parts: Sequence[str]) -> Iterator[int]:
         """A handle of a folder that is there. Raises OSError."""
-        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with contextlib.ExitStack() as stack:
+            handle = stack.enter_context(opened(self._root, _ROOT))
             for part in parts:
-                inner = os.open(part, _FOLDER, dir_fd=handle)
-                os.close(handle)
-                handle = inner
+                handle = stack.enter_context(opened(part, _FOLDER, folder=handle))
             yield handle
-        finally:
-            os.close(handle)
 
     @contextlib.contextmanager
     def _making(self, parts: tuple[str, ...]) -> Iterator[int]:
         """A handle of a folder, made if absent. Each folder on the way is synced in its parent."""
-        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with contextlib.ExitStack() as stack:
+            handle = stack.enter_context(opened(self._root, _ROOT))
             for number, part in enumerate(parts, start=1):
                 here = parts[:number]
                 try:
@@ -288,12 +274,8 @@ class FolderStore:
                 if here not in self._durable:
                     self._disk.sync(handle)
                     self._durable.add(here)
-                inner = os.open(part, _FOLDER, dir_fd=handle)
-                os.close(handle)
-                handle = inner
+                handle = stack.enter_context(opened(part, _FOLDER, folder=handle))
             yield handle
-        finally:
-            os.close(handle)
 
 
 def _shown(name: str) -> str:

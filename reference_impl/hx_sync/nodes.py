@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.reference_impl.hx_sync.blobs import BlobCache
-from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, Disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, Disk, opened
 from holdfast.reference_impl.hx_sync.index import NAME, Index
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.terms import Hex, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import BESIDE, FILE_MODE, StoreError, UncertainError
+from holdfast.reference_impl.sqlite import BESIDE, StoreError, UncertainError
 
 FOLDER = "nodes"
 # What a device is called: small letters and digits, at most sixteen.
@@ -135,8 +135,7 @@ class Nodes:
 
         Raises OSError, StoreError.
         """
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as handle:
             while True:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,8 +145,6 @@ class Nodes:
                         raise StoreError(f"another process makes the index of {folder.name}") from error
                     time.sleep(_POLL_S)
             yield
-        finally:
-            os.close(handle)
 
     def _is_there(self, name: Name, node_id: Hex) -> bool:
         index = self.node(name).index
@@ -168,8 +165,9 @@ class Nodes:
         """
         partial = folder / f"{secrets.token_hex(8)}.partial"
         try:
-            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
-            os.close(handle)
+            with opened(partial, MAKE):
+                # SQLite would make a file that others may read.
+                pass
             with contextlib.closing(sqlite3.connect(partial)) as connection:
                 self.fill(connection, node_id)
             for ending in BESIDE:
