@@ -159,6 +159,9 @@ class ListWithTmp(FolderStore):
     def listed(self, key: str) -> bool:
         return super().listed(key) or key.startswith(f"{self._layout.partials}/")
 
+    def is_key(self, key: str) -> bool:
+        return super().is_key(key) or key.startswith(f"{self._layout.partials}/")
+
 
 class MissingIsEmpty(Service):
     def get(self, args: Any) -> Answer:
