@@ -107,9 +107,10 @@ class Envelope:
 
     def prelude(self, raw: bytes) -> tuple[Algorithm, int]:
         """Algorithm and length of the header. Raises MalformedError."""
-        if len(raw) < _PRELUDE.size:
-            raise MalformedError(f"expected at least {_PRELUDE.size} bytes, got {len(raw)}")
-        magic, version, number, length = _PRELUDE.unpack_from(raw)
+        try:
+            magic, version, number, length = _PRELUDE.unpack_from(raw)
+        except struct.error as error:
+            raise MalformedError(f"expected at least {_PRELUDE.size} bytes, got {len(raw)}") from error
         self.check_prelude(magic, version)
         algorithm = self.algorithm(number)
         if length > self._settings.max_header_bytes:

@@ -263,8 +263,9 @@ class FolderStore:
         """A handle of a folder, made if absent. Each folder on the way is synced in its parent."""
         with contextlib.ExitStack() as stack:
             handle = stack.enter_context(opened(self._root, _ROOT))
-            for number, part in enumerate(parts, start=1):
-                here = parts[:number]
+            here: tuple[str, ...] = ()
+            for part in parts:
+                here = (*here, part)
                 try:
                     os.mkdir(part, FOLDER_MODE, dir_fd=handle)
                     self._durable.discard(here)

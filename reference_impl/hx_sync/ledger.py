@@ -146,8 +146,8 @@ class Ledger:
 
     def forgotten(self, connection: sqlite3.Connection) -> int:
         """How many events are forgotten."""
-        found = connection.execute("SELECT value FROM counters WHERE name = 'forgotten_events'").fetchone()
-        return 0 if found is None else int(found[0])
+        (count,) = connection.execute("SELECT count(*) FROM forgotten_events").fetchone()
+        return int(count)
 
     def count(self, connection: sqlite3.Connection, name: str, by: int) -> None:
         """Raise a counter, in the transaction of what is counted."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NAME = "hx"
 TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
-_USAGE = 2
+USAGE = 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as ended:
-        return _USAGE if ended.code else 0
+        return USAGE if ended.code else 0
     # Only now, so that a wrong command line is reported at once.
     from holdfast.reference_impl.hx_sync.commands import answered, complain
     from holdfast.reference_impl.hx_sync.home import Home, HomeError
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyInvalidError as error:
         return answered(RefusedError(Reason.KEY_INVALID, str(error)).answer(), str)
     except (OpenError, HomeError, ValueError, KeyError) as error:
-        return complain(str(error), status=_USAGE)
+        return complain(str(error), status=USAGE)
     return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
 
 

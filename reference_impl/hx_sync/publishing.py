@@ -60,7 +60,12 @@ class Publishing:
         node_id = node.index.node_id
         payload = self.payload(batch)
         own = {"node_id": node_id, "segment_id": segment_id, "created_at": self.created(now)}
-        self.check_batch(payload, Header(Kind.SEGMENT, self._settings.vault_id, segment_id, node_id, own))
+        self.check_batch(
+            payload,
+            Header(
+                kind=Kind.SEGMENT, vault_id=self._settings.vault_id, object_id=segment_id, node_id=node_id, members=own
+            ),
+        )
         key = self._layout.segment(node_id, segment_id)
         raw = self._envelope.seal(master, Kind.SEGMENT, own, payload)
         if len(raw) > self._settings.max_object_bytes:
