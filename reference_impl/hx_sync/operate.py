@@ -6,6 +6,7 @@ Exit status: 0 when it was done, 1 when it was refused (the reason is on standar
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 NAME = "hx"
 TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
 USAGE = 2
+_HOME_VARIABLE = "HOLDFAST_HX_HOME"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -25,13 +27,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, text: str) -> Any:
         made = commands.add_parser(name, help=text, description=text)
-        made.add_argument(
-            "--home",
-            type=Path,
-            required=True,
-            metavar="DIR",
-            help="the folder of the device",
-        )
+        _home_option(made)
         made.add_argument("--node", metavar="NAME", help="which device, where the folder has several")
         # Options for the conformance kit: its frozen clock, the session's config, and a planted bug.
         made.add_argument("--clock", help=argparse.SUPPRESS)
@@ -49,6 +45,17 @@ def _parser() -> argparse.ArgumentParser:
     sync.add_argument("inner", choices=["status"], help="the one command of this group")
     command("verify", "Verify every object in the store; nothing is imported.")
     return parser
+
+
+def _home_option(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--home",
+        type=Path,
+        default=os.environ.get(_HOME_VARIABLE),
+        required=_HOME_VARIABLE not in os.environ,
+        metavar="DIR",
+        help=f"the folder of the device; {_HOME_VARIABLE} otherwise",
+    )
 
 
 def _init_options(init: argparse.ArgumentParser) -> None:
