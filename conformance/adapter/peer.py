@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 # Stands for the peer's address in the config of a session, because the address differs from run to run.
 PLACE = "{peer}"
-# A text of an answer that stands for the id of the request.
+# A text of an answer that stands for the id of the request, as it was before it was percent-encoded.
 ID = "{client_message_id}"
 ID_HEADER = "client-message-id"
 # What is said where no answer is left: a broker that cannot do it now.
@@ -35,10 +35,16 @@ _LATE_S = 6.0
 class Peer:
     """One peer of one session. Its script is a queue of answers; see docs/case-language.md, `answers`."""
 
-    def __init__(self, behind: Callable[[], str] = str) -> None:
-        """Listens when it returns. `behind` says where the broker is to which an answer `through` takes a request."""
+    def __init__(
+        self, standing: Mapping[str, Mapping[str, Any]] | None = None, *, behind: Callable[[], str] = str
+    ) -> None:
+        """Listens when it returns. `standing` are answers by id, to requests for which the script has none.
+
+        `behind` says where the broker is to which an answer `through` takes a request.
+        """
         self._behind = behind
         self._script: deque[Mapping[str, Any]] = deque()
+        self._standing = standing or {}
         self._received: list[dict[str, Any]] = []
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -59,7 +65,12 @@ class Peer:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self._server.server_address[1]}"
 
     def arm(self, answers: Sequence[Mapping[str, Any]]) -> None:
         """The answers to the next requests, in their order; what was armed before is gone."""
@@ -83,6 +94,7 @@ class Peer:
         size = int(handler.headers.get("Content-Length") or 0)
         body = handler.rfile.read(min(size, _MOST_BYTES))
         headers = {name.lower(): value for name, value in handler.headers.items() if name.lower() not in _OWN}
+        name = unquote(headers.get(ID_HEADER, ""))
         kept = {
             "path": handler.path,
             "headers": headers,
@@ -90,10 +102,11 @@ class Peer:
         }
         with self._lock:
             self._received.append(kept)
-            told = self._script.popleft() if self._script else _NOTHING_LEFT
+            standing = self._standing.get(name, _NOTHING_LEFT)
+            told = self._script.popleft() if self._script else standing
         if told.get("through"):
             told = self._through(handler, body, told.get("how", "whole"))
-        self._tell(handler, told, headers.get(ID_HEADER, ""))
+        self._tell(handler, told, name)
 
     def _through(self, handler: BaseHTTPRequestHandler, body: bytes, how: str) -> Mapping[str, Any]:
         """What the broker behind says to this request: nothing if it gets half of it, or is not there."""
@@ -130,6 +143,8 @@ class Peer:
         # The daemon may no longer wait for it.
         with contextlib.suppress(OSError):
             handler.wfile.write(whole[: len(whole) - max(1, len(data) // 2)] if how == "cut" else whole)
+            if how == "twice":
+                handler.wfile.write(whole)
             handler.wfile.flush()
 
 

@@ -44,7 +44,7 @@ def test_requests_are_kept_in_their_order_byte_for_byte(peer: Peer) -> None:
 
 def test_answers_come_in_their_order_and_behind_them_it_is_not_available(peer: Peer) -> None:
     peer.arm([{"status": 201, "body": {"id": "{client_message_id}", "n": 1}}, {"status": 204}])
-    assert asked(peer) == (201, b'{"id": "c%201", "n": 1}')
+    assert asked(peer) == (201, b'{"id": "c 1", "n": 1}')
     assert asked(peer)[0] == 204
     assert asked(peer) == (503, b"")
 
@@ -54,6 +54,23 @@ def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> Non
     peer.arm([{"status": 409, "raw": "no JSON"}])
     assert asked(peer) == (409, b"no JSON")
     assert asked(peer)[0] == 503
+
+
+def test_a_standing_answer_is_of_one_id_each_time_and_comes_behind_the_script() -> None:
+    peer = Peer({"c 1": {"status": 200, "body": {"id": "{client_message_id}"}}, "c 2": {"status": 409}})
+    try:
+        peer.arm([{"status": 204}])
+        assert [asked(peer)[0] for _ in range(3)] == [204, 200, 200]
+    finally:
+        peer.close()
+
+
+def test_another_id_has_no_standing_answer() -> None:
+    peer = Peer({"c 2": {"status": 200}})
+    try:
+        assert asked(peer)[0] == 503
+    finally:
+        peer.close()
 
 
 def test_half_an_answer_and_none_are_no_answers(peer: Peer) -> None:
