@@ -212,8 +212,10 @@ def _workload_problems(contract: Contract, workload: FaultWorkload) -> Iterable[
     yield from _command_problems(contract, workload)
     counted = 0
     for name, fact in workload.facts.items():
-        method = contract.methods.get(fact.get("observe", fact.get("ask", "")))
-        if method is None or method.group is Group.PROVOCATION or ("observe" in fact and method.effects):
+        if "inspect" in fact and contract.inspection is None:
+            yield f"fact {name}: inspect needs `inspection`, the store that the harness looks into"
+        method = contract.methods.get(next(fact[kind] for kind in ("observe", "behind", "ask") if kind in fact))
+        if method is None or method.group is Group.PROVOCATION or ("ask" not in fact and method.effects):
             yield f"fact {name}: expected an observation, or an operation that tells, got no such method"
         is_learned = "rows" in fact and not isinstance(fact["columns"], Mapping)
         if is_learned is not bool(workload.each):
@@ -242,6 +244,16 @@ def _command_problems(contract: Contract, workload: FaultWorkload) -> Iterable[s
             yield f"{member}: the command {name} answers with a status, and nothing could be compared with this"
         if step.get("once") == "prior":
             yield f"once: prior, but the command {name} does not say what it knew from before"
+    for step in workload.steps:
+        if "job" not in step:
+            continue
+        hook = contract.methods.get(step["job"])
+        if hook is None or hook.group is not Group.PROVOCATION or hook.damages:
+            yield f"job: {step['job']} is no provocation that leaves the store in reach"
+        if not workload.each:
+            yield f"job: {step['job']} stands in `operation`; what a job changes is learned, so use `each`"
+        for member in sorted({"refused", "once", "untrue", "provoke", "instead"} & step.keys()):
+            yield f"{member}: the job {step['job']} is done or not, and nothing could be compared with this"
     spared = ["spared" in step for step in workload.steps]
     if any(spared) and (not workload.each or spared != sorted(spared) or spared[0]):
         yield "spared: expected the last operations of `each`, and not the first, which every session asks for"

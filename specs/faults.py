@@ -101,6 +101,10 @@ class FaultWorkload(Entry, frozen=True):
         text(r"^[+-][0-9]+(?:\.[0-9]{1,6})?[smhd]$"),
         Meta(description="How far from the usual beginning of sessions these begin, such as +400d."),
     ] = None
+    answers: Annotated[
+        tuple[Annotated[Mapping[str, Any], by_hand("answer")], ...],
+        Meta(description="What the broker that holdfast plays says of an id, each time; of any other it says 503."),
+    ] = ()
     prepare: Annotated[
         tuple[Annotated[Mapping[str, Any], by_hand("prepare")], ...],
         Meta(description="Asked for once for each operation before anything goes wrong; it is there in every run."),
@@ -130,7 +134,7 @@ class FaultWorkload(Entry, frozen=True):
         """The provocations that it needs."""
         prepared = (step for number in range(1, self.asked) for step in self.prepared(number))
         steps = (*prepared, *self.steps)
-        return {step[kind] for step in steps for kind in ("provoke", "command") if kind in step}
+        return {step[kind] for step in steps for kind in ("provoke", "command", "job") if kind in step}
 
     def prepared(self, number: int) -> tuple[Mapping[str, Any], ...]:
         """What is asked for before anything goes wrong, for the operation of this number."""
@@ -138,8 +142,8 @@ class FaultWorkload(Entry, frozen=True):
 
 
 def method_of(step: Mapping[str, Any]) -> str:
-    """The method that an operation of a workload asks for: an operation, or the provocation that runs a command."""
-    name: str = step["command"] if "command" in step else step["call"]
+    """The method that an operation of a workload asks for: an operation, or a provocation that runs something."""
+    name: str = next(step[kind] for kind in ("call", "command", "job") if kind in step)
     return name
 
 

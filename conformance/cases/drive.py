@@ -37,14 +37,15 @@ class Driver:
         config: Mapping[str, str],
         routes: Mapping[str, Route] | None = None,
         launched: Mapping[str, Any] | None = None,
+        peer: Peer | None = None,
     ) -> None:
         """`config` holds what the launcher and the command line add below the config of each session.
 
         `routes` are those of the operations that travel over a socket, if the adapter listens at one; `launched` is
-        what the launcher says of the store.
+        what the launcher says of the store. `peer` outlives the session; without it the session has one of its own.
         """
         self._routes = routes or {}
-        self._peer: Peer | None = None
+        self._peer, self._lent_peer = peer, peer is not None
         # Where worker 0 listens, if it does.
         self._endpoint = ""
         self._pool = pool
@@ -192,7 +193,7 @@ class Driver:
     def peer(self) -> Peer:
         """The broker that is played for a daemon, from when it is first needed."""
         if self._peer is None:
-            self._peer = Peer()
+            self._peer = Peer(behind=lambda: self._endpoint)
         return self._peer
 
     # Workers
@@ -242,7 +243,7 @@ class Driver:
 
     def finish(self, judgement: Judgement) -> None:
         """End the session: end workers in an unknown state, and remove the workdir."""
-        if self._peer is not None:
+        if self._peer is not None and not self._lent_peer:
             self._peer.close()
         # A side that ended early left its session open; the next `open` would find it so.
         if judgement.verdict is Verdict.CONFORMS:

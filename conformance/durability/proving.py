@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from holdfast.conformance.adapter.peer import Peer
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.failure import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
@@ -19,7 +20,15 @@ from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, re
 from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
 from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged, strikes_twice
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
-from holdfast.conformance.durability.workload import changed, opened_at, scopes_of, seed_of, with_gone, workload_of
+from holdfast.conformance.durability.workload import (
+    answers_of,
+    changed,
+    opened_at,
+    scopes_of,
+    seed_of,
+    with_gone,
+    workload_of,
+)
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
@@ -101,6 +110,7 @@ class Proving:
             deadlines=self._command.deadlines,
             digits=seed_of(scopes),
             epoch_us=setting.epoch_us,
+            peer=Peer(answers_of(spec, scopes)) if spec.answers else None,
         )
 
     def close(self) -> None:
@@ -110,6 +120,8 @@ class Proving:
             spare.kill()
         if self._sweep is not None:
             self._sweep.close()
+        if self._terms.peer is not None:
+            self._terms.peer.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def judge(self, fault: FaultCase) -> tuple[Judgement, tuple[Record, ...]]:
@@ -210,6 +222,7 @@ class Proving:
             further=math.ceil(_kinds_of(self._spec) * self._setting.thorough),
             parent=self._folder,
             keep=self._setting.keep,
+            played=() if self._terms.peer is None else (self._terms.peer.address,),
         )
         return self._sweep
 

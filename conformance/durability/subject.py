@@ -6,11 +6,11 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
+from holdfast.conformance.adapter.peer import Peer
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import Worker
 from holdfast.conformance.cases.action import Action
@@ -18,15 +18,8 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
 from holdfast.conformance.durability.lone import LoneWorker
-from holdfast.conformance.durability.workload import (
-    fact_name,
-    facts_of_rows,
-    opened_at,
-    parts_of,
-    rows_in,
-    text_of,
-    with_gone,
-)
+from holdfast.conformance.durability.showing import Showing
+from holdfast.conformance.durability.workload import opened_at, parts_of
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
     Answer,
@@ -36,7 +29,6 @@ from holdfast.conformance.faults.subject import (
     SubjectError,
     SubjectExposedError,
     SubjectHangError,
-    SubjectPartlyError,
     SubjectReopenedError,
 )
 from holdfast.conformance.inspection import store
@@ -77,6 +69,8 @@ class Terms:
     starts: Iterator[int] = field(default_factory=count, compare=False)
     # The operations that were answered with `fault`, as reported.
     faulted: list[str] = field(default_factory=list, compare=False)
+    # The broker that is played for the adapter, if the workload says what it answers.
+    peer: Peer | None = field(default=None, compare=False)
 
 
 class AdapterSubject:
@@ -90,11 +84,8 @@ class AdapterSubject:
         self._workers: LoneWorker | None = None
         self._driver: Driver | None = None
         self._session = self._new_session()
-        self._observed: dict[str, Any] = {}
+        self._showing = Showing(terms.contract, terms.spec, terms.scopes, terms.known, self._value, self._run)
         self._under = False
-        # Whether facts are asked for from the last one on, and what methods said of operations before that.
-        self._turned = False
-        self._first: dict[str, dict[str, str]] = {}
 
     def _new_session(self) -> Session:
         terms = self._terms
@@ -112,8 +103,7 @@ class AdapterSubject:
         self.open(folder, "existing", under)
         if not under:
             # What comes first after a crash has to bring the store in order, whichever it is. A state has two starts.
-            self._turned = next(self._terms.starts) // 2 % 2 == 1
-            self._first = {name: ask() for name, ask in self._asking_for_told()}
+            self._showing.begin(turned=next(self._terms.starts) // 2 % 2 == 1)
             self._ask_for_barred()
 
     def _look_for_hidden(self, folder: Path) -> None:
@@ -159,7 +149,7 @@ class AdapterSubject:
             self._workers = LoneWorker(self._spawn(under), deadlines)
         except StartError as error:
             raise SubjectError(str(error)) from error
-        self._driver = Driver(self._workers, folder, config=self._terms.config)
+        self._driver = Driver(self._workers, folder, config=self._terms.config, peer=self._terms.peer)
         self._session = self._new_session()
         try:
             self._run(self._session.open(0, state, f"open {state}"))
@@ -172,7 +162,7 @@ class AdapterSubject:
         try:
             return self.ask(op)
         except SubjectError as error:
-            return self._unanswered(f"{method_of(self._step(op))} {op.number}", error)
+            return self._unanswered(op, error)
 
     def _step(self, op: Op) -> Mapping[str, Any]:
         step = self._terms.spec.step(op.number)
@@ -183,6 +173,8 @@ class AdapterSubject:
         step = self._step(op)
         method, args = method_of(step), self._terms.scopes[op.number].resolve(step.get("args", {}))
         asked = f"{method} {op.number}"
+        if op.again and "again" in step:
+            self._set_clock(shift(self._session.now, step["again"]), f"clock for {asked} again")
         if "provoke" in step:
             self._run(self._session.call(0, step["provoke"], {}, f"{step['provoke']} for {asked}"))
         answer = self._run(self._session.call(0, method, args, asked))
@@ -193,6 +185,9 @@ class AdapterSubject:
             if status == 0:
                 return Answer(Outcome.OK, sent_at, came_at)
             return Answer(Outcome.ERROR, sent_at, came_at, f"{_described(answer)}, status {status}")
+        if "job" in step:
+            done = answer.outcome == "ok" and (answer.value or {}).get("done") is not False
+            return Answer(Outcome.OK if done else Outcome.ERROR, sent_at, came_at, "" if done else _described(answer))
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
             return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
@@ -210,11 +205,12 @@ class AdapterSubject:
         record = self._last()
         return (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
 
-    def _unanswered(self, asked: str, error: SubjectError) -> Answer:
+    def _unanswered(self, op: Op, error: SubjectError) -> Answer:
         """An operation that failed: by an answer that says so, or without a valid one."""
-        failure = judgement_of(error)
+        asked, failure = f"{method_of(self._step(op))} {op.number}", judgement_of(error)
         sent_at, came_at = (time.monotonic_ns(), None) if self._driver is None else self._times()
-        if failure.silence is Silence.FAULT:
+        # A job can only be done or fail.
+        if failure.silence is Silence.FAULT and "job" not in self._step(op):
             self._terms.faulted.append(f"{asked}: {failure.detail}"[:_SHOWN])
         if failure.silence is Silence.FAULT or failure.verdict is Verdict.UNSUPPORTED:
             return Answer(Outcome.ERROR, sent_at, came_at, str(error))
@@ -222,70 +218,12 @@ class AdapterSubject:
 
     def dump(self) -> Facts:
         """All facts of the workload. Raises SubjectError; SubjectPartlyError where it refuses to show some of them."""
-        facts: dict[str, str] = {}
-        shown: set[str] = set()
-        refusal: SubjectError | None = None
-        # The facts of one observation belong to one moment.
-        self._observed.clear()
-        for name, ask in self._asking():
-            try:
-                facts |= ask()
-                shown.add(name)
-            except SubjectHangError:
-                raise
-            except SubjectError as error:
-                refusal = refusal or error
-                if not self._runs:
-                    break
-        facts = with_gone(facts, (name for name in self._terms.known if name.split(" ", 1)[0] in shown))
-        if refusal is None:
-            return facts
-        if shown:
-            partly = SubjectPartlyError(str(refusal), facts, lambda one: one.split(" ", 1)[0] in shown)
-            raise partly from refusal.__cause__
-        raise refusal
-
-    def _asking(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
-        """Each fact by its name, and how it is asked for."""
-        facts = list(self._terms.spec.facts.items())
-        for name, fact in reversed(facts) if self._turned else facts:
-            yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
-        for name, ask in self._asking_for_told():
-            found = self._first.pop(name, None)
-            yield name, ask if found is None else partial(dict, found)
-
-    def _asking_for_told(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
-        for number, scope in self._terms.scopes.items():
-            for name, told in self._terms.spec.step(number).get("told", {}).items():
-                # One word: what stands before the blank is the name of the fact.
-                word = fact_name(name, number).replace(" ", "-")
-                yield word, partial(self._told, word, told, scope)
-
-    def _told(self, name: str, told: Mapping[str, Any], scope: Scope) -> dict[str, str]:
-        value = at_path(self._value(told["ask"], scope.resolve(told["args"])), told["value"])
-        return {f"{name} value": str(value)}
+        return self._showing.facts(lambda: self._runs)
 
     @property
     def _runs(self) -> bool:
         worker = None if self._workers is None else self._workers.current(0)
         return worker is not None and worker.dead is None
-
-    def _rows(self, name: str, fact: Mapping[str, Any]) -> dict[str, str]:
-        method = fact["observe"]
-        if method not in self._observed:
-            self._observed[method] = self._value(method, {})
-        rows = rows_in(self._observed[method], fact["rows"])
-        if rows is None:
-            raise SubjectError(f"expected rows under {fact['rows']!r} of {method}, got none")
-        return facts_of_rows(name, fact, rows)
-
-    def _each(self, name: str, fact: Mapping[str, Any]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for number, scope in self._terms.scopes.items():
-            value = text_of(at_path(self._value(fact["ask"], scope.resolve(fact["args"])), fact["value"]))
-            if value != fact["undone"]:
-                found[fact_name(name, number)] = value
-        return found
 
     def _value(self, method: str, args: Mapping[str, Any]) -> Any:
         """The value that a method answers with. Raises SubjectError."""

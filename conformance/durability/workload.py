@@ -49,6 +49,12 @@ def seed_of(scopes: Mapping[int, Scope]) -> str:
     return scopes[1].digits("adapter", "", 12)
 
 
+def answers_of(spec: FaultWorkload, scopes: Mapping[int, Scope]) -> dict[str, Mapping[str, Any]]:
+    """What the broker that is played says, by the id of the request. Raises CaseError."""
+    told = [scope.resolve(answer) for scope in scopes.values() for answer in spec.answers]
+    return {answer["to"]: answer for answer in told}
+
+
 def request_of(step: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """A call as it is sent. Raises CaseError."""
     return {"op": "call", "method": method_of(step), "args": scope.resolve(step.get("args", {}))}

@@ -192,7 +192,7 @@ def _again(
     """
     new = op is workload.probe
     what = f"a new write ({short(op.text)})" if new else f"the retry of {named(op)}"
-    answer = subject.submit(op)
+    answer = subject.submit(dataclasses.replace(op, again=not new))
     if answer.outcome is Outcome.REFUSED and not new:
         if op.number not in there:
             came = f"a refusal ({short(answer.text)}), and nothing of it there: remembered, but not done"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from operator import methodcaller
 from pathlib import Path
 
 from holdfast.conformance.faults import naming, story
@@ -18,10 +19,10 @@ from holdfast.conformance.faults.model import Kind as StateKind
 from holdfast.conformance.faults.oracle import Kind, Verdict, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.promises import Promises
-from holdfast.conformance.faults.recording import Recording, Sync
+from holdfast.conformance.faults.recording import Event, Recording, Sync
 from holdfast.conformance.faults.report import Finding, Tally
 from holdfast.conformance.faults.runs import Runs, read_whole
-from holdfast.conformance.faults.subject import SubjectError
+from holdfast.conformance.faults.subject import Subject, SubjectError
 from holdfast.conformance.faults.tracer import Fault
 
 # How many of the states that a crash leaves begin a recovery that is interrupted itself.
@@ -227,17 +228,14 @@ def _by_times(runs: Runs, tally: Tally, states: Plan, recorded: _Recorded) -> No
 
 
 def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises) -> _Recovery:
-    """A recorded start on this state; what was promised was so before it began. Raises RunError."""
-    folder, out = runs.workspace.place()
-    given.write(first, folder)
-    subject = runs.traced()
-    with suppress(SubjectError):
-        # A recovery that fails by itself belongs to the layer before this one.
-        subject.start(folder, Fault().argv(out, folder))
-    with suppress(SubjectError):
-        subject.stop()
-    recording = read_whole(out, runs.deadline)
-    shutil.rmtree(folder, ignore_errors=True)
+    """A recorded start on this state; what was promised was so before it began. Raises RunError.
+
+    A store that is opened only once it is needed has nothing to recover until its facts are asked for.
+    """
+    recording, out = _started(runs, first, given)
+    if all(isinstance(one.action, Event) for one in recording.operations):
+        out.unlink(missing_ok=True)
+        recording, out = _started(runs, first, given, methodcaller("dump"))
     number = first.numbers[-1]
     plan = Plan(recording, seed=runs.seed, acknowledgements=(), check=runs.deadline.check)
     return _Recovery(
@@ -246,3 +244,22 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises)
         plan,
         iter(plan),
     )
+
+
+def _started(
+    runs: Runs, first: Candidate, given: Metadata, *then: Callable[[Subject], object]
+) -> tuple[Recording, Path]:
+    """The recording of a start on this state and what comes right behind it, and its file. Raises RunError."""
+    folder, out = runs.workspace.place()
+    given.write(first, folder)
+    subject = runs.traced()
+    with suppress(SubjectError):
+        # A recovery that fails by itself belongs to the layer before this one.
+        subject.start(folder, Fault().argv(out, folder))
+        for act in then:
+            act(subject)
+    with suppress(SubjectError):
+        subject.stop()
+    recording = read_whole(out, runs.deadline)
+    shutil.rmtree(folder, ignore_errors=True)
+    return recording, out

@@ -71,6 +71,7 @@ class Runs:
     beside it. `send` asks the traced subject for the workload: one operation after the other, or several at once.
     A layer owes `least` tries, or all that there are; of a power loss that is each acknowledgement. It owes one try of
     each kind of the other points or states as well, up to `further`. Behind `deadline` nothing is begun.
+    `played` are TCP addresses where the caller itself plays the other side, and keeps nothing for the implementation.
     """
 
     def __init__(
@@ -88,11 +89,13 @@ class Runs:
         keep: Path | None = None,
         send: Send = perform,
         deadline: Deadline | None = None,
+        played: Iterable[str] = (),
     ) -> None:
         self.subject, self.workload, self.seed, self.scratch = subject, workload, seed, tuple(scratch)
         self.workspace = Workspace(base, parent, keep)
         self.deadline = deadline or Deadline()
         self.traced, self._send, self._least, self.further = traced or subject, send, least, further
+        self._played = tuple(played)
         self._baseline: Run | None = None
         self._later: Self | None = None
         # Why the run shows nothing, as it keeps things elsewhere; empty if it does not, None before it was asked.
@@ -165,6 +168,7 @@ class Runs:
                 keep=None if self.workspace.keep is None else self.workspace.keep / "second-session",
                 send=self._send,
                 deadline=self.deadline,
+                played=self._played,
             )
         return self._later
 
@@ -184,7 +188,8 @@ class Runs:
         only ever appended to is no store.
         """
         ending = run.recording.ending
-        places = list(ending.strangers)
+        played = {f"the TCP address {address}" for address in self._played}
+        places = [name for name in ending.strangers if name not in played]
         # Each operation may have made a file of its own; a start needs the last.
         written = ending.written[-_MOST_WATCHED:]
         if written:

@@ -101,6 +101,7 @@ class Op:
     `spared`: there is work for it once only, so that the session before a second one leaves it out. `command`: it is a
     command, which says no more than whether it was done; where it was done before, it may fail.
     `untrue` are texts of refusals that are never true of its first sending, such as that it was done before.
+    `again`: a client sends it for the second time, behind a fault.
     """
 
     number: int
@@ -115,6 +116,7 @@ class Op:
     untrue: tuple[str, ...] = ()
     spared: bool = False
     command: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Opens the broker of a session: a database of its own on the launched server, made when it is first needed.
 
-Most sessions of this contract ask for fingerprints alone, so no database is made for them.
+Most sessions of this contract ask for fingerprints alone, so no database is made for them. With a `cluster` in its
+config the session has a server of its own, whose files lie in the workdir.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.postgres_databases import SessionDatabases
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted
+from holdfast.servers.errors import ServerError
+from holdfast.servers.postgres.confined import DATABASE, ConfinedServer
 
 _ADVICE = "run `python -m holdfast.reference_impl launch` and pass the config that it prints"
 
@@ -40,12 +43,25 @@ class Opening:
 
     def open(self, request: OpenRequest, settings: Settings) -> BrokerService:
         """The broker of a session. Raises OpenError."""
-        dsn = _dsn_of(request.config)
-        database = self._database(request, settings, dsn)
+        server = self._confined(request, settings) if "cluster" in request.config else None
+        try:
+            return self._on(request, settings, server)
+        except BaseException:
+            if server is not None:
+                server.close()
+            raise
+
+    def _on(self, request: OpenRequest, settings: Settings, server: ConfinedServer | None) -> BrokerService:
+        if server is None:
+            dsn = _dsn_of(request.config)
+            database = self._database(request, settings, dsn)
+            dsn = with_database(dsn, database)
+        else:
+            dsn, database = server.dsn(), DATABASE
         patience = Patience()
         make = self.factory
         schema, counters = (make.broker_schema or BrokerSchema)(), Counters()
-        store = (make.broker_store or BrokerStore)(with_database(dsn, database), schema, patience)
+        store = (make.broker_store or BrokerStore)(dsn, schema, patience)
         jobs = (make.jobs or Jobs)(settings, store, counters)
         broker = (make.broker or Broker)(settings, make.fingerprints(), store, counters, request.now)
         failpoints = Failpoints(request.workdir, patience)
@@ -53,11 +69,28 @@ class Opening:
         return (make.broker_service or BrokerService)(
             broker=broker,
             jobs=jobs,
-            administrator=(make.administrator or Administrator)(with_database(dsn, database), schema, patience),
+            administrator=(make.administrator or Administrator)(dsn, schema, patience),
             failpoints=failpoints,
             database=database,
             patience=patience,
+            server=server,
         )
+
+    def _confined(self, request: OpenRequest, settings: Settings) -> ConfinedServer:
+        """A server on the files in the workdir; a fresh session makes them. Raises OpenError."""
+        kind = self.factory.confined_server or ConfinedServer
+        server = kind(request.workdir / "broker", Path(request.config["cluster"]))
+        try:
+            server.open_fresh() if request.state is StateWanted.FRESH else server.open_existing()
+            if request.state is StateWanted.FRESH:
+                _begin(settings, server.dsn())
+        except (ServerError, OSError) as error:
+            server.close()
+            raise OpenError(f"the database in the workdir cannot be opened: {error}") from error
+        except OpenError:
+            server.close()
+            raise
+        return server
 
     def _database(self, request: OpenRequest, settings: Settings, dsn: str) -> str:
         """The session's database. The first worker that needs it makes it, whichever that is."""
@@ -70,21 +103,23 @@ class Opening:
             state = StateWanted.EXISTING if made.exists() else StateWanted.FRESH
             database = self.databases.provide(replace(request, state=state), dsn=dsn, template=template)
             if state is StateWanted.FRESH:
-                self._prepare(settings, with_database(dsn, database), made)
+                _begin(settings, with_database(dsn, database))
+                made.touch()
         return database
-
-    def _prepare(self, settings: Settings, dsn: str, made: Path) -> None:
-        if settings.schema is StartingSchema.BEFORE_V6:
-            try:
-                with connect(dsn) as connection:
-                    take_back(connection)
-            except psycopg.Error as error:
-                raise OpenError(f"the database of the session cannot be prepared: {error}") from error
-        made.touch()
 
     def shut_down(self) -> None:
         """The adapter ends: drop databases of sessions that are over. Never raises."""
         self.databases.sweep()
+
+
+def _begin(settings: Settings, dsn: str) -> None:
+    """Give a fresh database the schema that the session begins with. Raises OpenError."""
+    if settings.schema is StartingSchema.BEFORE_V6:
+        try:
+            with connect(dsn) as connection:
+                take_back(connection)
+        except psycopg.Error as error:
+            raise OpenError(f"the database of the session cannot be prepared: {error}") from error
 
 
 def _dsn_of(config: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ from holdfast.reference_impl.mesh_delivery.broker_store import UnavailableError,
 from holdfast.reference_impl.mesh_delivery.failpoints import Failpoints, Point
 from holdfast.reference_impl.mesh_delivery.terms import Mode
 from holdfast.reference_impl.patience import Patience
+from holdfast.servers.postgres.confined import ConfinedServer
 
 FEATURE = "client_message_id_dedupe"
 # It says that fingerprints are compared (section 15.1).
@@ -27,7 +28,7 @@ FEATURE_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class BrokerService:
-    """One open broker. `database` is the name of its own database."""
+    """One open broker. `database` is the name of its own database, `server` the session's own if it has one."""
 
     broker: Broker
     jobs: Jobs
@@ -35,6 +36,7 @@ class BrokerService:
     failpoints: Failpoints
     database: str
     patience: Patience
+    server: ConfinedServer | None = None
 
     def call(self, method: str, args: Mapping[str, Any]) -> Answer:
         """Answer one call whose arguments fit the schema of the method."""
@@ -109,3 +111,5 @@ class BrokerService:
         """Give back connections. Never raises."""
         self.broker.store.close()
         self.administrator.close()
+        if self.server is not None:
+            self.server.close()

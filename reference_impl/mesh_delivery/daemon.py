@@ -10,12 +10,13 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate, Refused
 from holdfast.reference_impl.mesh_delivery.counters import Counters
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.negotiation import LogRecord
 from holdfast.reference_impl.mesh_delivery.outbox import Outbox, OutboxError, Row
 from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError, Settings
+from holdfast.reference_impl.sqlite import UncertainError
 from holdfast.servers.environment import scaled
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
@@ -64,7 +65,6 @@ class Daemon:
         self.log = log
         self.now = now
         self.counters = Counters()
-        self.begun = False
 
     @property
     def seconds(self) -> int:
@@ -84,6 +84,8 @@ class Daemon:
             row, is_new = self.outbox.insert(name, fingerprint, self.payload(args), self.seconds)
         except OutboxError as error:
             return Refused(Reason.OUTBOX_UNAVAILABLE.value, detail=str(error))
+        except UncertainError as error:
+            return Indeterminate(str(error))
         if not is_new and not self.is_same(row, fingerprint, args):
             return Refused(Reason.IDEMPOTENCY_KEY_REUSED.value, {"client_message_id": name})
         return Accepted(Effect.NEW if is_new else Effect.PRIOR, {"client_message_id": row.client_message_id})
@@ -107,22 +109,23 @@ class Daemon:
     # Delivering
 
     def deliver(self) -> int:
-        """Try each row that is due once; how many were sent. Raises OutboxError."""
-        tried = 0
-        self.begin()
-        for row in self.outbox.take_due(self.seconds):
-            if self.is_too_old(row):
-                self.bury(row, f"older than {self.settings.max_age_hours} hours")
-                continue
-            tried += 1
-            self.act(row, self.answer_to(row))
-        return tried
+        """Try each row that is due once; how many were sent.
 
-    def begin(self) -> None:
-        """The first process that delivers is the daemon: what an earlier one had in flight is tried again."""
-        if not self.begun and self.outbox.own():
-            self.outbox.recover()
-        self.begun = True
+        Raises OutboxError where nothing was done, UncertainError where a part may be.
+        """
+        due = self.outbox.take_due(self.seconds)
+        try:
+            return sum(map(self.deliver_one, due))
+        except OutboxError as error:
+            raise UncertainError(str(error)) from error
+
+    def deliver_one(self, row: Row) -> bool:
+        """Whether the row was sent, or is too old for that. Raises OutboxError, UncertainError."""
+        if self.is_too_old(row):
+            self.bury(row, f"older than {self.settings.max_age_hours} hours")
+            return False
+        self.act(row, self.answer_to(row))
+        return True
 
     def is_too_old(self, row: Row) -> bool:
         """Whether the broker may have forgotten the id: counted from the day when it was taken in."""
@@ -229,6 +232,8 @@ class Daemon:
             problem = self.outbox.rotate(name, new, self.seconds)
         except OutboxError as error:
             return Refused(Reason.OUTBOX_UNAVAILABLE.value, detail=str(error))
+        except UncertainError as error:
+            return Indeterminate(str(error))
         if problem is not None:
             return Refused(problem)
         return Accepted(Effect.NEW, {"client_message_id": new})

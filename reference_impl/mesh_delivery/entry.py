@@ -50,6 +50,9 @@ class MeshDelivery(Whole):
         )
         if settings.listens:
             session.listen(self.factory)
+        if "cluster" in request.config and not settings.broker:
+            # A session that has a broker to talk to is a daemon's. Any other one is, with files of its own, a broker's.
+            session.open_broker()
         return session
 
     def _outbox(self, request: OpenRequest) -> Outbox | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema
     from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
     from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
+    from holdfast.servers.postgres.confined import ConfinedServer
 
 
 def _as_loaded(terms: Terms) -> Terms:
@@ -60,6 +61,7 @@ class Factory:
     administrator: type[Administrator] | None = None
     broker_service: type[BrokerService] | None = None
     broker_http: type[BrokerHttp] | None = None
+    confined_server: type[ConfinedServer] | None = None
     loaded: Callable[[Terms], Terms] = field(default=_as_loaded)
     configured: Callable[[Settings], Settings] = field(default=_as_set)
 

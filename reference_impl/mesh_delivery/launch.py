@@ -1,4 +1,7 @@
-"""The launcher of this contract: a template database with the tables of v6, on an embedded server or the user's."""
+"""The launcher of this contract: a template database with the tables of v6, on an embedded server or the user's.
+
+Confined stores are a cluster of files, which sessions copy into their workdirs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.postgres_launch import Template, launch_on
 from holdfast.servers.lines import Stores
-from holdfast.servers.serving import Launched, Nothing
+from holdfast.servers.postgres.confined import make_template as make_cluster
+from holdfast.servers.serving import FolderTemplate, Launched, Nothing
 
 # What `store` is where no session needs a broker.
 NO_STORE = "none"
@@ -20,21 +24,25 @@ NO_STORE = "none"
 
 def make_template(server_dsn: str, factory: Factory) -> Template:
     """A provisioned template database, and the pool of its copies. Raises psycopg.Error."""
-
-    def provide(into: str) -> None:
-        with connect(into) as connection:
-            provision(connection, (factory.broker_schema or BrokerSchema)())
-
-    dsn, pool = postgres_launch.make_template(server_dsn, "holdfast_mesh", provision=provide, unprovision=unprovision)
+    dsn, pool = postgres_launch.make_template(
+        server_dsn, "holdfast_mesh", provision=lambda into: _provide(into, factory), unprovision=unprovision
+    )
     return Template({"dsn": dsn}, pool, pool.drop)
+
+
+def _provide(dsn: str, factory: Factory) -> None:
+    with connect(dsn) as connection:
+        provision(connection, (factory.broker_schema or BrokerSchema)())
 
 
 def launch(
     config: Mapping[str, str], *, parent: Path, stores: Stores = Stores.ANYWHERE, mutant: str | None
 ) -> Launched:
-    """Provision on the server of `dsn`, left as it was, or on an embedded one; nothing where `store` is none."""
-    del stores
+    """Provision on the server of `dsn`, left as it was, else embedded or as files; nothing where `store` is none."""
     if config.get("store") == NO_STORE:
         return Nothing()
     factory: Factory = planted(REFERENCE, mutant)
+    if "dsn" not in config and stores is Stores.CONFINED:
+        folder = make_cluster(parent, lambda dsn: _provide(dsn, factory))
+        return FolderTemplate(folder, {"cluster": str(folder)})
     return launch_on(config.get("dsn"), lambda dsn: make_template(dsn, factory), parent=parent)

@@ -12,12 +12,13 @@ from typing import IO
 from uuid import uuid4
 
 from holdfast.reference_impl.mesh_delivery.terms import Reason
-from holdfast.reference_impl.sqlite import FILE_MODE
+from holdfast.reference_impl.sqlite import FILE_MODE, UncertainError
+from holdfast.servers.environment import scaled
 
 # The name of the file in the folder of the contract (contract.yaml, `inspection`).
 OUTBOX = "outbox.db"
 # An operation has 2 s by the protocol; another process of this daemon holds the file for a few milliseconds.
-_BUSY_S = 1.0
+_BUSY_S = scaled(0.5)
 
 
 class OutboxError(Exception):
@@ -87,8 +88,13 @@ class Outbox:
             connection.execute(self._schema.index())
 
     def own(self) -> bool:
-        """Whether this process is the daemon of the outbox: the first one is, until it ends."""
-        lock = self._path.with_name("daemon.lock").open("w")
+        """Whether this process is the daemon of the outbox: the first one that asks is, until it ends."""
+        if self._lock is not None:
+            return True
+        try:
+            lock = self._path.with_name("daemon.lock").open("a")
+        except OSError as error:
+            raise OutboxError(str(error)) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -99,26 +105,37 @@ class Outbox:
 
     def release(self) -> None:
         """This process is the daemon no longer."""
-        if self._lock is not None:
-            self._lock.close()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.close()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A connection with a transaction, which is committed at the end."""
+    def transaction(self, mode: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """A connection with a transaction, committed at the end; `mode` as of BEGIN. Raises UncertainError, too."""
         try:
             connection = sqlite3.connect(f"file:{self._path}?mode=rw", uri=True, timeout=_BUSY_S, isolation_level=None)
         except sqlite3.Error as error:
             raise OutboxError(str(error)) from error
         try:
             self.settle(connection)
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(f"BEGIN {mode}")
             yield connection
-            connection.execute("COMMIT")
+            self.commit(connection)
         except sqlite3.Error as error:
             raise OutboxError(str(error)) from error
         finally:
             # Closing rolls back what is open.
             connection.close()
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        """Commit. Raises UncertainError where it is not known whether that happened."""
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            # The disk was full before the last frame of the log. After any other error that may be in the file.
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise
+            raise UncertainError(str(error)) from error
 
     def settle(self, connection: sqlite3.Connection) -> None:
         """A commit is on the disk when it returns."""
@@ -146,8 +163,14 @@ class Outbox:
         return None if found is None else Row(*found)
 
     def take_due(self, now: int) -> list[Row]:
-        """The pending rows that are due, now in flight, in the order of their times."""
+        """The pending rows that are due, now in flight, in the order of their times.
+
+        The daemon makes one round at a time, so what is in flight before one is of a round that did not end.
+        """
+        owned = self.own()
         with self.transaction() as connection:
+            if owned:
+                self.recover(connection)
             statement = (
                 f"SELECT {_COLUMNS} FROM outbox WHERE status = 'pending' AND next_attempt_at <= ? "
                 "ORDER BY next_attempt_at, enqueued_at, id"
@@ -157,10 +180,9 @@ class Outbox:
                 connection.execute("UPDATE outbox SET status = 'inflight' WHERE id = ?", (row.id,))
         return rows
 
-    def recover(self) -> None:
-        """What a daemon that died had in flight is pending again."""
-        with self.transaction() as connection:
-            connection.execute("UPDATE outbox SET status = 'pending' WHERE status = 'inflight'")
+    def recover(self, connection: sqlite3.Connection) -> None:
+        """What is in flight is pending again."""
+        connection.execute("UPDATE outbox SET status = 'pending' WHERE status = 'inflight'")
 
     def settle_row(self, row: Row, changes: Mapping[str, str | bytes | int | None]) -> None:
         """Write what became of a row."""
@@ -170,7 +192,7 @@ class Outbox:
 
     def dead(self) -> list[Row]:
         """The rows that an operator has to look at, in the order of their ids."""
-        with self.transaction() as connection:
+        with self.transaction("DEFERRED") as connection:
             statement = f"SELECT {_COLUMNS} FROM outbox WHERE status = 'dead' ORDER BY client_message_id"
             return [Row(*found) for found in connection.execute(statement).fetchall()]
 

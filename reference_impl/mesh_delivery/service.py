@@ -8,7 +8,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
 from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon
 from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints, Point
@@ -17,6 +17,7 @@ from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
 from holdfast.reference_impl.mesh_delivery.outbox import OutboxError
 from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError
 from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.sqlite import UncertainError
 from holdfast.specs.model import Group, Method
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class Service:
                 failpoints.arm(Point(args["point"]), Failure.HOLD)
                 return Ok()
             return Accepted(Effect.NEW, {"attempts": daemon.deliver()})
+        except UncertainError as error:
+            return Indeterminate(str(error))
         except OutboxError as error:
             if method == "deliver":
                 return Refused(Reason.OUTBOX_UNAVAILABLE.value, detail=str(error))
@@ -117,14 +120,18 @@ class Service:
             return Refused(error.reason.value, {"field": error.field.value}, str(error))
 
     def _asked(self, method: str, args: Mapping[str, Any]) -> Answer:
+        try:
+            return self.open_broker().call(method, args)
+        except OpenError as error:
+            return Fault(str(error))
+
+    def open_broker(self) -> BrokerService:
+        """The broker, opened when it is first needed. Raises OpenError."""
         if self._broker is None:
             if self._open_broker is None or self._now is None:
-                return Fault("expected a session with a database; this one was opened without")
-            try:
-                self._broker = self._open_broker(self._now)
-            except OpenError as error:
-                return Fault(str(error))
-        return self._broker.call(method, args)
+                raise OpenError("expected a session with a database; this one was opened without")
+            self._broker = self._open_broker(self._now)
+        return self._broker
 
     def set_clock(self, now: datetime) -> None:
         """See `session.Session`."""

@@ -18,14 +18,7 @@ def test_what_needed_a_stop_point_is_proven_without_one(clause: str) -> None:
     assert any(case.form is Form.FAULT and not case.provocations for case in cases)
 
 
-# Whose faults.yaml is still to be written; the open cells of its matrix say the same.
-UNFINISHED = pytest.mark.xfail(strict=True, reason="mesh-delivery has no faults yet")
-KEEPING = [name for name in contract_names() if load_contract(name).stateless is None]
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=UNFINISHED if name == "mesh-delivery" else ()) for name in KEEPING]
-)
+@pytest.mark.parametrize("name", [name for name in contract_names() if load_contract(name).stateless is None])
 def test_a_contract_that_keeps_anything_lets_the_power_fail_and_the_store_go(name: str) -> None:
     layers = {fault.layer for fault in load_contract(name).faults}
     assert {FaultLayer.POWER_LOSS, FaultLayer.KILL, FaultLayer.STORE_MISSING, FaultLayer.STORE_LOCKED} <= layers

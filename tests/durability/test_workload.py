@@ -126,6 +126,8 @@ def test_a_workload_says_what_its_retry_must_be_and_an_operation_knows_its_numbe
         ("clause: LEDGER-1", "clause: LEDGER-9", "unknown clause LEDGER-9"),
         ("call: record", "call: state", "state is not one of the contract's operations"),
         ("observe: state", "observe: find", "expected an observation, or an operation that tells"),
+        ("observe: state", "inspect: store\n        behind: state", "needs `inspection`"),
+        ("call: record", "job: state", "state is no provocation"),
         ("        key: key\n", "        key: name\n", "its key name is not among its columns"),
         ("      once: true", "      refused: NO_SUCH", "NO_SUCH is not among record's reasons"),
         ("once: true", "once: prior\n      refused: REQUEST_MALFORMED", "never accepted as known from before"),

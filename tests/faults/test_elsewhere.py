@@ -105,7 +105,7 @@ def get(name): return ask(name, {})
 keep = ask
 """
 
-Make = Callable[[str, str], Sweep]
+Make = Callable[..., Sweep]
 
 
 @pytest.fixture
@@ -115,13 +115,13 @@ def sweep_of(tmp_path: Path) -> Iterator[Make]:
     parent = tmp_path / "work"
     parent.mkdir()
 
-    def make(ways: str, where: str) -> Sweep:
+    def make(ways: str, where: str, *played: str) -> Sweep:
         command = (sys.executable, "-S", "-c", _STORE.format(ways=ways), where)
 
         def lines() -> Lines:
             return Lines(command, limits=Limits().scaled(20))
 
-        made.append(Sweep(lines, puts(3), least=1, parent=parent))
+        made.append(Sweep(lines, puts(3), least=1, parent=parent, played=played))
         return made[-1]
 
     yield make
@@ -212,6 +212,14 @@ def test_a_start_that_cannot_be_watched_proves_nothing(sweep_of: Make, elsewhere
 def test_a_stranger_s_memory_is_not_proven(stranger: tuple[str, str, str], sweep_of: Make) -> None:
     connected, where, told = stranger
     _not_proven(sweep_of(_ASKED.format(connected=connected), where).power_loss(0), told)
+
+
+@pytest.mark.parametrize("stranger", ["TCP"], indirect=True)
+def test_who_the_caller_plays_is_no_stranger(stranger: tuple[str, str, str], sweep_of: Make) -> None:
+    connected, where, told = stranger
+    report = sweep_of(_ASKED.format(connected=connected), where, f"127.0.0.1:{where}").power_loss(0)
+    assert not report.unproven
+    _not_proven(sweep_of(_ASKED.format(connected=connected), where, "127.0.0.1:1").power_loss(0), told)
 
 
 def test_a_stranger_behind_a_pipe_is_not_proven(sweep_of: Make, elsewhere: str) -> None:

@@ -44,7 +44,7 @@ def test_requests_are_kept_in_their_order_byte_for_byte(peer: Peer) -> None:
 
 def test_answers_come_in_their_order_and_behind_them_it_is_not_available(peer: Peer) -> None:
     peer.arm([{"status": 201, "body": {"id": "{client_message_id}", "n": 1}}, {"status": 204}])
-    assert asked(peer) == (201, b'{"id": "c%201", "n": 1}')
+    assert asked(peer) == (201, b'{"id": "c 1", "n": 1}')
     assert asked(peer)[0] == 204
     assert asked(peer) == (503, b"")
 
@@ -54,6 +54,23 @@ def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> Non
     peer.arm([{"status": 409, "raw": "no JSON"}])
     assert asked(peer) == (409, b"no JSON")
     assert asked(peer)[0] == 503
+
+
+def test_a_standing_answer_is_of_one_id_each_time_and_comes_behind_the_script() -> None:
+    peer = Peer({"c 1": {"status": 200, "body": {"id": "{client_message_id}"}}, "c 2": {"status": 409}})
+    try:
+        peer.arm([{"status": 204}])
+        assert [asked(peer)[0] for _ in range(3)] == [204, 200, 200]
+    finally:
+        peer.close()
+
+
+def test_another_id_has_no_standing_answer() -> None:
+    peer = Peer({"c 2": {"status": 200}})
+    try:
+        assert asked(peer)[0] == 503
+    finally:
+        peer.close()
 
 
 def test_half_an_answer_and_none_are_no_answers(peer: Peer) -> None:
@@ -70,3 +87,33 @@ def test_a_late_answer_is_not_there_when_it_is_waited_for(peer: Peer) -> None:
     with pytest.raises(TimeoutError):
         asked(peer, timeout=0.3)
     assert len(peer.received()) == 1
+
+
+def test_what_is_passed_on_reaches_the_broker_whole_twice_or_by_half_and_its_answer_may_be_lost() -> None:
+    broker = Peer()
+    relay = Peer(behind=lambda: broker.url)
+    try:
+        broker.arm([{"status": 201, "body": {"n": number}} for number in range(6)])
+        relay.arm([{"through": True}, *({"through": True, "how": how} for how in ("again", "cut", "drop", "half"))])
+        assert asked(relay, b"first") == (201, b'{"n": 0}')
+        assert asked(relay, b"repeated") == (201, b'{"n": 2}')
+        for body in (b"cut", b"dropped", b"in half"):
+            with pytest.raises((http.client.HTTPException, OSError)):
+                asked(relay, body)
+        came = [base64.urlsafe_b64decode(each["body"] + "==") for each in broker.received()]
+        assert came[:5] == [b"first", b"repeated", b"repeated", b"cut", b"dropped"]
+        assert b"in half" not in came
+        assert broker.received()[0]["headers"] == relay.received()[0]["headers"]
+    finally:
+        relay.close()
+        broker.close()
+
+
+def test_where_no_broker_listens_what_is_passed_on_has_no_answer() -> None:
+    relay = Peer(behind=lambda: "http://127.0.0.1:1")
+    try:
+        relay.arm([{"through": True}])
+        with pytest.raises((http.client.HTTPException, OSError)):
+            asked(relay)
+    finally:
+        relay.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ FINGERPRINT, PAYLOAD = b"\x01" * 32, b"{}"
 
 
 @pytest.fixture
-def outbox(tmp_path: Path) -> Outbox:
+def outbox(tmp_path: Path) -> Iterator[Outbox]:
     """A new outbox."""
     made = Outbox(tmp_path / "outbox.db", OutboxSchema())
     made.make()
-    return made
+    yield made
+    made.release()
 
 
 def test_a_row_is_readable_by_another_connection_when_insert_returns(outbox: Outbox, tmp_path: Path) -> None:
@@ -78,3 +80,20 @@ def test_a_locked_outbox_is_no_answer(outbox: Outbox, tmp_path: Path) -> None:
     finally:
         holder.close()
     assert outbox.insert("one", FINGERPRINT, PAYLOAD, 7)[1]
+
+
+def test_what_is_in_flight_before_a_round_is_due_in_it(outbox: Outbox) -> None:
+    outbox.insert("one", FINGERPRINT, PAYLOAD, 7)
+    assert [row.client_message_id for row in outbox.take_due(7)] == ["one"]
+    assert [row.client_message_id for row in outbox.take_due(7)] == ["one"]
+
+
+def test_dead_rows_are_shown_while_another_process_writes(outbox: Outbox, tmp_path: Path) -> None:
+    row, _ = outbox.insert("one", FINGERPRINT, PAYLOAD, 7)
+    outbox.settle_row(row, {"status": "dead"})
+    holder = sqlite3.connect(tmp_path / "outbox.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        assert [dead.client_message_id for dead in outbox.dead()] == ["one"]
+    finally:
+        holder.close()

@@ -15,7 +15,7 @@ from holdfast.specs.mutants import load_mutants
 from holdfast.specs.yamlfile import read_yaml
 
 # The keys of a step, or of a workload's parts, whose value is the name of a method.
-_CALLS = ("call", "command", "race", "start", "observe", "ask", "provoke")
+_CALLS = ("call", "command", "job", "race", "start", "observe", "ask", "provoke")
 # And those whose value is a reason, or a list of reasons.
 _REASONS = ("reason", "refused")
 # Parts of contract.yaml that stand in the explanation of a contract as they are written there.

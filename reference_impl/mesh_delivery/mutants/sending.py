@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -213,7 +214,7 @@ class Deleted(Daemon):
 
 
 class NotRecovered(Outbox):
-    def recover(self) -> None:
+    def recover(self, connection: sqlite3.Connection) -> None:
         pass
 
 
