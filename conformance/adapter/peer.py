@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import json
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 # Stands for the peer's address in the config of a session, because the address differs from run to run.
 PLACE = "{peer}"
@@ -24,6 +25,8 @@ ID_HEADER = "client-message-id"
 _NOTHING_LEFT: Mapping[str, Any] = {"status": 503}
 # Of headers, those that a client chooses for itself and that say nothing of the send.
 _OWN = frozenset({"host", "user-agent", "accept", "accept-encoding", "connection", "content-length", "date"})
+# Of headers, those that end with a connection.
+_HOPS = frozenset({"host", "connection", "accept-encoding"})
 _MOST_BYTES = 1 << 20
 # An answer that is late comes when no sound client of these tests waits any more.
 _LATE_S = 6.0
@@ -32,8 +35,14 @@ _LATE_S = 6.0
 class Peer:
     """One peer of one session. Its script is a queue of answers; see docs/case-language.md, `answers`."""
 
-    def __init__(self, standing: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """Listens when it returns. `standing` are answers by id, to requests for which the script has none."""
+    def __init__(
+        self, standing: Mapping[str, Mapping[str, Any]] | None = None, *, behind: Callable[[], str] = str
+    ) -> None:
+        """Listens when it returns. `standing` are answers by id, to requests for which the script has none.
+
+        `behind` says where the broker is to which an answer `through` takes a request.
+        """
+        self._behind = behind
         self._script: deque[Mapping[str, Any]] = deque()
         self._standing = standing or {}
         self._received: list[dict[str, Any]] = []
@@ -94,7 +103,30 @@ class Peer:
             self._received.append(kept)
             standing = self._standing.get(unquote(headers.get(ID_HEADER, "")), _NOTHING_LEFT)
             told = self._script.popleft() if self._script else standing
+        if told.get("through"):
+            told = self._through(handler, body, told.get("how", "whole"))
         self._tell(handler, told, headers.get(ID_HEADER, ""))
+
+    def _through(self, handler: BaseHTTPRequestHandler, body: bytes, how: str) -> Mapping[str, Any]:
+        """What the broker behind says to this request: nothing if it gets half of it, or is not there."""
+        place = urlsplit(self._behind())
+        told: Mapping[str, Any] = {"how": "drop"}
+        try:
+            for _ in range(2 if how == "again" else 1):
+                connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_LATE_S)
+                with contextlib.closing(connection):
+                    connection.putrequest("POST", handler.path, skip_accept_encoding=True)
+                    for name, value in handler.headers.items():
+                        if name.lower() not in _HOPS:
+                            connection.putheader(name, value)
+                    connection.endheaders(body[: len(body) // 2] if how == "half" else body)
+                    if how == "half":
+                        return told
+                    response = connection.getresponse()
+                    told = {"status": response.status, "data": response.read(), "how": how}
+        except (OSError, http.client.HTTPException):
+            return {"how": "drop"}
+        return told
 
     def _tell(self, handler: BaseHTTPRequestHandler, told: Mapping[str, Any], name: str) -> None:
         how, status = told.get("how", "whole"), told.get("status", 503)
@@ -104,12 +136,14 @@ class Peer:
         if how == "late" and self._closed.wait(_LATE_S):
             return
         data = json.dumps(_filled(told["body"], name)).encode() if "body" in told else b""
-        data = told["raw"].encode() if "raw" in told else data
+        data = told["raw"].encode() if "raw" in told else told.get("data", data)
         head = f"HTTP/1.1 {status} {how}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
         whole = head.encode() + data
         # The daemon may no longer wait for it.
         with contextlib.suppress(OSError):
             handler.wfile.write(whole[: len(whole) - max(1, len(data) // 2)] if how == "cut" else whole)
+            if how == "twice":
+                handler.wfile.write(whole)
             handler.wfile.flush()
 
 

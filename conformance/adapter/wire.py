@@ -6,19 +6,20 @@ response becomes an answer of the protocol. What is no answer becomes the same e
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import http.client
 import io
 import json
-import os
 import socket
-import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlsplit
+
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+from websockets.uri import parse_uri
 
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
 from holdfast.conformance.verdict import Silence
@@ -27,10 +28,6 @@ from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
 
 _CHUNK = 65536
-# RFC 6455: the text that a handshake is answered with, and what a frame begins with.
-_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-_TEXT, _CLOSE, _PING, _PONG = 0x1, 0x8, 0x9, 0xA
-_FINAL, _MASKED = 0x80, 0x80
 
 # Values of the config `transport`; the third is `http`.
 PIPE, WEBSOCKET = "pipe", "websocket"
@@ -147,13 +144,10 @@ class _Request:
         self._link, self._wire, self._args = link, wire, args
         self._lost: Event | None = None
 
-    def _head(self, request: str, headers: Mapping[str, str]) -> bytes:
+    def _named(self, inside: Collection[str]) -> dict[str, str]:
+        """The headers of these arguments."""
         route = self._wire.route
-        inside = {*route.connection} if self._wire.websocket else {*route.headers}
-        named = {header: route.header(name, self._args) for name, header in route.headers.items() if name in inside}
-        whole = {"Host": urlsplit(self._wire.endpoint).netloc, **headers, **named}
-        lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in whole.items()), "", ""]
-        return "\r\n".join(lines).encode()
+        return {header: route.header(name, self._args) for name, header in route.headers.items() if name in inside}
 
     def _sent(self, data: bytes) -> None:
         try:
@@ -178,8 +172,16 @@ class _Http(_Request):
         """See `Sending`."""
         route = self._wire.route
         body = json.dumps(route.body(self._args)).encode()
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
-        self._sent(self._head(f"{route.method} {route.target(route.path, self._args)}", headers) + body)
+        whole = {
+            "Host": urlsplit(self._wire.endpoint).netloc,
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+            **self._named(route.headers),
+        }
+        head = f"{route.method} {route.target(route.path, self._args)} HTTP/1.1"
+        lines = [head, *(f"{name}: {value}" for name, value in whole.items()), "", ""]
+        self._sent("\r\n".join(lines).encode() + body)
 
     def wait(self, seconds: float) -> Answer | Event | None:
         """See `Exchange`."""
@@ -217,101 +219,83 @@ class _Received:
 
 
 class _WebSocket(_Request):
-    """Implements `Sending` over a WebSocket: one text frame each way."""
+    """Implements `Sending` over a WebSocket: one text message each way."""
 
     def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any], *, until: float) -> None:
         """Shake hands. Raises OSError, ValueError."""
         super().__init__(link, wire, args)
-        key = base64.b64encode(os.urandom(16))
-        due = base64.b64encode(hashlib.sha1(key + _GUID).digest()).decode()  # noqa: S324 - as RFC 6455 has it
-        headers = {
-            "Upgrade": "websocket",
-            "Connection": "Upgrade",
-            "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": key.decode(),
-        }
-        link.send(self._head(f"GET {wire.route.target(wire.route.websocket or '', args)}", headers))
-        while (end := link.data.find(b"\r\n\r\n")) < 0:
+        place = urlsplit(wire.endpoint).netloc
+        uri = parse_uri(f"ws://{place}{wire.route.target(wire.route.websocket or '', args)}")
+        self._protocol = ClientProtocol(uri, max_size=MAX_LINE)
+        self._frames: list[Frame] = []
+        request = self._protocol.connect()
+        request.headers.update(self._named({*wire.route.connection}))
+        self._protocol.send_request(request)
+        self._exchange()
+        while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
             if link.ended or not link.more(until):
                 raise ValueError("the handshake of the WebSocket was not answered")
-        head, link.data = bytes(link.data[: end + 4]), link.data[end + 4 :]
-        response = http.client.HTTPResponse(_Received(head))  # type: ignore[arg-type]
-        try:
-            response.begin()
-        except http.client.HTTPException as error:
-            raise ValueError(f"the handshake of the WebSocket was answered with {type(error).__name__}") from error
-        if response.status != 101 or response.headers.get("Sec-WebSocket-Accept") != due:
-            raise ValueError(f"the handshake of the WebSocket was answered with status {response.status}")
+            self._exchange()
+        if self._protocol.handshake_exc is not None:
+            raise ValueError(f"the handshake of the WebSocket was refused: {self._protocol.handshake_exc}")
+
+    def _exchange(self) -> None:
+        """Hand on what came, and send what it asks for, such as a pong. Raises OSError."""
+        came, self._link.data = bytes(self._link.data), bytearray()
+        if came:
+            self._protocol.receive_data(came)
+        self._frames += (event for event in self._protocol.events_received() if isinstance(event, Frame))
+        self._link.send(b"".join(self._protocol.data_to_send()))
 
     def send(self) -> None:
         """See `Sending`."""
-        self._sent(_framed(_TEXT, json.dumps(self._wire.route.frame(self._args)).encode()))
+        self._protocol.send_text(json.dumps(self._wire.route.frame(self._args)).encode())
+        self._sent(b"".join(self._protocol.data_to_send()))
 
     def wait(self, seconds: float) -> Answer | Event | None:
         """See `Exchange`."""
         until = time.monotonic() + seconds
-        try:
-            while self._lost is None:
-                found = self._frame_of()
-                if found is not None:
-                    self._link.close()
-                    return found
-                if self._link.ended:
-                    self._link.close()
-                    return Event(Silence.EOF, "the WebSocket was closed without an answer")
-                if self._whole() is None and not self._link.more(until):
+        lost: OSError | None = None
+        while self._lost is None:
+            found = self._found()
+            if found is not None or lost is not None:
+                self._link.close()
+                return found or self._lose(lost or OSError())
+            try:
+                if not self._link.more(until):
                     return None
-        except OSError as error:
-            return self._lose(error)
+                self._exchange()
+            except OSError as error:
+                # What came before it counts.
+                lost = error
         return self._lost
 
-    def _whole(self) -> tuple[int, int, int] | None:
-        """The kind of the first frame, where its content begins and ends, if all of it is here."""
-        data = self._link.data
-        if len(data) < 2:
-            return None
-        size, begin = data[1] & 0x7F, 2
-        if size >= 126:
-            begin = 4 if size == 126 else 10
-            if len(data) < begin:
-                return None
-            (size,) = struct.unpack(">H" if begin == 4 else ">Q", data[2:begin])
-        return (data[0], begin, begin + size) if len(data) >= begin + size else None
+    def _found(self) -> Answer | Event | None:
+        """The answer, or why there will be none; None if more has to come."""
+        whole = b""
+        for frame in self._frames:
+            if frame.opcode is Opcode.CLOSE:
+                return Event(Silence.EOF, f"the WebSocket was closed with code {self._protocol.close_code}")
+            if frame.opcode is Opcode.BINARY:
+                return Event(Silence.GARBAGE, "a binary frame, where a text was expected")
+            if frame.opcode in (Opcode.TEXT, Opcode.CONT):
+                whole += frame.data
+                if frame.fin:
+                    return self._read(whole)
+        failed = self._protocol.parser_exc
+        if failed is not None and not isinstance(failed, EOFError):
+            return Event(Silence.GARBAGE, f"what is no frame of a WebSocket: {failed}")
+        return Event(Silence.EOF, "the WebSocket was closed without an answer") if self._link.ended else None
 
-    def _frame_of(self) -> Answer | Event | None:
-        found = self._whole()
-        if found is None:
-            return Event(Silence.GARBAGE, "a frame is too large") if len(self._link.data) > MAX_LINE else None
-        kind, begin, end = found
-        content, self._link.data = bytes(self._link.data[begin:end]), self._link.data[end:]
-        if kind == _FINAL | _PING:
-            self._link.send(_framed(_PONG, content))
-            return None
-        if kind == _FINAL | _CLOSE:
-            code = struct.unpack(">H", content[:2])[0] if len(content) >= 2 else 1005
-            return Event(Silence.EOF, f"the WebSocket was closed with code {code}")
-        if kind != _FINAL | _TEXT:
-            return Event(Silence.GARBAGE, f"a frame that begins with {kind:#x}, where one text was expected")
+    def _read(self, text: bytes) -> Answer | Event:
         try:
-            message = strictjson.loads(content)
+            message = strictjson.loads(text)
         except StrictJsonError as error:
-            return Event(Silence.GARBAGE, f"a frame that is no JSON: {error}")
+            return Event(Silence.GARBAGE, f"a message that is no JSON: {error}")
         if not isinstance(message, dict) or not isinstance(message.get("code"), int):
-            return Event(Silence.GARBAGE, "a frame without a member `code`")
+            return Event(Silence.GARBAGE, "a message without a member `code`")
         body = None if "body" not in message else strictjson.canonical(message["body"])
         return _answer(self._wire.route, message["code"], body or b"")
-
-
-def _framed(kind: int, content: bytes) -> bytes:
-    """One masked frame, as a client has to send it."""
-    size, mask = len(content), os.urandom(4)
-    if size < 126:
-        head = struct.pack(">BB", _FINAL | kind, _MASKED | size)
-    elif size < 1 << 16:
-        head = struct.pack(">BBH", _FINAL | kind, _MASKED | 126, size)
-    else:
-        head = struct.pack(">BBQ", _FINAL | kind, _MASKED | 127, size)
-    return head + mask + bytes(byte ^ mask[index % 4] for index, byte in enumerate(content))
 
 
 def _answer(route: Route, status: int, body: bytes) -> Answer | Event:

@@ -193,7 +193,7 @@ class Driver:
     def peer(self) -> Peer:
         """The broker that is played for a daemon, from when it is first needed."""
         if self._peer is None:
-            self._peer = Peer()
+            self._peer = Peer(behind=lambda: self._endpoint)
         return self._peer
 
     # Workers

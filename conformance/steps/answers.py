@@ -24,7 +24,8 @@ ANSWER: Mapping[str, Any] = {
         "status": {"type": "integer", "minimum": 200, "maximum": 599},
         "body": {},
         "raw": {"type": "string"},
-        "how": {"enum": ["whole", "cut", "drop", "late"]},
+        "how": {"enum": ["whole", "cut", "drop", "late", "twice", "half", "again"]},
+        "through": {"const": True},
     },
 }
 

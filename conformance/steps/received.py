@@ -14,7 +14,7 @@ from holdfast.conformance.steps import Step
 
 RECEIVED = Report(
     name="received",
-    do=lambda peer, _: {"requests": peer.received()},
+    do=lambda peer, operand: {"requests": peer.received()[operand.get("behind", 0) :]},
     schema=value_form(
         requests={
             "type": "array",

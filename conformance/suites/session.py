@@ -16,6 +16,7 @@ from holdfast.conformance.inspection.changing import apart, target_of
 from holdfast.conformance.inspection.files import parts_of
 from holdfast.conformance.session import Answer, Records, Session, Talk, call_request, carried_out, must_be_done
 from holdfast.conformance.steps.alter import ALTER
+from holdfast.conformance.steps.answers import ANSWERS
 from holdfast.conformance.steps.copy import COPY
 from holdfast.conformance.steps.file import FILE
 from holdfast.conformance.steps.finish import FINISH
@@ -27,6 +28,7 @@ from holdfast.conformance.steps.place import PLACE
 from holdfast.conformance.steps.probe import PROBE
 from holdfast.conformance.steps.race import RACE
 from holdfast.conformance.steps.reached import REACHED
+from holdfast.conformance.steps.received import RECEIVED
 from holdfast.conformance.steps.release import RELEASE
 from holdfast.conformance.steps.remains import REMAINS
 from holdfast.conformance.steps.search import SEARCH, wanted_of
@@ -141,10 +143,15 @@ class SuiteSession:
 
     def hold_at(self, point: str, worker: int = 0) -> None:
         """Arm the failpoint at which the next operation of a worker stops; one may be armed again and again."""
+        self.hold("hold_at", {"point": point, "fault": "hold"}, worker)
+
+    def hold(self, provocation: str, args: Mapping[str, Any], worker: int = 0) -> None:
+        """The same with a provocation of the contract's own, whose arguments name the `point`."""
+        point = args["point"]
         for found in self.tree("hold"):
             if found["path"].removeprefix("hold/") in (f"{point}.reached", f"{point}.release"):
                 self.remove(found["path"])
-        self.provoke("hold_at", {"point": point, "fault": "hold"}, worker)
+        self.provoke(provocation, args, worker)
 
     def reached(self, point: str) -> None:
         """Wait for a failpoint; not reaching it ends the test as not reached."""
@@ -156,6 +163,17 @@ class SuiteSession:
 
     def _local(self, act: Local, what: str, operand: Mapping[str, Any]) -> None:
         must_be_done(self._one(Action(act, f"{act.name} {what}", operand=operand)))
+
+    # The broker that the harness plays for a daemon
+
+    def answers(self, answers: Sequence[Mapping[str, Any]]) -> None:
+        """What it says to the next requests; what was armed before is gone (docs/case-language.md, `answers`)."""
+        must_be_done(self._one(Action(ANSWERS, f"answers {len(answers)}", operand={"answers": list(answers)})))
+
+    def received(self, behind: int = 0) -> list[dict[str, Any]]:
+        """The requests so far, {path, headers, body}, in the order of their arrival, but for the first `behind`."""
+        requests: list[dict[str, Any]] = self._reported(RECEIVED, "requests", {"behind": behind})["requests"]
+        return requests
 
     # The workdir and the store, observed and changed by the harness itself
 

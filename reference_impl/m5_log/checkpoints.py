@@ -1,4 +1,4 @@
-"""Checkpoints: a state with its place in the order, the digest of the prefix that it was made of, and a checksum."""
+"""Checkpoints: a state, which says of what prefix it was made, with its place in the order and a checksum."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.reference_impl.m5_log.cbor import CborError, Map, decode, encode
+from holdfast.reference_impl.m5_log.cbor import CborError
 from holdfast.reference_impl.m5_log.database import Change, Database
-from holdfast.reference_impl.m5_log.opening import CHECKPOINTS_MADE, LAST_CHECKPOINT, number, read_number
+from holdfast.reference_impl.m5_log.opening import CHECKPOINTS_MADE, LAST_CHECKPOINT, NUMBER_BYTES, number, read_number
 from holdfast.reference_impl.m5_log.state import Snapshots, State
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
 
-_MEMBERS = frozenset({"topo_index", "chain", "state", "digest"})
+_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What is stored under an id. `snapshot` is the encoded state, `chain` the digest of the prefix."""
+    """What is stored under an id. `snapshot` is the encoded state."""
 
     checkpoint_id: int
     topo_index: int
-    chain: bytes
     snapshot: bytes
 
 
@@ -34,7 +33,7 @@ class Checkpoints:
     def created(self, database: Database, state: State) -> tuple[Checkpoint, Sequence[Change]]:
         """A checkpoint of this state with an id that none had, and the changes that store it. Raises StoreError."""
         made = read_number(database.get(Family.META, CHECKPOINTS_MADE))
-        checkpoint = Checkpoint(made + 1, state.applied, state.chain, self._snapshots.encode(state))
+        checkpoint = Checkpoint(made + 1, state.applied, self._snapshots.encode(state))
         key = number(checkpoint.checkpoint_id)
         return checkpoint, [
             (Family.CHECKPOINTS, key, self.encode(checkpoint)),
@@ -53,18 +52,12 @@ class Checkpoints:
 
     def encode(self, checkpoint: Checkpoint) -> bytes:
         """The value of its row."""
-        return encode(
-            {
-                "topo_index": checkpoint.topo_index,
-                "chain": checkpoint.chain,
-                "state": checkpoint.snapshot,
-                "digest": self.digest(checkpoint),
-            }
-        )
+        content = number(checkpoint.topo_index) + checkpoint.snapshot
+        return content + self.digest(content)
 
-    def digest(self, checkpoint: Checkpoint) -> bytes:
+    def digest(self, content: bytes) -> bytes:
         """What shows that a row is as it was written."""
-        return hashlib.sha256(number(checkpoint.topo_index) + checkpoint.chain + checkpoint.snapshot).digest()
+        return hashlib.sha256(content).digest()
 
     def stored(self, database: Database, checkpoint_id: int) -> bytes:
         """The row of a checkpoint. Raises RefusedError."""
@@ -75,35 +68,17 @@ class Checkpoints:
 
     def decode(self, checkpoint_id: int, row: bytes) -> Checkpoint:
         """The checkpoint in a row, as it was written. Raises RefusedError."""
-        try:
-            value = decode(row, max_depth=1)
-            members = value.members() if isinstance(value, Map) else {}
-        except CborError as error:
-            raise _damaged(str(error)) from error
-        index, chain, snapshot, digest = (members.get(name) for name in ("topo_index", "chain", "state", "digest"))
-        if (
-            members.keys() != _MEMBERS
-            or isinstance(index, bool)
-            or not isinstance(index, int)
-            or not 0 <= index < 2**63
-            or not isinstance(chain, bytes)
-            or not isinstance(snapshot, bytes)
-        ):
-            raise _damaged("expected a row with topo_index, chain, state and digest")
-        checkpoint = Checkpoint(checkpoint_id, index, chain, snapshot)
-        if digest != self.digest(checkpoint):
+        content, digest = row[:-_DIGEST_BYTES], row[-_DIGEST_BYTES:]
+        if digest != self.digest(content):
             raise _damaged("its digest is another")
-        return checkpoint
+        return Checkpoint(checkpoint_id, read_number(content[:NUMBER_BYTES]), content[NUMBER_BYTES:])
 
     def state(self, checkpoint: Checkpoint) -> State:
-        """The state of a checkpoint, which is of the prefix that it names. Raises RefusedError."""
+        """The state of a checkpoint. Raises RefusedError."""
         try:
-            state = self._snapshots.decode(checkpoint.snapshot)
+            return self._snapshots.decode(checkpoint.snapshot)
         except CborError as error:
             raise _damaged(str(error)) from error
-        if (state.applied, state.chain) != (checkpoint.topo_index, checkpoint.chain):
-            raise _damaged("its state is of another prefix")
-        return state
 
     def load(self, database: Database, checkpoint_id: int) -> State:
         """The state of a stored checkpoint. Raises RefusedError."""

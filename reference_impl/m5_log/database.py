@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
@@ -70,8 +70,6 @@ class Tickers:
 def _asked() -> Iterator[None]:
     try:
         yield
-    except StoreError:
-        raise
     except Exception as error:  # rocksdict raises nothing more special
         text = f"{type(error).__name__}: {error}"
         raise (DamagedError if str(error).startswith("Corruption") else StoreError)(text) from error
@@ -88,7 +86,7 @@ class Database:
         self._write_buffer_bytes = write_buffer_bytes
         self._options = self.options(access, recovery)
         with _asked():
-            self._rocks: Rdict | None = self._opened(access)
+            self._rocks = self._opened(access)
             self._families = {family: self._rocks.get_column_family(family.value) for family in Family}
             self._handles = {family: self._rocks.get_column_family_handle(family.value) for family in Family}
 
@@ -167,8 +165,6 @@ class Database:
 
     def write(self, changes: Sequence[Change]) -> None:
         """Make all changes in one synced batch. Raises UncertainError where that is unknown."""
-        if self._rocks is None:
-            raise StoreError("the database is closed")
         batch = WriteBatch(raw_mode=True)
         for family, key, value in changes:
             if value is None:
@@ -180,12 +176,10 @@ class Database:
         except Exception as error:  # rocksdict raises nothing more special
             raise UncertainError(f"the batch may be written: {type(error).__name__}: {error}") from error
 
-    def tables(self) -> Sequence[str]:
-        """The paths of its tables, as texts, because they are asked for at every operation."""
-        if self._rocks is None:
-            return ()
+    def tables(self) -> Set[Path]:
+        """The files of its tables."""
         with _asked():
-            return [f"{self.path}{file['name']}" for file in self._rocks.live_files()]
+            return {self.path / file["name"].removeprefix("/") for file in self._rocks.live_files()}
 
     def tickers(self) -> Tickers:
         """How often its log was written and synced."""
@@ -199,14 +193,10 @@ class Database:
 
     def close(self) -> None:
         """Give back the lock and the files. Never raises."""
-        rocks, self._rocks = self._rocks, None
-        if rocks is None:
-            return
-        # A family keeps the database, and its lock, as long as it is open itself.
-        for opened in (*self._families.values(), rocks):
+        # A family keeps the database, and its lock, as long as it is open itself; and so does a handle.
+        for opened in (*self._families.values(), self._rocks):
             with contextlib.suppress(Exception):
                 opened.close()
-        self._families.clear()
         self._handles.clear()
 
 

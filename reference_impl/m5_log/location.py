@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,11 +13,13 @@ from holdfast.reference_impl.m5_log.terms import StoreError
 
 _FOLDER_MODE = 0o700
 _WITNESS = "witness"
-# Files that RocksDB makes once and keeps.
-_KEPT = ("LOCK", "IDENTITY")
-_CURRENT = "CURRENT"
+# Files that are made once and kept, and those without which there is no store.
+_KEPT = frozenset({"LOCK", "IDENTITY", _WITNESS})
+_NEEDED = _KEPT | {"CURRENT"}
+_LOG = ".log"
 
-Identity: TypeAlias = tuple[tuple[int, int], ...]
+# Files by name, with their inodes.
+Files: TypeAlias = Mapping[str, int]
 
 
 class Location:
@@ -31,9 +33,6 @@ class Location:
         self.witness = self.folder / _WITNESS
         self.trust = root / settings.trust_path
         self.status = root / settings.status_path
-        # As texts, because they are asked for at every operation.
-        self._current = str(self.database / _CURRENT)
-        self._kept = [str(path) for path in (self.database, *map(self.database.joinpath, _KEPT), self.witness)]
 
     def exists(self) -> bool:
         """Whether there is a database, or something in its place."""
@@ -59,39 +58,40 @@ class Location:
         sync_folder(self.folder)
         sync_folder(self.folder.parent)
 
-    def identity(self) -> Identity:
-        """What stays the same as long as these are the files of one store. Raises StoreError."""
-        try:
-            os.stat(self._current)
-            return tuple((found.st_dev, found.st_ino) for found in map(os.stat, self._kept))
-        except OSError as error:
-            raise StoreError(f"a file of the store is gone: {error}") from error
-
-    def logs(self) -> Mapping[str, int]:
-        """The files of the write-ahead log by name, with their inodes. Raises StoreError."""
+    def files(self) -> Files:
+        """The files of the database, and the witness. Raises StoreError where one is gone that there has to be."""
         try:
             with os.scandir(self.database) as entries:
-                return {entry.name: entry.inode() for entry in entries if entry.name.endswith(".log")}
+                found = {entry.name: entry.inode() for entry in entries}
+            found[_WITNESS] = os.stat(self.witness).st_ino
         except OSError as error:
-            raise StoreError(f"the log cannot be found: {error}") from error
+            raise StoreError(f"expected a store, which is never made anew: {error}") from error
+        if gone := _NEEDED - found.keys():
+            raise StoreError(f"files of the store are gone: {', '.join(sorted(gone))}")
+        return found
 
 
-def check_logs(before: Mapping[str, int], now: Mapping[str, int]) -> None:
-    """Raise StoreError if a log was replaced, or the newest one is gone and no newer one is there."""
-    replaced = [name for name, inode in now.items() if before.get(name, inode) != inode]
+def check_files(before: Files, now: Files) -> None:
+    """Raise StoreError if a file was replaced, or the newest log is gone and no newer one is there."""
+    kept = [name for name in now if name in _KEPT or name.endswith(_LOG)]
+    replaced = [name for name in kept if before.get(name, now[name]) != now[name]]
     if replaced:
-        raise StoreError(f"a log was replaced while it was open: {', '.join(replaced)}")
+        raise StoreError(f"files of the store were replaced while it was open: {', '.join(replaced)}; end this process")
     # RocksDB removes a log itself once a newer one has taken its place; names are numbers of one width.
-    if before and (not now or max(now) < max(before)):
+    if _newest_log(now) < _newest_log(before):
         raise StoreError("the log was removed while it was open")
 
 
-def check_tables(tables: Callable[[], Sequence[str]]) -> None:
+def _newest_log(files: Files) -> str:
+    return max((name for name in files if name.endswith(_LOG)), default="")
+
+
+def check_tables(tables: Callable[[], Set[Path]]) -> None:
     """Raise StoreError if a table is gone that RocksDB still has in its list."""
-    gone = {path for path in tables() if not os.path.exists(path)}
+    gone = {path for path in tables() if not path.exists()}
     # A compaction replaces tables at any moment. Those that it replaced are not in the next list.
-    if gone and gone.intersection(tables()):
-        raise StoreError(f"tables are gone: {', '.join(sorted(map(os.path.basename, gone)))}")
+    if gone and (gone := gone & tables()):
+        raise StoreError(f"tables are gone: {', '.join(sorted(path.name for path in gone))}")
 
 
 def sync_folder(folder: Path) -> None:

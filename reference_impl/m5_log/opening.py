@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Access, Change, DamagedError, Database, Recovery
-from holdfast.reference_impl.m5_log.location import Location
+from holdfast.reference_impl.m5_log.location import Files, Location
 from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES, unpacked
 from holdfast.reference_impl.m5_log.settings import Settings
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES
@@ -20,18 +20,18 @@ VERSION, UUID = b"schema_version", b"db_uuid"
 LAST_CHECKPOINT, WATERMARK = b"last_checkpoint_id", b"topo_watermark"
 # Besides the keys that the contract names: the highest checkpoint id ever given, and the marks of the witness.
 CHECKPOINTS_MADE, MARKS = b"checkpoints_made", b"witness"
-_NUMBER_BYTES = 8
+NUMBER_BYTES = 8
 
 
 def number(value: int) -> bytes:
     """A number as it stands in keys and in meta: big-endian, so that bytes sort as numbers."""
-    return value.to_bytes(_NUMBER_BYTES, "big")
+    return value.to_bytes(NUMBER_BYTES, "big")
 
 
 def read_number(data: bytes | None) -> int:
     """The number in these bytes. Raises StoreError."""
-    if data is None or len(data) != _NUMBER_BYTES:
-        raise StoreError(f"expected a number of {_NUMBER_BYTES} bytes")
+    if data is None or len(data) != NUMBER_BYTES:
+        raise StoreError(f"expected a number of {NUMBER_BYTES} bytes")
     return int.from_bytes(data, "big")
 
 
@@ -44,7 +44,7 @@ class Opened:
     mark: Mark
     anchor: Mark
     recovery: Recovery
-    logs: Mapping[str, int] = field(default_factory=dict)
+    files: Files = field(default_factory=dict)
 
 
 class Opening:
@@ -96,13 +96,10 @@ class Opening:
             # A crash may have left the mark of the last batch unwritten, or no mark but the anchor on the disk.
             self._witness.make(opened.mark, self._witness.slots())
             opened.anchor = opened.mark
-            opened.logs = self._location.logs()
-        except OSError as error:
+            opened.files = self._location.files()
+        except (OSError, StoreError) as error:
             opened.database.close()
             raise StoreError(f"the witness cannot be written: {error}") from error
-        except StoreError:
-            opened.database.close()
-            raise
         return opened
 
     @contextlib.contextmanager
@@ -135,9 +132,7 @@ class Opening:
 
     def check_place(self) -> None:
         """There has to be a store: none is ever made by opening one."""
-        if not self._location.exists():
-            raise StoreError("expected a store, got none; it is never made anew")
-        self._location.identity()
+        self._location.files()
 
     def viewed(self) -> Opened:
         """The store, although a crash may have torn the end of its log.

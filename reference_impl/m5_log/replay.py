@@ -77,7 +77,7 @@ class Replay:
     def is_prefix(self, opened: Opened, state: State) -> bool:
         """Whether the order still begins with what the state was computed of. Its index alone does not say so."""
         order = opened.dag.order()
-        return state.applied <= len(order) and chain_of(order[: state.applied]) == state.chain
+        return chain_of(order[: state.applied]) == state.chain
 
     def continued(self, opened: Opened, before: State | None) -> State:
         """The state behind the whole order, from one that was computed before if that still holds."""

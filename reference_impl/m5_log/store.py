@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Change, DamagedError, Database
-from holdfast.reference_impl.m5_log.location import Identity, Location, check_logs, check_tables
+from holdfast.reference_impl.m5_log.location import Location, check_files, check_tables
 from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, Opened, Opening, number
 from holdfast.reference_impl.m5_log.terms import Family, StoreError, UncertainError
 from holdfast.reference_impl.m5_log.witness import Mark, Witness, encode_marks
@@ -29,7 +29,6 @@ class Store:
         self._patience = patience
         self._configured = configured
         self._held: Opened | None = None
-        self._identity: Identity = ()
 
     @property
     def held(self) -> Opened | None:
@@ -41,7 +40,6 @@ class Store:
         self.check_configured()
         if self._held is None:
             self._held = self.opening.open()
-            self._identity = self.location.identity()
         self.guard(self._held)
         return self._held
 
@@ -52,12 +50,11 @@ class Store:
 
     def guard(self, opened: Opened) -> None:
         """Raise StoreError if the files are not those that are open: what is written to them would be lost."""
-        if self.location.identity() != self._identity:
-            raise StoreError("files of the store were replaced while it was open; end this process")
-        now = self.location.logs()
-        check_logs(opened.logs, now)
-        check_tables(opened.database.tables)
-        opened.logs = now
+        files = self.location.files()
+        if files != opened.files:
+            check_files(opened.files, files)
+            check_tables(opened.database.tables)
+            opened.files = files
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Opened]:

@@ -87,7 +87,7 @@ def total_of(op_ids: Iterable[bytes]) -> int:
 def decode_mark(data: bytes) -> Mark | None:
     """The mark in the bytes of a slot; None where they are not whole."""
     body, checksum = data[:-_HASH_BYTES], data[-_HASH_BYTES:]
-    if len(data) != _MARK_BYTES or not body.startswith(_MAGIC) or hashlib.sha256(body).digest() != checksum:
+    if hashlib.sha256(body).digest() != checksum:
         return None
     return Mark(
         batches=int.from_bytes(body[8:16], "big"),
@@ -104,10 +104,9 @@ def encode_marks(anchor: Mark, now: Mark) -> bytes:
 
 def decode_marks(data: bytes | None) -> tuple[Mark, Mark]:
     """The two marks in the database. Raises StoreError."""
-    if data is not None and len(data) == 2 * _MARK_BYTES:
-        anchor, now = decode_mark(data[:_MARK_BYTES]), decode_mark(data[_MARK_BYTES:])
-        if anchor is not None and now is not None:
-            return anchor, now
+    anchor, now = decode_mark((data or b"")[:_MARK_BYTES]), decode_mark((data or b"")[_MARK_BYTES:])
+    if anchor is not None and now is not None:
+        return anchor, now
     raise StoreError("expected two marks in meta, got none")
 
 

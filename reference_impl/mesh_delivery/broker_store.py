@@ -143,17 +143,23 @@ class BrokerStore:
         except psycopg.Error:
             self._link.drop()
 
+    def _ask(
+        self, connection: Connection, statement: str, values: Sequence[object]
+    ) -> psycopg.Cursor[tuple[object, ...]]:
+        """Run a statement that each send runs, so that the server plans it once for a connection."""
+        return connection.execute(statement, values, prepare=True)
+
     # What is there
 
     def is_enforced(self, connection: Connection) -> bool:
         """Whether ids are to be deduplicated: the flag is on, and the schema can hold the records."""
-        found = connection.execute("SELECT value FROM mesh.setting WHERE name = %s", (ENFORCED,)).fetchone()
+        found = self._ask(connection, "SELECT value FROM mesh.setting WHERE name = %s", (ENFORCED,)).fetchone()
         return found == ("on",) and self.schema.is_migrated(connection)
 
     def is_member(self, connection: Connection, mesh_id: str, member: str) -> bool:
         """Whether the mesh has this member."""
         statement = "SELECT 1 FROM mesh.member WHERE mesh_id = %s AND public_key = %s"
-        return connection.execute(statement, (mesh_id, member)).fetchone() is not None
+        return self._ask(connection, statement, (mesh_id, member)).fetchone() is not None
 
     def has_destination(self, connection: Connection, send: Send) -> bool:
         """Whether the mesh has the topic, the member or the queue."""
@@ -161,7 +167,7 @@ class BrokerStore:
             send.destination_kind
         ]
         statement = f"SELECT 1 FROM mesh.{table} WHERE mesh_id = %s AND {column} = %s"
-        return connection.execute(statement, (send.mesh_id, send.destination_ref)).fetchone() is not None
+        return self._ask(connection, statement, (send.mesh_id, send.destination_ref)).fetchone() is not None
 
     # The rows of an accepted send
 
@@ -179,7 +185,7 @@ class BrokerStore:
             *(send.mesh_id, send.client_message_id, message_id, send.fingerprint, send.sender),
             *(send.destination_kind, send.destination_ref, now, expires),
         )
-        return connection.execute(statement, values).fetchone() is not None
+        return self._ask(connection, statement, values).fetchone() is not None
 
     def select_record(self, connection: Connection, mesh_id: str, client_message_id: str) -> Record | None:
         """The record of an id, whatever its expires_at says: it counts until the nightly job has deleted it."""
@@ -189,7 +195,7 @@ class BrokerStore:
             "SELECT q.position FROM mesh.message_queue q WHERE q.id = d.broker_message_id)::text "
             "FROM mesh.client_message_dedupe d WHERE d.mesh_id = %s AND d.client_message_id = %s"
         )
-        row: Any = connection.execute(statement, (mesh_id, client_message_id)).fetchone()
+        row: Any = self._ask(connection, statement, (mesh_id, client_message_id)).fetchone()
         return None if row is None else Record(row[0], bytes(row[1]), *row[2:])
 
     def insert_message(
@@ -214,7 +220,7 @@ class BrokerStore:
             f"INSERT INTO mesh.{self.table_of(send.destination_kind)} ({', '.join(row)}) "
             f"VALUES ({', '.join(['%s'] * len(row))}) RETURNING position"
         )
-        (position,) = connection.execute(statement, tuple(row.values())).fetchone() or (None,)
+        (position,) = self._ask(connection, statement, tuple(row.values())).fetchone() or (None,)
         return str(position)
 
     def table_of(self, destination_kind: str) -> str:
@@ -223,13 +229,14 @@ class BrokerStore:
 
     def enqueue(self, connection: Connection, send: Send, message_id: str) -> None:
         """Enqueue the fan-out: one row for each receiver."""
-        for receiver in self.receivers(connection, send):
-            connection.execute("INSERT INTO mesh.fan_out VALUES (%s, %s, %s)", (send.mesh_id, message_id, receiver))
+        receivers = self.receivers(connection, send)
+        statement = "INSERT INTO mesh.fan_out SELECT %s::uuid, %s::uuid, unnest(%s::text[])"
+        self._ask(connection, statement, (send.mesh_id, message_id, receivers))
 
-    def receivers(self, connection: Connection, send: Send) -> Sequence[str]:
+    def receivers(self, connection: Connection, send: Send) -> list[str]:
         """Everybody but the sender for a topic, else the destination itself."""
         if send.destination_kind != "topic":
             return [send.destination_ref]
         statement = "SELECT public_key FROM mesh.member WHERE mesh_id = %s AND public_key <> %s"
-        found: list[Any] = connection.execute(statement, (send.mesh_id, send.sender)).fetchall()
+        found: list[Any] = self._ask(connection, statement, (send.mesh_id, send.sender)).fetchall()
         return [member for (member,) in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-_NEEDED = ("starlette", "uvicorn", "websockets")
+_NEEDED = ("starlette", "uvicorn")
 _TRANSPORTS = ("http", "websocket")
 
 

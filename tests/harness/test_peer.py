@@ -87,3 +87,33 @@ def test_a_late_answer_is_not_there_when_it_is_waited_for(peer: Peer) -> None:
     with pytest.raises(TimeoutError):
         asked(peer, timeout=0.3)
     assert len(peer.received()) == 1
+
+
+def test_what_is_passed_on_reaches_the_broker_whole_twice_or_by_half_and_its_answer_may_be_lost() -> None:
+    broker = Peer()
+    relay = Peer(behind=lambda: broker.url)
+    try:
+        broker.arm([{"status": 201, "body": {"n": number}} for number in range(6)])
+        relay.arm([{"through": True}, *({"through": True, "how": how} for how in ("again", "cut", "drop", "half"))])
+        assert asked(relay, b"first") == (201, b'{"n": 0}')
+        assert asked(relay, b"repeated") == (201, b'{"n": 2}')
+        for body in (b"cut", b"dropped", b"in half"):
+            with pytest.raises((http.client.HTTPException, OSError)):
+                asked(relay, body)
+        came = [base64.urlsafe_b64decode(each["body"] + "==") for each in broker.received()]
+        assert came[:5] == [b"first", b"repeated", b"repeated", b"cut", b"dropped"]
+        assert b"in half" not in came
+        assert broker.received()[0]["headers"] == relay.received()[0]["headers"]
+    finally:
+        relay.close()
+        broker.close()
+
+
+def test_where_no_broker_listens_what_is_passed_on_has_no_answer() -> None:
+    relay = Peer(behind=lambda: "http://127.0.0.1:1")
+    try:
+        relay.arm([{"through": True}])
+        with pytest.raises((http.client.HTTPException, OSError)):
+            asked(relay)
+    finally:
+        relay.close()

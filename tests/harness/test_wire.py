@@ -160,7 +160,8 @@ def websocket(*frames: bytes, accept: bytes | None = None, status: bytes = b"101
         head = head_of(link)
         key = next(line.split(b": ")[1] for line in head.split(b"\r\n") if line.startswith(b"Sec-WebSocket-Key"))
         due = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
-        link.sendall(b"HTTP/1.1 " + status + b"\r\nSec-WebSocket-Accept: " + (accept or due) + b"\r\n\r\n")
+        upgrade = b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "
+        link.sendall(b"HTTP/1.1 " + status + upgrade + (accept or due) + b"\r\n\r\n")
         with contextlib.suppress(OSError):
             # Nothing comes of a client that refuses the handshake.
             if link.recv(4096).startswith(b"\x81"):
@@ -185,6 +186,8 @@ TOLD = frame(0x81, b'{"code":201,"body":{"id":1}}')
         [frame(0x89, b"are you there"), TOLD],
         [TOLD[:1], TOLD[1:7], TOLD[7:]],
         [frame(0x81, b'{"code":201,"body":{"id":1}}' + b" " * 300)],
+        [frame(0x01, b'{"code":201,'), frame(0x89, b"between"), frame(0x80, b'"body":{"id":1}}')],
+        [TOLD + frame(0x88, struct.pack(">H", 1000))],
     ],
 )
 def test_a_frame_is_an_answer_whatever_comes_before_it(served: Callable[[Peer], str], frames: list[bytes]) -> None:
@@ -198,7 +201,9 @@ def test_a_frame_is_an_answer_whatever_comes_before_it(served: Callable[[Peer], 
         (websocket(), Silence.EOF),
         (websocket(TOLD[:9]), Silence.EOF),
         (websocket(frame(0x82, b"{}")), Silence.GARBAGE),
-        (websocket(frame(0x01, b"{}")), Silence.GARBAGE),
+        (websocket(frame(0x01, b'{"code":201,"body":{"id":1}}')), Silence.EOF),
+        (websocket(frame(0x80, b"{}")), Silence.GARBAGE),
+        (websocket(frame(0x81, b"\xff")), Silence.GARBAGE),
         (websocket(frame(0x81, b"{}")), Silence.GARBAGE),
         (websocket(frame(0x81, b"[201]")), Silence.GARBAGE),
         (websocket(frame(0x81, b'{"code":299,"body":{}}')), Silence.GARBAGE),

@@ -96,8 +96,6 @@ def test_keys_lie_in_the_bytewise_order_of_their_encodings() -> None:
 def test_a_key_twice_is_refused() -> None:
     refuses(bytes.fromhex("a201000100"))
     refuses(bytes.fromhex("a2616100616101"))
-    with pytest.raises(CborError):
-        encode(Map(((1, 2), (1, 3))))
 
 
 def test_one_and_true_are_two_keys() -> None:
@@ -121,18 +119,6 @@ def test_what_lies_deeper_than_allowed_is_refused() -> None:
     assert decode(b"\x81" * DEPTH + b"\x00", max_depth=DEPTH) is not None
     refuses(b"\x81" * (DEPTH + 1) + b"\x00")
     refuses(b"\xa1\x00" * (DEPTH + 1) + b"\x00")
-
-
-@pytest.mark.parametrize("value", [2**64, -(2**64) - 1])
-def test_integers_of_more_than_64_bits_have_no_encoding(value: int) -> None:
-    with pytest.raises(CborError):
-        encode(value)
-
-
-def test_floats_and_lone_surrogates_have_no_encoding() -> None:
-    for value in (1.5, "\ud800", object(), [float("nan")]):
-        with pytest.raises(CborError):
-            encode(value)  # type: ignore[arg-type]
 
 
 keys = st.one_of(st.integers(-(2**64), 2**64 - 1), st.binary(max_size=6), st.text(max_size=6), st.booleans())

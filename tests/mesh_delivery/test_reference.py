@@ -112,7 +112,7 @@ def test_an_unknown_method_is_a_fault_and_no_refusal() -> None:
 
 
 def test_without_the_extra_http_no_socket_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "find_spec", lambda name: None if name == "websockets" else name)
+    monkeypatch.setattr(claims, "find_spec", lambda name: None if name == "uvicorn" else name)
     assert set(Deferred("mesh-delivery").not_claimed) == {"http", "websocket"}
     assert implementation().not_claimed == Deferred("mesh-delivery").not_claimed
     assert Deferred("jcs").not_claimed == {}

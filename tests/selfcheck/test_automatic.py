@@ -310,6 +310,16 @@ def test_the_same_seed_draws_the_same_mutants_of_one_source() -> None:
     assert drawn(sites, count=1000, seed="a") == tuple(sites)
 
 
+def test_a_change_of_the_source_draws_anew_only_what_it_touches() -> None:
+    sites = [msgspec.structs.replace(site_at(line), id=str(line), code=f"{line} == a") for line in range(100)]
+    before = {site.code for site in drawn(sites, count=10, seed="a")}
+    gone = next(site for site in sites if site.code in before)
+    moved = [msgspec.structs.replace(site, id=f"moved {site.id}") for site in sites if site is not gone]
+    after = {site.code for site in drawn(moved, count=10, seed="a")}
+    assert before - after == {gone.code}
+    assert len(after - before) == 1
+
+
 def test_a_difference_shows_the_line_before_and_after() -> None:
     shown = difference(site_at(1), "1 == a\n")
     assert "-1 == a" in shown

@@ -169,9 +169,13 @@ def batch_of(drafts: list[Mapping[str, Any]]) -> str:
 
 
 def many(asked: Mapping[str, Any]) -> str:
-    """A file of `count` operations of the author `key`, one for each millisecond: {key, count, parents?}."""
-    made = {"key": asked["key"], "kind": "add", "parents": asked.get("parents", [])}
-    payloads = ({"key": f"c{number % 7}", "amount": number} for number in range(asked["count"]))
+    """A file of `count` operations of the author `key`, one for each millisecond: {key, count, parents?, value?}.
+
+    They add to counters, or set registers to `value`.
+    """
+    made = {"key": asked["key"], "kind": "set" if "value" in asked else "add", "parents": asked.get("parents", [])}
+    changes = [{"value": asked["value"]} if "value" in asked else {"amount": at} for at in range(asked["count"])]
+    payloads = ({"key": f"c{number % 7}", **change} for number, change in enumerate(changes))
     return batch_of([{**made, "ms": number, "payload": payload} for number, payload in enumerate(payloads)])
 
 

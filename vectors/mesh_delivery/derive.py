@@ -141,6 +141,20 @@ def document(text: str) -> str:
     return _meta(base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()).decode()
 
 
+def override(value: Any) -> Mapping[str, Any] | None:
+    """A number of hours for a retention of 30 days, with what it is: `invalid` or `above`, if it is no good one.
+
+    Whether a number that is written with a fraction of nought, or with an exponent, is whole is left open.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return {"form": repr(value), "class": "invalid"}
+    if isinstance(value, float) and value.is_integer():
+        return None
+    if isinstance(value, float) or value < 1:
+        return {"form": repr(value), "class": "invalid"}
+    return {"form": str(value), **({} if value < 30 * 24 else {"class": "above"})}
+
+
 def mesh_id(text: str) -> str:
     """A made-up id of a mesh: a UUID that follows from any text."""
     return str(UUID(bytes=hashlib.sha256(text.encode()).digest()[:16], version=4))
@@ -152,6 +166,7 @@ _PREFIX_DIGITS = 16
 DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {
     "fingerprint": fingerprint,
     "mesh_id": mesh_id,
+    "override": override,
     "prefix": lambda request: fingerprint(request)[:_PREFIX_DIGITS],
     "version": version,
     "kind": lambda value: _member_of(KINDS, value, "destination_kind").decode(),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from random import Random
 
 import msgspec
 
@@ -41,11 +41,18 @@ def source_of(site: Site) -> str:
 
 
 def drawn(sites: Sequence[Site], *, count: int, seed: str) -> tuple[Site, ...]:
-    """`count` of the sites in their order, the same for the same seed and the same source; all if there are fewer."""
-    if count >= len(sites):
-        return tuple(sites)
-    way = Random(f"{seed} {sites[0].contract}")  # noqa: S311 - no secret
-    return tuple(sites[number] for number in sorted(way.sample(range(len(sites)), count)))
+    """`count` of the sites in their order, the same for the same seed and the same source; all if there are fewer.
+
+    Each site has a rank of its own, so a change of the source draws anew only what it touches.
+    """
+    seen: Counter[tuple[str, ...]] = Counter()
+    ranks: dict[str, bytes] = {}
+    for site in sites:
+        what = (site.contract, site.file, site.function, site.operator, site.code, site.was, site.text)
+        seen[what] += 1
+        ranks[site.id] = hashlib.sha256(repr((seed, what, seen[what])).encode()).digest()
+    chosen = frozenset(sorted(ranks, key=ranks.__getitem__)[:count])
+    return tuple(site for site in sites if site.id in chosen)
 
 
 def equivalents(contract: str, sites: Sequence[Site]) -> tuple[Mapping[str, str], tuple[str, ...]]:

@@ -202,18 +202,17 @@ class World:
             return log if answer.reason == _UNKNOWN else None
         if not is_done(answer):
             return None
-        value = answer.value
-        if asked.row.endswith("create") and (asked.method != COMMAND or value["output"].strip().isdecimal()):
-            found = int(value["output"]) if asked.method == COMMAND else value["checkpoint_id"]
-            end = log.with_point(found) if found > log.highest else None
-        else:
-            end = self.done(log, asked)
+        value, found = answer.value, 0
+        if asked.row.endswith("create"):
+            made = value["output"].strip() if asked.method == COMMAND else str(value["checkpoint_id"])
+            found = int(made) if made.isdecimal() else 0
+        end = self._done(log, asked, found)
         told = value["output"] if asked.method == COMMAND else {name: value[name] for name in _TOLD if name in value}
         is_right = told == self._due(log, asked, answer) and answer.effect in (None, self._effect(log, end, asked))
         return end if is_right else None
 
-    def done(self, log: Log, asked: Asked) -> Log:
-        """The log behind a request that was done."""
+    def _done(self, log: Log, asked: Asked, newest: int) -> Log | None:
+        """The log behind a request that was done; None if it made a checkpoint with this id, which is no new one."""
         if asked.row in ("put_op", f"{COMMAND} op-append"):
             # One that stands twice in a file is there once.
             there = {each.op_id: each for each in (*log.stored, *asked.about)}
@@ -223,7 +222,10 @@ class World:
             return replace(log, **{name: getattr(log, name) | {asked.about["cred_hash"]}})
         if asked.row == "checkpoint_delete":
             return replace(log, points=tuple(each for each in log.points if each[0] != asked.about))
-        return log.with_point(log.highest + 1) if asked.row.endswith("create") else log
+        if asked.row.endswith("create"):
+            # Ids increase, and may leave some out.
+            return log.with_point(newest) if newest > log.highest else None
+        return log
 
     def _effect(self, log: Log, end: Log | None, asked: Asked) -> str:
         return "prior" if end == log or asked.row in ("checkpoint_load", "apply_incremental") else "new"
@@ -258,8 +260,8 @@ class World:
 
     # What is there
 
-    def compare(self, *others: Log) -> None:
-        """What the log shows is what is known, or one of `others`, which is known from then on."""
+    def compare(self, *unanswered: Asked) -> None:
+        """What the log shows is what is known, with one of `unanswered` or with none, which is known from then on."""
         session = self.session
         rows, points = session.observe("store"), session.observe("checkpoints")
         shown = {
@@ -272,7 +274,9 @@ class World:
             "states": {session.observe("dump", {"from": origin})["state"] for origin in ("genesis", "latest")},
             "whole": session.observe("verify_store")["whole"],
         }
-        due = [(log, self._shown(log)) for log in (self.log, *others)]
+        newest = max((found for found, _ in shown["checkpoints"]), default=0)
+        behind = [self._done(self.log, asked, newest) for asked in unanswered]
+        due = [(log, self._shown(log)) for log in (self.log, *behind) if log is not None]
         self.log = next((log for log, each in due if each == shown), self.log)
         (_, first), *_ = due
         if all(each != shown for _, each in due):

@@ -102,3 +102,27 @@ def test_a_near_miss_of_what_is_in_the_outbox_is_another_send(bench: Bench) -> N
 def test_a_send_to_the_daemon_with_anything_beside_its_members_is_refused(bench: Bench) -> None:
     """Unknown members, names in other letters, and what is no object."""
     sweep(bench, "MESH-4.4-P1")
+
+
+@clause("MESH-4.5-O6")
+def test_a_near_miss_of_an_id_is_no_id_of_a_dead_row_and_free_for_one(bench: Bench) -> None:
+    """Ids of dead rows and ids in use, which an operator has to name as they are."""
+    sweep(bench, "MESH-4.5-O6")
+
+
+@clause("MESH-15.1-B10")
+def test_a_start_with_anything_beside_its_members_is_refused(bench: Bench) -> None:
+    """Unknown members, names in other letters, and what is no object."""
+    sweep(bench, "MESH-15.1-B10")
+
+
+@clause("MESH-15.5-X1")
+def test_a_near_miss_of_a_feature_is_a_feature_that_is_missing(bench: Bench) -> None:
+    """Names that resemble one that the broker advertises."""
+    sweep(bench, "MESH-15.5-X1")
+
+
+@clause("MESH-4.9-A8")
+def test_a_near_miss_of_an_override_is_another_number_or_none(bench: Bench) -> None:
+    """Numbers of every width, fractions, and texts that resemble numbers."""
+    sweep(bench, "MESH-4.9-A8")

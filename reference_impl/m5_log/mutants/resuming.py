@@ -18,6 +18,8 @@ from holdfast.reference_impl.m5_log.terms import Family, RefusedError
 from holdfast.reference_impl.planting import part
 
 _SALT_BYTES = 4
+# Ids go down from here.
+_MOST_CHECKPOINTS = 2**40
 
 
 class AppliedTwice(Replay):
@@ -73,7 +75,7 @@ class EmptyForUnknown(Checkpoints):
 
 
 class DigestUnchecked(Checkpoints):
-    def digest(self, checkpoint: Checkpoint) -> bytes:
+    def digest(self, content: bytes) -> bytes:
         return bytes(32)
 
 
@@ -97,6 +99,19 @@ class LittleEndianIds(Checkpoints):
 
     def all(self, database: Database) -> Sequence[tuple[int, bytes]]:
         return sorted((self.id_of(key[::-1]), row) for key, row in database.rows(Family.CHECKPOINTS))
+
+
+class IdsDecrease(Checkpoints):
+    def created(self, database: Database, state: State) -> tuple[Checkpoint, Sequence[Change]]:
+        made, changes = super().created(database, state)
+        key = number(_MOST_CHECKPOINTS - made.checkpoint_id)
+        return replace(made, checkpoint_id=read_number(key)), [
+            (family, name if family is Family.META else key, key if name == LAST_CHECKPOINT else value)
+            for family, name, value in changes
+        ]
+
+    def all(self, database: Database) -> Sequence[tuple[int, bytes]]:
+        return super().all(database)[::-1]
 
 
 class IndexOfNext(Checkpoints):
@@ -142,6 +157,7 @@ BUGS = {
     "checkpoint-digest-unchecked": part(checkpoints=DigestUnchecked),
     "checkpoint-id-used-again": part(checkpoints=IdUsedAgain),
     "checkpoint-id-little-endian": part(checkpoints=LittleEndianIds),
+    "checkpoint-ids-decrease": part(checkpoints=IdsDecrease),
     "checkpoint-index-of-the-next": part(checkpoints=IndexOfNext),
     "snapshot-with-salt": part(checkpoints=Salted),
     "latest-checkpoint-not-noted": part(checkpoints=LatestNotNoted),

@@ -23,6 +23,9 @@ from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError
 from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks
 from holdfast.reference_impl.planting import part
 
+# So many operations of a file are one batch.
+_CHUNK = 1000
+
 
 class Unsynced(Database):
     def write_options(self) -> WriteOptions:
@@ -147,6 +150,12 @@ class CountedTwice(Log):
         return super().append(operations)
 
 
+class InChunks(Log):
+    def write(self, opened: Opened, operations: Sequence[Operation]) -> None:
+        for first in range(0, len(operations), _CHUNK):
+            super().write(opened, operations[first : first + _CHUNK])
+
+
 class CheckpointInOps(Log):
     def checkpoint_create(self, index: int | None = None) -> Checkpoint:
         made = super().checkpoint_create(index)
@@ -201,6 +210,7 @@ BUGS = {
     "stored-operation-is-new": part(log=AlwaysNew),
     "stored-operation-is-refused": part(log=RefusesAgain),
     "file-one-by-one": part(log=OneByOne),
+    "file-in-chunks": part(log=InChunks),
     "twice-in-a-file-counts-twice": part(log=CountedTwice),
     "checkpoint-is-an-operation": part(log=CheckpointInOps),
     "checkpoint-collects-operations": part(log=FirstRemoved),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,9 @@ from holdfast.reference_impl.postgres import Connection
 def _committed(connection: Connection) -> None:
     connection.execute("COMMIT")
     connection.execute("BEGIN")
+
+
+_PAGE = 100
 
 
 class RecordFirst(BrokerStore):
@@ -102,6 +105,11 @@ class FanOutLater(BrokerStore):
         super().enqueue(connection, send, message_id)
 
 
+class FanOutOfAPage(BrokerStore):
+    def receivers(self, connection: Connection, send: Send) -> Sequence[str]:
+        return super().receivers(connection, send)[:_PAGE]
+
+
 class FanOutOptional(BrokerStore):
     def enqueue(self, connection: Connection, send: Send, message_id: str) -> None:
         connection.execute("SAVEPOINT fan_out")
@@ -161,6 +169,7 @@ BUGS: Mapping[str, Change] = {
     "vanished-record-is-known": part(broker=VanishedIsKnown),
     "vanished-record-is-a-duplicate": part(broker=VanishedIsNew),
     "fan-out-behind-the-commit": part(broker_store=FanOutLater),
+    "fan-out-of-a-page": part(broker_store=FanOutOfAPage),
     "fan-out-optional": part(broker_store=FanOutOptional),
     "ids-of-a-process": part(broker=ByProcess),
     "record-outlives-a-failed-message": part(broker=RecordStays),

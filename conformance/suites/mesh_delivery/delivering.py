@@ -1,0 +1,132 @@
+"""mesh-delivery: histories of a daemon and its outbox against the model of all their clauses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from random import Random
+from typing import Any
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.histories import hold
+from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS
+from holdfast.conformance.suites.mesh_delivery.history import MESHES
+from holdfast.conformance.suites.mesh_delivery.outbox_history import playing
+from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
+from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
+from holdfast.conformance.suites.session import SuiteSession
+
+_WEEK, _SHORT = 168, 6
+_HISTORIES, _SHORTER = 5, 3
+_LENGTH = 40
+_TRIALS = 24
+_RIVALS, _RACES = 4, 12
+_OCCUPIED = "OUTBOX_UNAVAILABLE"
+_ROWS, _ASKED = 1000, 12
+
+
+@clause(
+    "MESH-4.5-O7",
+    "MESH-4.1-L1",
+    "MESH-4.1-L2",
+    "MESH-4.1-L4",
+    "MESH-4.5-O6",
+    "MESH-4.8-C6",
+    "MESH-4.8-R1",
+    "MESH-4.8-R2",
+    "MESH-4.8-R3",
+    whole=True,
+)
+def test_any_history_of_a_daemon_agrees_with_the_model(bench: Bench) -> None:
+    """Sends, rounds with any answers, requeues, clocks, restarts, and kills inside of attempts."""
+    draws = partial(draw, length=_LENGTH, workers=1)
+    hold(bench, count=_HISTORIES, draw=draws, begin=partial(playing, bench, 1, _WEEK), trials=_TRIALS)
+
+
+@clause("MESH-4.5-O7", "MESH-4.5-O1", "MESH-4.5-O2", "MESH-4.5-O3", "MESH-4.5-O4", whole=True)
+def test_every_answer_makes_of_a_row_what_the_model_says(bench: Bench) -> None:
+    """Each answer of the protocol once, to a first attempt or to a second."""
+    hold(bench, count=1, draw=every_answer, begin=partial(playing, bench, 1, _WEEK), trials=_TRIALS)
+
+
+@clause("MESH-4.9-A9", "MESH-4.7-T10", "MESH-4.8-C5", "MESH-4.8-C7", whole=True)
+def test_any_history_of_a_daemon_with_a_short_max_age_agrees_with_the_model(bench: Bench) -> None:
+    """The same where rows grow too old while they wait."""
+    draws = partial(draw, length=_LENGTH, workers=1)
+    hold(bench, count=_SHORTER, draw=draws, begin=partial(playing, bench, 1, _SHORT), trials=_TRIALS)
+
+
+@clause("MESH-4.1-L4", "MESH-4.5-O6", "MESH-4.8-C2", whole=True)
+def test_any_history_of_two_processes_on_one_outbox_agrees_with_the_model(bench: Bench) -> None:
+    """The same by two processes, with calls that overlap rounds and each other."""
+    draws = partial(draw, length=_LENGTH, workers=2)
+    hold(bench, count=_HISTORIES, draw=draws, begin=partial(playing, bench, 2, _WEEK), trials=_TRIALS)
+
+
+@clause("MESH-4.1-L4", "MESH-4.5-O4", "MESH-4.5-O6", whole=True)
+def test_an_outbox_of_many_rows_is_as_one_of_few(bench: Bench) -> None:
+    """Sends and requeues of any row among a thousand, and a round of what was requeued."""
+    dice = Random(bench.seed)  # noqa: S311 - nothing is kept secret with it
+    with playing(bench, 1, _WEEK) as player:
+        rows = player.fill(_ROWS)
+        for number, (name, args) in enumerate((rows[0], rows[-1], *dice.sample(rows, _ASKED))):
+            player.ask(name, args, number)
+        player.compare()
+
+
+@clause("MESH-4.8-C2", "MESH-4.1-L4", "MESH-4.5-O6", "MESH-4.5-O1")
+def test_of_processes_that_ask_at_once_one_is_the_first(bench: Bench) -> None:
+    """Four processes: one send, sends with one id, requeues of one row and to one id; then all deliver."""
+    with bench.session(_RIVALS, config=CONFIG) as session:
+        session.call("deliver")
+        for number in range(_RACES):
+            _race(bench, session, [_send(f"same{number}", "AA")] * _RIVALS, "prior")
+            others = [_send(f"other{number}", body) for body in ("AA", "AQ", "Ag", "Aw")]
+            _race(bench, session, others, "IDEMPOTENCY_KEY_REUSED")
+        session.clock("+169h")
+        session.call("deliver")
+        for number in range(_RACES):
+            rotated = [_requeue(f"same{number}", f"new{number}-{rival}") for rival in range(_RIVALS)]
+            _race(bench, session, rotated, "NOT_DEAD")
+        for number in range(0, _RACES, _RIVALS):
+            rotated = [_requeue(f"other{number + rival}", f"joint{number}") for rival in range(_RIVALS)]
+            _race(bench, session, rotated, "ID_IN_USE")
+        waiting = _statuses(session)["pending"]
+        said = ANSWERS["first"].of("0192f0c1-7a52-7c3e-9d4b-0a1b2c3d4e5f")
+        session.answers([said] * _RIVALS * waiting)
+        session.race([("deliver", {})] * _RIVALS)
+        left = _statuses(session)
+        if left["done"] != waiting:
+            bench.fail("over_refusal", "rounds at once left rows", expected=f"{waiting} done", received=str(dict(left)))
+
+
+def _send(name: str, body: str) -> tuple[str, Mapping[str, Any]]:
+    request = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": body}
+    return "send", {"mesh_id": MESHES[0], "client_message_id": name, "request": request}
+
+
+def _requeue(name: str, new: str) -> tuple[str, Mapping[str, Any]]:
+    return "requeue", {"client_message_id": name, "new_id": new}
+
+
+def _race(bench: Bench, session: SuiteSession, calls: Sequence[tuple[str, Mapping[str, Any]]], late: str) -> None:
+    """One of the calls is the first; the others find what it has done, or the outbox occupied."""
+    answers = session.race(calls)
+    came = Counter(answer.effect if answer.outcome == "accepted" else answer.reason for answer in answers)
+    expected = f"one accepted as new, the others {late}"
+    if came["new"] != 1:
+        verdict = "fail_open" if came["new"] else "over_refusal"
+        bench.fail(
+            verdict,
+            f"{came['new']} of {len(calls)} calls at once were the first",
+            expected=expected,
+            received=str(dict(came)),
+        )
+    if came.keys() - {"new", late, _OCCUPIED}:
+        bench.fail("wrong_reason", "the others of calls at once", expected=expected, received=str(dict(came)))
+
+
+def _statuses(session: SuiteSession) -> Counter[Any]:
+    return Counter(row["status"] for row in session.inspect()["rows"]["outbox"])

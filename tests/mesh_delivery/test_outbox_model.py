@@ -1,0 +1,127 @@
+"""The pure model of a daemon: what the source fixes it holds, and what the source leaves open it leaves open."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS
+from holdfast.conformance.suites.mesh_delivery.outbox_model import IN_USE, NEW, NOT_DEAD, PRIOR, REUSED, Fate, Outbox
+from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
+HOURS = 24
+REQUEST = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA"}
+SEND = {"mesh_id": "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "request": REQUEST}
+
+
+def taken_in(name: str = "one") -> Outbox:
+    """An outbox with one send."""
+    outbox = Outbox(HOURS)
+    outbox.add(name, SEND, NOW)
+    return outbox
+
+
+def attempted(outbox: Outbox, fate: Fate, now: datetime = NOW) -> bool:
+    """One attempt of the row, with an answer of this fate."""
+    return outbox.attempted("one", (fate,), now, "message")
+
+
+def stored(outbox: Outbox, **changes: Any) -> dict[str, Any]:
+    """The row as a store has it."""
+    row = outbox.rows["one"][0]
+    told = {"last_error": "why" if row.failed else None, "delivered_at": 1 if row.status == "done" else None}
+    found = {"status": row.status, "attempts": row.attempts, "broker_message_id": row.message_id, **told}
+    return {"one": {**found, "request_fingerprint": {"blob": row.fingerprint}, **changes}}
+
+
+def test_the_same_send_is_known_in_every_state_and_another_is_refused() -> None:
+    another = {**SEND, "request": {**REQUEST, "body": "AQ"}}
+    for fate in Fate:
+        outbox = taken_in()
+        assert attempted(outbox, fate)
+        assert outbox.sent("one", SEND) == PRIOR
+        assert outbox.sent("one", another) == REUSED
+        assert outbox.sent("two", another) == NEW
+
+
+def test_a_row_that_failed_rests_and_is_due_after_ten_minutes() -> None:
+    outbox = taken_in()
+    assert outbox.due(NOW) == {"one"}
+    assert attempted(outbox, Fate.AGAIN)
+    assert outbox.due(NOW) == set()
+    assert not attempted(outbox, Fate.DONE)
+    assert outbox.due(NOW + 599 * SECOND) == set()
+    assert outbox.due(NOW + 600 * SECOND) == {"one"}
+    # Between the two it may be sent, and need not.
+    assert attempted(outbox, Fate.DONE, NOW + 30 * SECOND)
+
+
+def test_a_row_is_sent_a_second_below_its_max_age_and_never_at_it() -> None:
+    outbox = taken_in()
+    assert outbox.due(NOW + HOURS * HOUR - SECOND) == {"one"}
+    assert outbox.due(NOW + HOURS * HOUR - SECOND / 2) == set()
+    assert not attempted(outbox, Fate.DONE, NOW + HOURS * HOUR)
+    assert outbox.passed_over(["one"], NOW + HOURS * HOUR, whole=True)
+    assert outbox.is_dead("one")
+
+
+def test_a_clock_that_is_put_back_makes_no_row_due() -> None:
+    outbox = taken_in()
+    assert attempted(outbox, Fate.AGAIN)
+    assert not attempted(outbox, Fate.DONE, NOW - HOUR)
+
+
+@pytest.mark.parametrize("status", ["pending", "dead"])
+def test_what_is_no_answer_leaves_open_whether_a_row_is_tried_again(status: str) -> None:
+    outbox = taken_in()
+    assert attempted(outbox, Fate.UNDONE)
+    assert outbox.narrow(stored(outbox, status=status)) is None
+    assert outbox.is_dead("one") is (status == "dead")
+
+
+def test_a_row_that_is_gone_or_done_without_an_answer_is_a_difference() -> None:
+    outbox = taken_in()
+    assert attempted(outbox, Fate.UNDONE)
+    assert outbox.narrow({}) is not None
+    assert outbox.narrow(stored(outbox, status="done", delivered_at=1)) is not None
+    assert outbox.narrow(stored(outbox, attempts=0)) is not None
+    assert outbox.narrow(stored(outbox, last_error=None)) is not None
+    assert outbox.narrow({**stored(outbox), "two": stored(outbox)["one"]}) is not None
+
+
+def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:
+    for attempts in (0, 1):
+        for status in ("inflight", "pending"):
+            outbox = taken_in()
+            outbox.died(NOW, {})
+            assert outbox.narrow(stored(outbox, attempts=attempts, status=status)) is None
+            assert outbox.due(NOW + 600 * SECOND) == {"one"}
+    outbox = taken_in()
+    outbox.died(NOW, {"one": ((Fate.DONE,), "message")})
+    assert outbox.narrow(stored(outbox, attempts=2)) is not None
+
+
+def test_a_dead_row_alone_gets_another_id_and_no_id_in_use() -> None:
+    outbox = taken_in()
+    outbox.add("two", SEND, NOW)
+    assert outbox.requeue("one", "three", NOW) == NOT_DEAD
+    assert attempted(outbox, Fate.DEAD)
+    assert outbox.requeue("one", "two", NOW) == IN_USE
+    assert outbox.requeue("one", "one", NOW) == IN_USE
+    assert outbox.requeue("one", "three", NOW) is None
+    assert outbox.rows.keys() == {"two", "three"}
+    assert outbox.due(NOW) == {"two", "three"}
+
+
+def test_every_kind_of_answer_is_drawn_once_and_no_round_waits_for_two_late_ones() -> None:
+    for seed in range(20):
+        rounds = [dict(step.args)["answers"] for step in every_answer(Random(seed)) if step.what == "deliver"]
+        drawn = [name for answers in rounds for name in answers]
+        assert set(ANSWERS) <= set(drawn)
+        steps = draw(Random(seed), 60, 2)
+        assert all(dict(step.args)["answers"].count("late") < 2 for step in steps if "answers" in dict(step.args))
