@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 # year 2000 has the days of 0000; five times 400 years have 730,485 days.
 _YEAR_ZERO, _STAND_IN = "0000", "2000"
 _YEARS_BETWEEN = timedelta(days=730_485)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 FIRST = datetime.min.replace(tzinfo=UTC)
 # Hours are spelt out: newer Pythons read 24:00 as the next day.

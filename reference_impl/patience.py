@@ -24,6 +24,20 @@ class Patience:
         """An operation begins, or goes on after it was held up on purpose: its waiting is counted from here."""
         self._ends = time.monotonic() + self._seconds
 
-    def left(self, reserve_s: float = 0.0) -> float:
-        """Seconds that may still be waited, without `reserve_s` of the end; 0 when they are used up, never less."""
-        return max(0.0, self._ends - reserve_s - time.monotonic())
+    def left(self) -> float:
+        """Seconds that may still be waited; 0 when they are used up, never less."""
+        return max(0.0, self._ends - time.monotonic())
+
+    def short_of(self, seconds: float) -> Patience:
+        """The same budget without the last seconds of it."""
+        return _Shorter(self, seconds)
+
+
+class _Shorter(Patience):
+    """A part of another budget. It begins with that one."""
+
+    def __init__(self, whole: Patience, seconds: float) -> None:
+        self._whole, self._kept_s = whole, seconds
+
+    def left(self) -> float:
+        return max(0.0, self._whole.left() - self._kept_s)

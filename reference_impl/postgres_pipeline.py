@@ -8,6 +8,7 @@ bare transaction, this adapter 0.4. The adapter stays, because an example shows 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +29,7 @@ class Step:
 class Reply:
     """The answer to one step: its command tag, such as `COMMIT`, and its first row, None if there is none."""
 
-    tag: str
+    tag: str | None
     row: tuple[Any, ...] | None
 
 
@@ -42,7 +43,7 @@ def run(connection: psycopg.Connection[Any], *steps: Step) -> list[Reply]:
         raise psycopg.DataError("PostgreSQL text cannot hold a NUL")
     with connection.pipeline():
         cursors = [connection.execute(step.statement, step.values, prepare=True) for step in steps]
-    return [Reply(each.statusmessage or "", each.fetchone() if each.description else None) for each in cursors]
+    return [Reply(each.statusmessage, each.fetchone() if each.description else None) for each in cursors]
 
 
 def rehearse(connection: psycopg.Connection[Any], step: Step) -> None:
@@ -51,5 +52,5 @@ def rehearse(connection: psycopg.Connection[Any], step: Step) -> None:
         run(connection, Step("BEGIN"), step)
     finally:
         # An exchange of its own: psycopg forgets at a ROLLBACK what is prepared, and within a pipeline it does so late.
-        if not connection.closed:
+        with suppress(psycopg.OperationalError):
             connection.execute("ROLLBACK")

@@ -309,8 +309,9 @@ def _keeps(node: ast.stmt) -> bool:
 
 def _tells(node: ast.stmt, scope: _Scope) -> bool:
     """Whether a statement makes the text of an error, or a detail."""
-    if isinstance(node, ast.Assign):
-        return all(ast.unparse(target).rpartition(".")[2] == _DETAIL for target in node.targets)
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return all(ast.unparse(target).rpartition(".")[2] == _DETAIL for target in targets)
     own = scope.function.rpartition(".")[0].endswith("Error")
     return own and isinstance(node, ast.Expr) and ast.unparse(node).startswith("super().__init__(")
 

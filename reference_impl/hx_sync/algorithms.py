@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from nacl import bindings
 from nacl.exceptions import CryptoError
 
 KEY_BYTES = 32
 TAG_BYTES = 16
+# A key of so many bytes, and a nonce of as many as its algorithm takes: neither is ever longer.
+Key: TypeAlias = bytes
+Nonce: TypeAlias = bytes
 
 
 class UnauthenticError(Exception):
@@ -23,10 +26,10 @@ class Algorithm(Protocol):
     name: str
     nonce_bytes: int
 
-    def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+    def encrypt(self, key: Key, nonce: Nonce, data: bytes, associated: bytes) -> bytes:
         """Ciphertext and tag."""
 
-    def decrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+    def decrypt(self, key: Key, nonce: Nonce, data: bytes, associated: bytes) -> bytes:
         """The plain bytes. Raises UnauthenticError."""
 
 
@@ -36,11 +39,11 @@ class XChaCha20Poly1305:
     number, name = 1, "xchacha20-poly1305"
     nonce_bytes = bindings.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES
 
-    def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+    def encrypt(self, key: Key, nonce: Nonce, data: bytes, associated: bytes) -> bytes:
         """See `Algorithm`."""
         return bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(data, associated, nonce, key)
 
-    def decrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+    def decrypt(self, key: Key, nonce: Nonce, data: bytes, associated: bytes) -> bytes:
         """See `Algorithm`."""
         try:
             return bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(data, associated, nonce, key)
@@ -53,14 +56,14 @@ class Aes256Gcm:
 
     number, name, nonce_bytes = 2, "aes-256-gcm", 12
 
-    def encrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+    def encrypt(self, key: Key, nonce: Nonce, data: bytes, associated: bytes) -> bytes:
         """See `Algorithm`."""
         # Imported here, so that only its users wait for the import.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         return AESGCM(key).encrypt(nonce, data, associated)
 
-    def decrypt(self, key: bytes, nonce: bytes, data: bytes, associated: bytes) -> bytes:
+    def decrypt(self, key: Key, nonce: Nonce, data: bytes, associated: bytes) -> bytes:
         """See `Algorithm`."""
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM

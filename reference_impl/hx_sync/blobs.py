@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import secrets
@@ -12,13 +11,12 @@ from pathlib import Path
 
 import zstandard
 
-from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, Disk, opened
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.terms import Hex
 from holdfast.reference_impl.sqlite import StoreError
 
-_FOLDER_MODE, _FILE_MODE = 0o700, 0o600
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FRAME = zstandard.FRAME_HEADER
 # A block of zstd may grow from four bytes to 128 KiB: so little of a frame that says it is empty is read at once.
 _STEP = 64
@@ -77,15 +75,13 @@ class BlobCodec:
                 raise MismatchError(f"expected a frame that states {length} bytes, got {stated}")
             if length == 0:
                 return self._empty(payload)
-            return self.frame(payload, length)
+            return self.frame(payload)
         except zstandard.ZstdError as error:
             raise MismatchError(f"expected a zstd frame: {error}") from error
 
-    def frame(self, payload: bytes, length: int) -> bytes:
-        """The bytes of a frame that states their number. Raises ZstdError too."""
-        return zstandard.ZstdDecompressor().decompress(
-            payload, max_output_size=length, read_across_frames=False, allow_extra_data=False
-        )
+    def frame(self, payload: bytes) -> bytes:
+        """The bytes of a frame, which states their number. Raises ZstdError too."""
+        return zstandard.ZstdDecompressor().decompress(payload, allow_extra_data=False)
 
     def _empty(self, payload: bytes) -> bytes:
         # The library returns early here and ignores what follows.
@@ -102,7 +98,7 @@ class BlobCodec:
         if len(plain) != length:
             raise MismatchError(f"expected {length} plain bytes, got {len(plain)}")
 
-    def check_hash(self, plain: bytes, payload: bytes, blob_hash: str) -> None:  # noqa: ARG002 - the plain ones count
+    def check_hash(self, plain: bytes, payload: bytes, blob_hash: Hex) -> None:  # noqa: ARG002 - the plain ones count
         """Check the hash in the header and in the key."""
         if self.hash(plain) != blob_hash:
             raise MismatchError("expected the bytes of this hash, got others")
@@ -116,51 +112,38 @@ class BlobCache:
         self._folder = folder / "blobs"
         self._disk = disk
 
-    def path(self, blob_hash: str) -> Path:
+    def path(self, blob_hash: Hex) -> Path:
         """Where a blob lies."""
-        return self._folder / blob_hash[0:2] / blob_hash[2:4] / blob_hash
+        return self._folder / blob_hash
 
-    def write(self, blob_hash: str, plain: bytes) -> None:
+    def write(self, blob_hash: Hex, plain: bytes) -> None:
         """Keep a blob, durably. Raises OSError."""
         path = self.path(blob_hash)
-        for folder in (self._folder, path.parent.parent, path.parent):
-            with contextlib.suppress(FileExistsError):
-                folder.mkdir(_FOLDER_MODE)
-            self._sync_folder(folder.parent)
+        self._folder.mkdir(FOLDER_MODE, exist_ok=True)
+        self._disk.sync_path(self._folder.parent)
         partial = path.with_name(f"{blob_hash}.{secrets.token_hex(8)}.partial")
-        try:
-            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)
+        with opened(partial, MAKE) as handle:
             try:
                 self._disk.write(handle, plain)
                 self._disk.sync(handle)
-            finally:
-                os.close(handle)
-            partial.rename(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
-        self._sync_folder(path.parent)
+                partial.rename(path)
+            except BaseException:
+                partial.unlink()
+                raise
+        self._disk.sync_path(self._folder)
 
-    def _sync_folder(self, folder: Path) -> None:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self._disk.sync(handle)
-        finally:
-            os.close(handle)
-
-    def read(self, blob_hash: str) -> bytes:
+    def read(self, blob_hash: Hex) -> bytes:
         """The bytes of a blob that the index expects here. Raises StoreError if it is absent or damaged."""
         try:
-            handle = os.open(self.path(blob_hash), _READ)
-            with os.fdopen(handle, "rb") as file:
-                plain = file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else b""
+            with opened(self.path(blob_hash), READ) as handle, os.fdopen(handle, "rb", closefd=False) as file:
+                plain = file.read()
         except OSError as error:
             raise StoreError(f"the cache has lost {blob_hash}: {error.strerror}; import again") from error
         if hashlib.sha256(plain).hexdigest() != blob_hash:
             raise StoreError(f"the cache has other bytes as {blob_hash}; import again")
         return plain
 
-    def check(self, blob_hash: str) -> None:
+    def check(self, blob_hash: Hex) -> None:
         """Check that a file lies at the place of a blob. Raises StoreError."""
         try:
             found = os.lstat(self.path(blob_hash))
@@ -176,10 +159,8 @@ class BlobCache:
 
     def sweep(self, kept: set[str]) -> None:
         """Remove everything but these blobs. Raises OSError."""
-        emptied = set()
-        for path in self.files():
-            if path.name not in kept:
-                path.unlink(missing_ok=True)
-                emptied.add(path.parent)
-        for folder in emptied:
-            self._sync_folder(folder)
+        swept = [path for path in self.files() if path.name not in kept]
+        for path in swept:
+            path.unlink()
+        if swept:
+            self._disk.sync_path(self._folder)

@@ -41,8 +41,6 @@ def _is_shallow(bare: bytes) -> bool:
     """Whether the strict reader would go so deep."""
     brackets = bare.translate(None, _NO_BRACKETS)
     for _ in range(MAX_DEPTH):
-        if not brackets:
-            return True
         brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
     return not brackets
 

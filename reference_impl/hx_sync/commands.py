@@ -6,12 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from holdfast.reference_impl.answers import Accepted, Answer, Fault, Ok, Refused
+from holdfast.reference_impl.hx_sync.operate import USAGE
 from holdfast.reference_impl.hx_sync.service import Parts, Service
 from holdfast.reference_impl.hx_sync.spelling import to_base64url
 from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
@@ -19,20 +20,19 @@ from holdfast.reference_impl.sqlite import StoreError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 
-DONE, REFUSED, USAGE = 0, 1, 2
+DONE, REFUSED = 0, 1
 _WHAT_TO_DO = {
-    "REQUEST_MALFORMED": "see --help",
-    "KEY_INVALID": "give the vault key of 64 hexadecimal digits, see `hx init --help`",
-    "STORE_UNAVAILABLE": "look whether the store is mounted and the index whole; an index that is lost is made by init",
-    "NODE_UNKNOWN": "make the device with `hx init`",
-    "NODE_EXISTS": "choose another --node",
-    "SEGMENT_MALFORMED": "publish events of this device only, each once",
-    "TOMBSTONE_MALFORMED": "choose a start that is not after now, like 2026-01-01T00:00:00Z",
-    "OBJECT_EXISTS": "choose another id; what was published is never changed",
+    Reason.KEY_INVALID: "give the vault key of 64 hexadecimal digits, see `hx init --help`",
+    Reason.STORE_UNAVAILABLE: "look whether the store is mounted and the index whole; `hx init` makes a lost one",
+    Reason.NODE_UNKNOWN: "make the device with `hx init`",
+    Reason.NODE_EXISTS: "choose another --node",
+    Reason.SEGMENT_MALFORMED: "publish events of this device only, each once",
+    Reason.TOMBSTONE_MALFORMED: "choose a start that is not after now, like 2026-01-01T00:00:00Z",
+    Reason.OBJECT_EXISTS: "choose another id; what was published is never changed",
 }
 
 
-def complain(text: str, status: int = REFUSED) -> int:
+def complain(text: str, *, status: int = REFUSED) -> int:
     """One line on standard error; the exit status."""
     print(f"error: {text}", file=sys.stderr)
     return status
@@ -43,10 +43,11 @@ def answered(answer: Answer, tell: Callable[[Any], Any]) -> int:
         print(tell(answer.value))
         return DONE
     if isinstance(answer, Refused):
-        to_do = _WHAT_TO_DO.get(answer.reason, "see --help")
-        return complain(f"{answer.reason}: {answer.detail or 'refused'}; to do: {to_do}")
+        return complain(
+            f"{answer.reason}: {answer.detail}; to do: {_WHAT_TO_DO.get(Reason(answer.reason), 'see --help')}"
+        )
     if isinstance(answer, Fault):
-        return complain(f"{answer.detail}; to do: {_WHAT_TO_DO['STORE_UNAVAILABLE']}")
+        return complain(f"{answer.detail}; to do: {_WHAT_TO_DO[Reason.STORE_UNAVAILABLE]}")
     return complain(f"it is unknown whether it was done: {answer}; to do: run it again, which is safe")
 
 
@@ -89,9 +90,9 @@ class Commands:
             raw = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
             batch = self.own(loads(raw))
         except OSError as error:
-            return complain(f"expected a readable file: {error}", USAGE)
+            return complain(f"expected a readable file: {error}", status=USAGE)
         except StrictJsonError as error:
-            return complain(f"expected a batch as JSON: {error}", USAGE)
+            return complain(f"expected a batch as JSON: {error}", status=USAGE)
         return answered(self._call("publish", segment_id=options.segment_id or str(uuid4()), batch=batch), tell)
 
     def own(self, batch: Any) -> Any:
@@ -131,7 +132,7 @@ class Commands:
             "forget",
             tombstone_id=options.tombstone_id or str(uuid4()),
             start_ts=options.since,
-            end_ts=options.until or self._now.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+            end_ts=options.until or self._now.isoformat(),
             **scope,
         )
         return answered(
@@ -145,7 +146,10 @@ class Commands:
         status, state = self._call("status"), self._call("state")
         if not isinstance(status, Ok) or not isinstance(state, Ok):
             return answered(next(each for each in (status, state) if not isinstance(each, Ok)), str)
-        value, shown = status.value or {}, state.value or {}
+        self._report(status.value, state.value)
+        return DONE
+
+    def _report(self, value: Any, shown: Any) -> None:
         print(f"device {self._node} {value['node_id']}")
         for name in ("segments", "blobs", "tombstones", "events", "forgotten"):
             print(f"{name} {value[name]}")
@@ -155,7 +159,6 @@ class Commands:
             for each in value[name]:
                 print(f"  {json.dumps(each, sort_keys=True)}")
         print(f"digest {shown['digests'][0]['digest']}")
-        return DONE
 
     def verify(self, _: argparse.Namespace) -> int:
         """Every object in the store as an import would, without importing it."""

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Algorithms
+from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Algorithms, Key, Nonce
 from holdfast.reference_impl.hx_sync.header import Header, Headers, MalformedError
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.terms import Kind
@@ -31,7 +31,6 @@ from holdfast.reference_impl.hx_sync.terms import Kind
 MAGIC, VERSION = b"HXOBJ", 0
 _PRELUDE = struct.Struct(">5sBBI")
 _WRAPPED_BYTES = KEY_BYTES + TAG_BYTES
-_LEAST_HEADER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,9 @@ class Sealed:
     header: Header
     algorithm: Algorithm
     clear: bytes
-    wrap_nonce: bytes
+    wrap_nonce: Nonce
     wrapped: bytes
-    nonce: bytes
+    nonce: Nonce
     body: bytes
 
 
@@ -71,7 +70,7 @@ class Envelope:
 
     # Making
 
-    def seal(self, master: bytes, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
+    def seal(self, master: Key, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
         """An object with the members `own` in its header."""
         algorithm = self._names[self._settings.algorithm]
         header = self._headers.write(kind, self._settings.vault_id, algorithm.name, own)
@@ -79,12 +78,12 @@ class Envelope:
         key = self._nonces.object_key()
         return clear + self.wrap(algorithm, master, key, clear) + self.encrypt(algorithm, key, payload, clear)
 
-    def wrap(self, algorithm: Algorithm, master: bytes, key: bytes, clear: bytes) -> bytes:
+    def wrap(self, algorithm: Algorithm, master: Key, key: Key, clear: bytes) -> bytes:
         """Nonce and the object's key under the vault key."""
         nonce = self._nonces.nonce(algorithm.nonce_bytes)
         return nonce + algorithm.encrypt(master, nonce, key, self.associated(clear))
 
-    def encrypt(self, algorithm: Algorithm, key: bytes, payload: bytes, clear: bytes) -> bytes:
+    def encrypt(self, algorithm: Algorithm, key: Key, payload: bytes, clear: bytes) -> bytes:
         """Nonce and the payload under the object's key."""
         nonce = self._nonces.nonce(algorithm.nonce_bytes)
         return nonce + algorithm.encrypt(key, nonce, payload, self.associated(clear))
@@ -108,15 +107,14 @@ class Envelope:
 
     def prelude(self, raw: bytes) -> tuple[Algorithm, int]:
         """Algorithm and length of the header. Raises MalformedError."""
-        if len(raw) > self._settings.max_object_bytes:
-            raise MalformedError(f"expected at most {self._settings.max_object_bytes} bytes, got {len(raw)}")
-        if len(raw) < _PRELUDE.size:
-            raise MalformedError(f"expected at least {_PRELUDE.size} bytes, got {len(raw)}")
-        magic, version, number, length = _PRELUDE.unpack_from(raw)
+        try:
+            magic, version, number, length = _PRELUDE.unpack_from(raw)
+        except struct.error as error:
+            raise MalformedError(f"expected at least {_PRELUDE.size} bytes, got {len(raw)}") from error
         self.check_prelude(magic, version)
         algorithm = self.algorithm(number)
-        if not _LEAST_HEADER <= length <= self._settings.max_header_bytes or _PRELUDE.size + length > len(raw):
-            raise MalformedError(f"expected a header that fits, got one of {length} bytes in {len(raw)}")
+        if length > self._settings.max_header_bytes:
+            raise MalformedError(f"expected a header of at most {self._settings.max_header_bytes} bytes, got {length}")
         return algorithm, length
 
     def algorithm(self, number: int) -> Algorithm:
@@ -132,16 +130,16 @@ class Envelope:
         if version != VERSION:
             raise MalformedError(f"expected version {VERSION}, got {version}")
 
-    def open(self, master: bytes, sealed: Sealed) -> bytes:
+    def open(self, master: Key, sealed: Sealed) -> bytes:
         """The payload. Raises UnauthenticError."""
         key = self.unwrap(master, sealed)
         return self.decrypt(key, sealed)
 
-    def unwrap(self, master: bytes, sealed: Sealed) -> bytes:
+    def unwrap(self, master: Key, sealed: Sealed) -> bytes:
         """The object's key. Raises UnauthenticError."""
         associated = self.associated(sealed.clear)
         return sealed.algorithm.decrypt(master, sealed.wrap_nonce, sealed.wrapped, associated)
 
-    def decrypt(self, key: bytes, sealed: Sealed) -> bytes:
+    def decrypt(self, key: Key, sealed: Sealed) -> bytes:
         """The payload under the object's key. Raises UnauthenticError."""
         return sealed.algorithm.decrypt(key, sealed.nonce, sealed.body, self.associated(sealed.clear))

@@ -123,7 +123,7 @@ class Factory:
             nodes=nodes,
             objects=objects,
             publishing=publishing,
-            forgetting=self.forgetting(layout, envelope, objects, publishing, importing, instants),
+            forgetting=self.forgetting(layout, envelope, objects, publishing, importing, ledger, instants),
             importing=importing,
             ledger=ledger,
             views=self.views(instants, self.winner()),

@@ -13,21 +13,15 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, Disk, opened
 from holdfast.reference_impl.hx_sync.layout import Layout, begins, parts_of
 from holdfast.reference_impl.hx_sync.storage import Listing, Put, TooLargeError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
-FILE_MODE = 0o600
-FOLDER_MODE = 0o700
+_ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # The errors that mean: a file, or a folder on its path, is absent.
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
-
-# Folders that one call has made, outermost first.
-_Made = list[tuple[str, ...]]
 
 
 class FolderStore:
@@ -54,14 +48,14 @@ class FolderStore:
         """See `Store`."""
         keys: list[str] = []
         strays: list[str] = []
-        start = tuple(part for part in prefix.split("/") if part)
-        if start and (parts_of("/".join(start)) is None or start[0] != self._layout.root):
+        trimmed = prefix.rstrip("/")
+        if trimmed and parts_of(trimmed) is None:
             return Listing((), ())
         with self._asked():
             self.check()
             # From the folder above, because the last part may be that of a file.
-            above = start[:-1]
-            for key, plain in self._walk(above):
+            above = trimmed.split("/")[:-1]
+            for key, plain in self._walk(tuple(above)):
                 if self.within(key, prefix) and self.listed(key):
                     (keys if plain and self.is_key(key) else strays).append(key)
         return Listing(sorted(keys), sorted(strays))
@@ -76,7 +70,7 @@ class FolderStore:
 
     def is_key(self, key: str) -> bool:
         """Whether an object can lie there; a file with the name of a temporary file is no object."""
-        return parts_of(key) is not None and self._layout.is_finished(key)
+        return self._layout.is_object(key) and self._layout.is_finished(key)
 
     def _odd(self, key: str) -> bool:
         # A name that is no part of any key, under objects/.
@@ -91,7 +85,7 @@ class FolderStore:
             if error.errno in _ABSENT:
                 return
             raise
-        for entry in sorted(entries, key=lambda each: each.name):
+        for entry in entries:
             path = (*parts, _shown(entry.name))
             if not parts and entry.name != self._layout.root:
                 continue
@@ -106,14 +100,14 @@ class FolderStore:
 
     def get(self, key: str) -> bytes | None:
         """See `Store`."""
-        parts = parts_of(key)
-        if parts is None or not self._layout.is_object(key):
+        if not self._layout.is_object(key):
             return None
+        *above, name = key.split("/")
         with self._asked():
             self.check()
             try:
-                with self._folder(parts[:-1]) as folder:
-                    return self._read(parts[-1], folder)
+                with self._folder(above) as folder:
+                    return self._read(name, folder)
             except OSError as error:
                 if error.errno in _ABSENT:
                     return None
@@ -121,27 +115,17 @@ class FolderStore:
 
     def open_flags(self) -> int:
         """The flags to open an object: a link is not followed."""
-        return _READ
+        return READ
 
     def _read(self, name: str, folder: int) -> bytes | None:
-        handle = os.open(name, self.open_flags(), dir_fd=folder)
-        try:
-            found = os.fstat(handle)
-            if not stat.S_ISREG(found.st_mode):
+        with opened(name, self.open_flags(), folder=folder) as handle:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return None
-            if found.st_size > self._most:
-                raise TooLargeError(f"expected at most {self._most} bytes, got {found.st_size}")
-            blocks = []
-            # One byte more than the limit, because the file may have grown.
-            left = self._most + 1
-            while left and (block := os.read(handle, min(left, 1 << 20))):
-                blocks.append(block)
-                left -= len(block)
-            if not left:
-                raise TooLargeError(f"expected at most {self._most} bytes, got more")
-            return b"".join(blocks)
-        finally:
-            os.close(handle)
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(self._most + 1)
+        if len(data) > self._most:
+            raise TooLargeError(f"expected at most {self._most} bytes, got more")
+        return data
 
     # Writing
 
@@ -149,13 +133,12 @@ class FolderStore:
         """See `Store`."""
         with self._asked():
             for path in (self._layout.objects, self._layout.partials):
-                with self._making(tuple(path.split("/")), []):
+                with self._making(tuple(path.split("/"))):
                     pass
 
     def put_atomic(self, key: str, data: bytes) -> Put:
         """See `Store`."""
         with self._asked():
-            self.check()
             if (found := self._compare(key, data)) is not None:
                 return found
             with self._written(key, data) as (partial, folder):
@@ -170,12 +153,11 @@ class FolderStore:
 
     def _compare(self, key: str, data: bytes) -> Put | None:
         """What lies at the key already; None if nothing does."""
-        parts = parts_of(key) or ()
+        *above, name = key.split("/")
         try:
-            with self._folder(parts[:-1]) as folder:
-                os.lstat(parts[-1], dir_fd=folder)
+            with self._folder(above) as folder:
                 try:
-                    found = self._read(parts[-1], folder)
+                    found = self._read(name, folder)
                 except TooLargeError:
                     return Put.OTHER
         except OSError as error:
@@ -196,14 +178,13 @@ class FolderStore:
     @contextlib.contextmanager
     def _written(self, key: str, data: bytes) -> Iterator[tuple[str, int]]:
         """A finished temporary file, its name and its folder; gone at the end if it still has that name."""
+        # No store is made where there is none.
+        self.check()
         *above, name = self.partial_key(key).split("/")
-        with self._making(tuple(above), [], durable=False) as folder:
-            handle = os.open(name, _MAKE, FILE_MODE, dir_fd=folder)
+        with self._making(tuple(above)) as folder:
             try:
-                try:
+                with opened(name, MAKE, folder=folder) as handle:
                     self.fill(handle, data)
-                finally:
-                    os.close(handle)
                 yield name, folder
             finally:
                 with contextlib.suppress(OSError):
@@ -216,44 +197,27 @@ class FolderStore:
 
     def finish(self, key: str, partial: str, folder: int) -> None:
         """Publish a finished file. Raises FileExistsError, OSError, and UncertainError from the publishing on."""
-        parts, made = tuple(key.split("/")), _Made()
-        published = False
-        try:
-            with self._making(parts[:-1], made) as into:
-                self._disk.publish(partial, folder, parts[-1], into)
-                published = True
+        *above, name = key.split("/")
+        with self._making(tuple(above)) as into:
+            self._disk.publish(partial, folder, name, into)
+            try:
                 self._disk.sync(into)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            self._undo(parts if published else None, made)
-            if published:
+            except OSError as error:
+                # No reader may take it for durable.
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=into)
                 raise UncertainError(f"{key}: published, and the folder could not be synced: {error}") from error
-            raise
-
-    def _undo(self, parts: tuple[str, ...] | None, made: Sequence[tuple[str, ...]]) -> None:
-        """Remove a file that may not be durable, so that no reader takes it for durable. Never raises."""
-        with contextlib.suppress(OSError):
-            if parts is not None:
-                with self._folder(parts[:-1]) as folder:
-                    os.unlink(parts[-1], dir_fd=folder)
-            for each in reversed(made):
-                with self._folder(each[:-1]) as folder:
-                    os.rmdir(each[-1], dir_fd=folder)
 
     def replace(self, key: str, data: bytes) -> None:
         """See `Store`."""
-        parts = tuple(key.split("/"))
-        with self._asked():
-            self.check()
-            with self._written(key, data) as (partial, folder), self._making(parts[:-1], []) as into:
-                self._disk.replace(partial, folder, parts[-1], into)
-                try:
-                    self._disk.sync(into)
-                except OSError as error:
-                    self._doubtful.add(key)
-                    raise UncertainError(f"{key}: replaced, and the folder could not be synced: {error}") from error
-                self._doubtful.discard(key)
+        *above, name = key.split("/")
+        with self._asked(), self._written(key, data) as (partial, folder), self._making(tuple(above)) as into:
+            self._disk.replace(partial, folder, name, into)
+            try:
+                self._disk.sync(into)
+            except OSError as error:
+                self._doubtful.add(key)
+                raise UncertainError(f"{key}: replaced, and the folder could not be synced: {error}") from error
 
     def settle(self, key: str, data: bytes) -> None:
         """See `Store`. A file whose sync has failed once is written anew, with the same bytes."""
@@ -270,18 +234,11 @@ class FolderStore:
 
     def sync_all(self, parts: tuple[str, ...]) -> None:
         """Sync a file and every folder on the way to it. Raises OSError."""
-        with self._folder(parts[:-1]) as folder:
-            handle = os.open(parts[-1], _READ, dir_fd=folder)
-            try:
-                self._disk.sync(handle)
-            finally:
-                os.close(handle)
+        with self._folder(parts[:-1]) as folder, opened(parts[-1], READ, folder=folder) as handle:
+            self._disk.sync(handle)
         for length in range(len(parts) - 1, -1, -1):
             with self._folder(parts[:length]) as folder:
                 self._disk.sync(folder)
-
-    def close(self) -> None:
-        """See `Store`."""
 
     # Folders
 
@@ -293,41 +250,33 @@ class FolderStore:
             raise StoreError(f"the store at {self._root.name}/{self._layout.root}: {error.strerror}") from error
 
     @contextlib.contextmanager
-    def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+    def _folder(self, parts: Sequence[str]) -> Iterator[int]:
         """A handle of a folder that is there. Raises OSError."""
-        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with contextlib.ExitStack() as stack:
+            handle = stack.enter_context(opened(self._root, _ROOT))
             for part in parts:
-                inner = os.open(part, _FOLDER, dir_fd=handle)
-                os.close(handle)
-                handle = inner
+                handle = stack.enter_context(opened(part, _FOLDER, folder=handle))
             yield handle
-        finally:
-            os.close(handle)
 
     @contextlib.contextmanager
-    def _making(self, parts: tuple[str, ...], made: _Made, *, durable: bool = True) -> Iterator[int]:
-        """A handle of a folder, made if absent; `made` gets each new one. Durable ones are synced in their parent."""
-        handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for number, part in enumerate(parts, start=1):
-                here = parts[:number]
+    def _making(self, parts: tuple[str, ...]) -> Iterator[int]:
+        """A handle of a folder, made if absent. Each folder on the way is synced in its parent."""
+        with contextlib.ExitStack() as stack:
+            handle = stack.enter_context(opened(self._root, _ROOT))
+            here: tuple[str, ...] = ()
+            for part in parts:
+                here = (*here, part)
                 try:
                     os.mkdir(part, FOLDER_MODE, dir_fd=handle)
-                    made.append(here)
                     self._durable.discard(here)
                 except FileExistsError:
                     pass
                 # The writer that made an existing folder may have stopped before it synced it.
-                if durable and here not in self._durable:
+                if here not in self._durable:
                     self._disk.sync(handle)
                     self._durable.add(here)
-                inner = os.open(part, _FOLDER, dir_fd=handle)
-                os.close(handle)
-                handle = inner
+                handle = stack.enter_context(opened(part, _FOLDER, folder=handle))
             yield handle
-        finally:
-            os.close(handle)
 
 
 def _shown(name: str) -> str:

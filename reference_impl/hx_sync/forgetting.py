@@ -8,15 +8,17 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
 from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.envelope import Envelope
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
 from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.records import Window
-from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 
@@ -30,6 +32,7 @@ class Forgetting:
         objects: Objects,
         publishing: Publishing,
         importing: Importing,
+        ledger: Ledger,
         instants: Instants,
     ) -> None:
         self._layout = layout
@@ -37,11 +40,12 @@ class Forgetting:
         self._objects = objects
         self._publishing = publishing
         self._importing = importing
+        self._ledger = ledger
         self._instants = instants
 
-    def forget(self, node: Node, args: Any, master: bytes, *, now: datetime) -> Answer:
+    def forget(self, node: Node, args: Any, master: Key, *, now: datetime) -> Answer:
         """The operation. After the object is in the store, only its application can be missing."""
-        node_id = self._publishing.node_id(node)
+        node_id = node.index.node_id
         asked = self.window(args)
         window = self.clamped(asked, self._instants.of(now))
         if window.start > window.end:
@@ -58,24 +62,22 @@ class Forgetting:
             # The lock first: an index that is busy refuses before anything is published.
             with node.index.writing() as connection:
                 done = self.publish(key, raw, master, asked)
-                leaves = self.apply(connection, node, key, master)
+                self.apply(connection, node, key, master)
         except (RefusedError, StoreError) as error:
             if done is None:
                 raise
             # Other devices apply the object from the store, so this one cannot report a refusal.
             if not (isinstance(error, UncertainError) and self._is_applied(node, key, master)):
                 return Indeterminate(f"the tombstone is published, and may not be applied here: {error}")
-            leaves = True
-        return self._told(node, key, done, master, leaves=leaves)
+        return self._told(node, key, done, master)
 
-    def key(self, tombstone_id: str, node_id: str) -> str:  # noqa: ARG002 - whose it is decides nothing
+    def key(self, tombstone_id: Hex, node_id: Hex) -> str:  # noqa: ARG002 - whose it is decides nothing
         """Where a tombstone of this device lies: among all others."""
         return self._layout.tombstone(tombstone_id)
 
-    def _told(self, node: Node, key: str, done: Effect, master: bytes, *, leaves: bool) -> Answer:
+    def _told(self, node: Node, key: str, done: Effect, master: Key) -> Answer:
         try:
-            if leaves:
-                self._importing.sweep(node)
+            self._importing.sweep(node)
             node.index.purge()
             window = self._objects.window(self._objects.fetch(key, master))
         except (RefusedError, StoreError) as error:
@@ -83,26 +85,18 @@ class Forgetting:
         start, end = self._instants.write(window.start), self._instants.write(window.end)
         return Accepted(done, {"key": key, "start_ts": start, "end_ts": end})
 
-    def publish(self, key: str, raw: bytes, master: bytes, asked: Window) -> Effect:
+    def publish(self, key: str, raw: bytes, master: Key, asked: Window) -> Effect:
         """Into the store, where every device finds it."""
         return self._publishing.once(key, raw, master, lambda found: self.is_same(found, asked))
 
-    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> bool:
-        """To one's own index, as an import does; whether blobs have to leave the cache. Raises sqlite3.Error too."""
+    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: Key) -> None:
+        """To one's own index, as an import does. Raises sqlite3.Error too."""
         found = self._objects.fetch(key, master)
-        if self._importing.known(connection, node, found):
-            # The process that applied it may have ended before it removed the blobs.
-            return True
-        try:
-            _, leaves = self._importing.plan(node, found).apply(connection)
-        except RefusedError as error:
-            if error.reason is not Reason.OBJECT_REPLACED:
-                raise
-            # It was applied before. Its object was removed from the store, and now it is there again.
-            return True
-        return leaves
+        # One that was applied may have other bytes now: its object was removed from the store, and published again.
+        if self._ledger.recorded(connection, found.place) is None:
+            self._importing.plan(node, found).apply(connection)
 
-    def _is_applied(self, node: Node, key: str, master: bytes) -> bool:
+    def _is_applied(self, node: Node, key: str, master: Key) -> bool:
         try:
             return self._importing.is_known(node, self._objects.fetch(key, master))
         except (RefusedError, StoreError):

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.reference_impl.hx_sync.instants import Instants
 from holdfast.reference_impl.hx_sync.records import EventKey, Window
+from holdfast.reference_impl.hx_sync.terms import Hex
 from holdfast.reference_impl.sqlite import StoreError
 
 _OF_EVENT = "node_id = ? AND session_id = ? AND seq = ?"
+_IN_SCOPE = "(?3 IS NULL OR node_id = ?3)"
 
 
 class Windows:
@@ -34,11 +36,11 @@ class Windows:
         """The first and the last microsecond that it covers."""
         return window.start, window.end
 
-    def in_scope(self, window: Window, node_id: str) -> bool:
+    def in_scope(self, window: Window, node_id: Hex) -> bool:
         """Whether it covers what this node did."""
         return window.node_id is None or window.node_id == node_id
 
-    def covering(self, windows: Iterable[Window], node_id: str) -> Sequence[tuple[int, int]]:
+    def covering(self, windows: Iterable[Window], node_id: Hex) -> Sequence[tuple[int, int]]:
         """The windows that apply to a node, in order and without overlap."""
         merged: list[tuple[int, int]] = []
         for first, last in sorted(self.bounds(each) for each in windows if self.in_scope(each, node_id)):
@@ -62,7 +64,6 @@ class Forgotten:
         self.remember(connection, keys)
         fresh = connection.total_changes - before
         self.forget_blobs(connection, keys)
-        self.drop_pins(connection, keys)
         self.drop_events(connection, keys)
         return fresh
 
@@ -85,28 +86,21 @@ class Forgotten:
         )
         connection.executemany(f"DELETE FROM artifacts WHERE {_OF_EVENT}", keys)
 
-    def drop_pins(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
-        """Remove the pins of every node."""
-        connection.executemany(f"DELETE FROM pins WHERE {_OF_EVENT}", keys)
-
     def drop_events(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
         """Remove every content of the events, also one outside of all windows."""
         connection.executemany(f"DELETE FROM events WHERE {_OF_EVENT}", keys)
 
     def keys_within(self, connection: sqlite3.Connection, first: int, last: int, node_id: str | None) -> list[EventKey]:
         """Events with a content between two instants, both included; of one node or of all."""
-        scope = "" if node_id is None else " AND node_id = ?3"
         return connection.execute(
-            f"SELECT DISTINCT node_id, session_id, seq FROM events WHERE at BETWEEN ?1 AND ?2{scope}",
-            (first, last) if node_id is None else (first, last, node_id),
+            f"SELECT DISTINCT node_id, session_id, seq FROM events WHERE at BETWEEN ?1 AND ?2 AND {_IN_SCOPE}",
+            (first, last, node_id),
         ).fetchall()
 
     def sessions(self, connection: sqlite3.Connection, first: int, last: int, node_id: str | None) -> None:
         """Sessions that started between two instants, both included, go."""
-        scope = "" if node_id is None else " AND node_id = ?3"
         connection.execute(
-            f"DELETE FROM sessions WHERE started_at BETWEEN ?1 AND ?2{scope}",
-            (first, last) if node_id is None else (first, last, node_id),
+            f"DELETE FROM sessions WHERE started_at BETWEEN ?1 AND ?2 AND {_IN_SCOPE}", (first, last, node_id)
         )
 
     def uncache(self, connection: sqlite3.Connection) -> bool:

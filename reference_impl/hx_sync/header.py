@@ -9,11 +9,10 @@ from typing import Any
 from holdfast.reference_impl.hx_sync import canonical
 from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
 from holdfast.reference_impl.hx_sync.layout import HASH, UUID
-from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, Kind
 from holdfast.specs.errors import StrictJsonError
 
 MAGIC, VERSION = "HXOBJ", 0
-COMPRESSIONS = ("zstd", "none")
 _COMMON = ("magic", "version", "object_type", "vault_id", "crypto")
 _OWN: Mapping[Kind, tuple[str, ...]] = {
     Kind.SEGMENT: ("node_id", "segment_id", "created_at"),
@@ -35,12 +34,12 @@ class MalformedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header that has been checked. `node_id` is the publisher, absent for a blob."""
+    """A header that has been checked. `node_id` is the publisher, empty for a blob."""
 
     kind: Kind
     vault_id: str
     object_id: str
-    node_id: str | None
+    node_id: str
     members: Mapping[str, Any]
 
 
@@ -59,7 +58,7 @@ class Headers:
         for name in (*_OWN[kind], "vault_id"):
             if not self._fits(name, members[name]):
                 raise MalformedError(f"header.{name}: expected another value, got {str(members[name])[:80]!r}")
-        return Header(kind, members["vault_id"], members[_ID[kind]], members.get("node_id"), members)
+        return Header(kind, members["vault_id"], members[_ID[kind]], members.get("node_id", ""), members)
 
     def parse(self, data: bytes) -> dict[str, Any]:
         """The JSON object in the header. Raises MalformedError."""
@@ -130,7 +129,7 @@ class Headers:
 
     def is_compression(self, value: Any) -> bool:
         """How the bytes of a blob are packed."""
-        return isinstance(value, str) and value in COMPRESSIONS
+        return value in COMPRESSIONS
 
     def write(self, kind: Kind, vault_id: str, algorithm: str, own: Mapping[str, Any]) -> bytes:
         """The RFC 8785 form of a header with these members of its type."""

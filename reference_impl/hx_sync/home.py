@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -58,7 +58,6 @@ class Home:
         self._mutant = mutant
         self._factory: Factory = planted(REFERENCE, mutant)
         self._keys: VaultKeys = self._factory.keys()
-        self._closing: Callable[[], None] = lambda: None
 
     # Using it
 
@@ -70,18 +69,12 @@ class Home:
         if config is None:
             written = self._read()
             parts, name = self._opened(written), node or written["node"]
-        elif node is None:
-            raise HomeError("expected --node beside --config")
         else:
-            parts, name = self._factory.parts(self._folder, json.loads(config), mutant=self._mutant), node
-        self._closing = parts.close
+            # Without --node this is no name, and each command refuses it.
+            parts, name = self._factory.parts(self._folder, json.loads(config), mutant=self._mutant), str(node)
         service = self._factory.service(parts, now=now)
         service.begin()
         return self._factory.commands(service, parts, name, now=now)
-
-    def close(self) -> None:
-        """Give back what is open. Never raises."""
-        self._closing()
 
     def _opened(self, written: Mapping[str, Any]) -> Parts:
         config = {"vault_id": written["vault_id"], "vault_key": self._key(written)}

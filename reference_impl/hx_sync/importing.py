@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.layout import Layout, Place
 from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.merging import Merging, replaced
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.storage import Listing, Store
-from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
@@ -29,7 +30,7 @@ _ORDER = (Kind.TOMBSTONE, Kind.SEGMENT, Kind.BLOB, Kind.MANIFEST)
 class Plan:
     """A verified object, and how it is applied inside a transaction: whether it is new, and whether blobs have to go.
 
-    `apply` raises RefusedError, sqlite3.Error, OSError, StoreError.
+    `apply` is called if these bytes are not imported yet. It raises RefusedError, sqlite3.Error, OSError, StoreError.
     """
 
     found: Found
@@ -67,7 +68,7 @@ class Importing:
 
     # One object
 
-    def import_object(self, node: Node, key: str, master: bytes) -> Answer:
+    def import_object(self, node: Node, key: str, master: Key) -> Answer:
         """The operation."""
         found = self._objects.fetch(key, master)
         value: dict[str, Any] = {"key": key}
@@ -104,22 +105,17 @@ class Importing:
 
     def known(self, connection: sqlite3.Connection, node: Node, found: Found) -> bool:
         """The same inside a transaction. Raises sqlite3.Error."""
-        place = found.place
-        if place.kind is Kind.SEGMENT:
-            recorded = self._ledger.recorded_segment(connection, place.node_id or "", place.object_id)
-            return recorded == found.object_hash
-        if place.kind is Kind.TOMBSTONE:
-            return self._ledger.recorded_tombstone(connection, place.object_id) == found.object_hash
-        if place.kind is Kind.MANIFEST:
-            return self._ledger.recorded_manifest(connection, place.object_id) == found.object_hash
-        blob = self._ledger.recorded_blob(connection, place.object_id)
-        if blob is None or blob[0] != found.object_hash:
+        if self._ledger.recorded(connection, found.place) != found.object_hash:
             return False
-        return (
-            self.is_whole(node, place.object_id) if blob[1] else not self._ledger.available(connection, place.object_id)
-        )
+        return found.place.kind is not Kind.BLOB or self.is_settled(connection, node, found.place.object_id)
 
-    def is_whole(self, node: Node, blob_hash: str) -> bool:
+    def is_settled(self, connection: sqlite3.Connection, node: Node, blob_hash: Hex) -> bool:
+        """Whether the bytes of a blob that was imported lie in the cache, or may not lie there."""
+        if self._ledger.is_cached(connection, blob_hash):
+            return self.is_whole(node, blob_hash)
+        return not self._ledger.available(connection, blob_hash)
+
+    def is_whole(self, node: Node, blob_hash: Hex) -> bool:
         """Whether a blob that is said to lie in the cache does."""
         try:
             node.cache.read(blob_hash)
@@ -130,6 +126,9 @@ class Importing:
     def run(self, node: Node, plan: Plan) -> bool:
         """Apply and record in one transaction; whether it was new. Raises UnfinishedError once that is done."""
         with node.index.writing() as connection:
+            # Another process may have been faster.
+            if self.known(connection, node, plan.found):
+                return False
             before = self._ledger.forgotten(connection)
             fresh, leaves = plan.apply(connection)
             forgets = fresh and (
@@ -155,51 +154,44 @@ class Importing:
             return Plan(found, lambda connection: self.apply_tombstone(connection, found, window))
         if place.kind is Kind.MANIFEST:
             inventory = self._objects.inventory(found)
-            return Plan(
-                found,
-                lambda connection: (
-                    self._ledger.record_manifest(connection, place.object_id, inventory, found.object_hash),
-                    False,
-                ),
-            )
+            return Plan(found, lambda connection: self.apply_manifest(connection, found, inventory))
         plain = self._objects.blob(found)
-        return Plan(found, lambda connection: (self.apply_blob(connection, node, found, plain), False))
+        return Plan(found, lambda connection: self.apply_blob(connection, node, found, plain))
 
     def apply_segment(self, connection: sqlite3.Connection, found: Found, batch: Any) -> tuple[bool, bool]:
         """Its records, and then that it was imported."""
-        node_id, segment_id = found.place.node_id or "", found.place.object_id
-        if not self.is_due(self._ledger.recorded_segment(connection, node_id, segment_id), found):
-            return False, False
+        self.check_unreplaced(connection, found)
         leaves = self._merging.segment(connection, found.header, batch)
-        self._ledger.record_segment(connection, node_id, segment_id, found.object_hash)
+        self._ledger.record_segment(connection, found.place, found.object_hash)
         return True, leaves
 
     def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
         """Remove the events that it covers, and then record it."""
-        if not self.is_due(self._ledger.recorded_tombstone(connection, found.place.object_id), found):
-            return False, False
+        self.check_unreplaced(connection, found)
         leaves = self._merging.tombstone(connection, window)
         self._ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
         return True, leaves
 
-    def is_due(self, recorded: str | None, found: Found) -> bool:
-        """Whether it has yet to be applied. Raises RefusedError where an object with other bytes was."""
-        if recorded is not None and recorded != found.object_hash:
+    def check_unreplaced(self, connection: sqlite3.Connection, found: Found) -> None:
+        """No object with other bytes was imported in its place. Raises RefusedError."""
+        if self._ledger.recorded(connection, found.place) is not None:
             raise replaced(found.place.key)
-        return recorded is None
 
-    def apply_blob(self, connection: sqlite3.Connection, node: Node, found: Found, plain: bytes) -> bool:
-        """Into the cache if it may lie there, and then that it was imported; whether anything changed."""
+    def apply_manifest(self, connection: sqlite3.Connection, found: Found, inventory: Any) -> tuple[bool, bool]:
+        """What its node claims to have in the store, in place of what it claimed before."""
+        self._ledger.record_manifest(connection, found.place.object_id, inventory, found.object_hash)
+        return True, False
+
+    def apply_blob(self, connection: sqlite3.Connection, node: Node, found: Found, plain: bytes) -> tuple[bool, bool]:
+        """Into the cache if it may lie there, and then that it was imported. Sealed anew it is nothing new."""
         blob_hash = found.place.object_id
-        recorded = self._ledger.recorded_blob(connection, blob_hash)
+        if self._ledger.recorded(connection, found.place) is not None and self.is_settled(connection, node, blob_hash):
+            return False, False
         cached = self._ledger.available(connection, blob_hash)
-        whole = recorded is not None and recorded[1] and self.is_whole(node, blob_hash)
-        if cached and not whole:
+        if cached:
             node.cache.write(blob_hash, plain)
-        if recorded is not None and recorded[1] == cached and (whole or not cached):
-            return False
         self._ledger.record_blob(connection, blob_hash, found.object_hash, cached=cached)
-        return True
+        return True, False
 
     # What follows
 
@@ -208,7 +200,7 @@ class Importing:
         with node.index.writing() as connection:
             node.cache.sweep(self._ledger.cached(connection))
 
-    def settle(self, node: Node, master: bytes) -> None:
+    def settle(self, node: Node, master: Key) -> None:
         """Restore the blobs that an event has made available again. A refused one waits for its object."""
         with node.index.reading() as connection:
             awaited = self._ledger.awaited(connection)
@@ -220,7 +212,7 @@ class Importing:
 
     # Everything
 
-    def import_all(self, node: Node, master: bytes) -> Answer:
+    def import_all(self, node: Node, master: Key) -> Answer:
         """The operation."""
         done = Round()
         try:
@@ -239,18 +231,13 @@ class Importing:
         }
         return Accepted(Effect.NEW if done.imported else Effect.PRIOR, value)
 
-    def round(self, node: Node, master: bytes, done: Round) -> None:
+    def round(self, node: Node, master: Key, done: Round) -> None:
         """Every object in the store, one after the other; `done` holds the results so far."""
-        with node.index.reading():
-            # Report an index that cannot be read before the first read of the store.
-            pass
         listing = self._store.list(self._layout.objects)
         places, done.foreign = self.sorted_out(listing)
         for place in places:
             self._patience.begin()
             self.attempt(done, place, lambda place=place: self.take(node, place, master))  # type: ignore[misc]
-        self._patience.begin()
-        self.settle(node, master)
         self.sweep(node)
         self.remember(node, done, listing)
 
@@ -271,12 +258,12 @@ class Importing:
         except RefusedError as error:
             done.rejected[place.key] = error.reason.value
 
-    def take(self, node: Node, place: Place, master: bytes) -> bool:
+    def take(self, node: Node, place: Place, master: Key) -> bool:
         """Import one object in a transaction of its own; whether it was new."""
         found = self._fetched(place, master)
         return False if self.is_known(node, found) else self.run(node, self.plan(node, found))
 
-    def _fetched(self, place: Place, master: bytes) -> Found:
+    def _fetched(self, place: Place, master: Key) -> Found:
         try:
             return self._objects.fetch(place.key, master)
         except StoreError as error:
@@ -295,7 +282,7 @@ class Importing:
 
     # Anew
 
-    def rebuild(self, node: Node, master: bytes) -> Answer:
+    def rebuild(self, node: Node, master: Key) -> Answer:
         """The operation: one transaction, so that a crash leaves the old index or the new one."""
         try:
             listing = self._store.list(self._layout.objects)
@@ -313,12 +300,11 @@ class Importing:
             self.sweep(node)
             # The rebuild may be the first to find a tombstone, or a content that a tombstone covers.
             node.index.purge()
-            self.settle(node, master)
         except StoreError as error:
             return Indeterminate(f"the index is rebuilt, and something is left to do: {error}")
         return Accepted(Effect.NEW, {})
 
-    def retake(self, connection: sqlite3.Connection, node: Node, place: Place, master: bytes) -> bool:
+    def retake(self, connection: sqlite3.Connection, node: Node, place: Place, master: Key) -> bool:
         """Import one object inside the transaction of a rebuild; whether it was new."""
         found = self._fetched(place, master)
         if self.known(connection, node, found):

@@ -34,22 +34,22 @@ class Index(DatabaseFiles, ProvenDatabase):
 
     # Connections
 
-    def connection(self) -> sqlite3.Connection:
+    def held(self) -> Held:
         """A proven connection. Raises sqlite3.Error, OSError, StoreError."""
-        identity = self.identity()
-        if self._held is not None and self._held.identity == identity:
-            return self._held.connection
+        if self._held is not None and self._held.identity == self.identity():
+            return self._held
         self.close()
         connection = self.connect()
         try:
             self.prepare(connection)
             self.verify(connection)
             self.tighten()
-            self._held = Held(connection, self.identity(), self.schema_version(connection))
+            held = Held(connection, self.identity(), self.schema_version(connection))
         except BaseException:
             connection.close()
             raise
-        return connection
+        self._held = held
+        return held
 
     def connect(self) -> sqlite3.Connection:
         """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
@@ -95,11 +95,11 @@ class Index(DatabaseFiles, ProvenDatabase):
     # Transactions
 
     @contextlib.contextmanager
-    def _asked(self) -> Iterator[sqlite3.Connection]:
+    def _asked(self) -> Iterator[Held]:
         try:
-            connection = self.connection()
-            connection.execute(f"PRAGMA busy_timeout = {int(self._patience.left() * 1000)}")
-            yield connection
+            held = self.held()
+            held.connection.execute(f"PRAGMA busy_timeout = {int(self._patience.left() * 1000)}")
+            yield held
         except (sqlite3.Error, OSError) as error:
             self.close()
             raise StoreError(f"the index of {self.folder.name}: {type(error).__name__}: {error}") from error
@@ -108,46 +108,40 @@ class Index(DatabaseFiles, ProvenDatabase):
             raise
 
     @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Held]:
+        with self._asked() as held:
+            held.connection.execute(begin)
+            try:
+                self.verify_unchanged(held)
+                yield held
+            finally:
+                self.roll_back(held.connection)
+
+    @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: it commits at the end of the block and rolls back if the block raises.
 
         Raises StoreError where it did not happen, UncertainError where that is unknown.
         """
-        with self._asked() as connection:
-            # Take the one write lock before the first read, so that the data does not change between read and write.
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._verify_as_held()
-                yield connection
-            except BaseException:
-                self.roll_back(connection)
-                raise
-            self.commit(connection)
-            self._settle()
+        # Take the one write lock before the first read, so that the data does not change between read and write.
+        with self._transaction("BEGIN IMMEDIATE") as held:
+            yield held.connection
+            self.commit(held.connection)
+            self._settle(held)
 
-    def _settle(self) -> None:
+    def _settle(self, held: Held) -> None:
         """Note the files after our own change, so that it does not cause a new connection."""
-        with contextlib.suppress(OSError, StoreError):
-            if self._held is not None:
-                self._held.identity = self.identity()
+        with contextlib.suppress(StoreError):
+            held.identity = self.identity()
 
     def purge(self) -> None:
         """Remove deleted rows from the log too, if no reader uses it. Never raises: the deletion itself is durable."""
-        with contextlib.suppress(StoreError), self._asked() as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._settle()
+        with contextlib.suppress(StoreError), self._asked() as held:
+            held.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._settle(held)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One read transaction, hence one snapshot. Raises StoreError."""
-        with self._asked() as connection:
-            connection.execute("BEGIN")
-            try:
-                self._verify_as_held()
-                yield connection
-            finally:
-                self.roll_back(connection)
-
-    def _verify_as_held(self) -> None:
-        if self._held is not None:
-            self.verify_unchanged(self._held)
+        with self._transaction("BEGIN") as held:
+            yield held.connection

@@ -14,7 +14,6 @@ _FIRST, _LAST = since_1970("0000-01-01T00:00:00Z"), since_1970("9999-12-31T23:59
 _YEAR_ZERO, _STAND_IN = "0000", "0400"
 _YEARS_BETWEEN = since_1970("0400-01-01T00:00:00Z") - _FIRST
 _YEAR_ONE = since_1970("0001-01-01T00:00:00Z")
-_MOST_CHARACTERS = 64
 # Hours are spelt out: newer Pythons read 24:00 as the next day. `fromisoformat` alone reads much more than this.
 _SHAPE = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
@@ -31,7 +30,7 @@ class Instants:
 
     def read(self, text: object) -> int:
         """Microseconds since 1970-01-01T00:00:00Z, exactly. Raises InstantError."""
-        if not isinstance(text, str) or len(text) > _MOST_CHARACTERS or _SHAPE.fullmatch(text) is None:
+        if not isinstance(text, str) or _SHAPE.fullmatch(text) is None:
             raise InstantError(f"expected an instant like 2026-01-01T00:00:00Z, got {str(text)[:64]!r}")
         try:
             at = since_1970(text)
@@ -44,8 +43,7 @@ class Instants:
 
     def of(self, instant: datetime) -> int:
         """Microseconds of an aware datetime."""
-        since = instant - _EPOCH
-        return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        return (instant - _EPOCH) // timedelta(microseconds=1)
 
     def write(self, at: int) -> str:
         """An instant in UTC with six fractional digits and the letter Z; texts sort like instants."""

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from nacl import pwhash
 
-KEY_BYTES = 32
+from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES
+
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 _SERVICE = "holdfast hx vault"
 _NO_KEYRING = "the system's keyring needs the library keyring; install it"

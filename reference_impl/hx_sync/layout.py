@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind
 
 MAX_KEY = 1024
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -20,12 +20,15 @@ _ENDINGS = {Kind.SEGMENT: ".hxseg", Kind.BLOB: ".hxblob", Kind.TOMBSTONE: ".hxto
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A key of the layout. `object_id` is its last part without the ending, `node_id` whose segment or manifest."""
+    """A key of the layout. `object_id` is its last part without the ending.
+
+    `node_id` is whose segment or manifest it is, empty for all others.
+    """
 
     key: str
     kind: Kind
     object_id: str
-    node_id: str | None = None
+    node_id: str
 
 
 def parts_of(key: str) -> tuple[str, ...] | None:
@@ -51,30 +54,30 @@ class Layout:
         self.objects = f"{self.vault}/objects"
         self.partials = f"{self.vault}/tmp"  # noqa: S108 - a folder of the store
 
-    def segment(self, node_id: str, segment_id: str) -> str:
+    def segment(self, node_id: Hex, segment_id: Hex) -> str:
         """Key of a segment."""
         return f"{self.objects}/segments/{node_id}/{segment_id}{_ENDINGS[Kind.SEGMENT]}"
 
-    def blob(self, blob_hash: str) -> str:
+    def blob(self, blob_hash: Hex) -> str:
         """Key of a blob."""
         return f"{self.objects}/blobs/{'/'.join(self.fan_out(blob_hash))}/{blob_hash}{_ENDINGS[Kind.BLOB]}"
 
-    def fan_out(self, blob_hash: str) -> tuple[str, str]:
+    def fan_out(self, blob_hash: Hex) -> tuple[str, str]:
         """The two folders of a blob: its first and its second byte in hexadecimal."""
         return blob_hash[0:2], blob_hash[2:4]
 
-    def tombstone(self, tombstone_id: str) -> str:
+    def tombstone(self, tombstone_id: Hex) -> str:
         """Key of a tombstone."""
         return f"{self.objects}/tombstones/{tombstone_id}{_ENDINGS[Kind.TOMBSTONE]}"
 
-    def manifest(self, node_id: str) -> str:
+    def manifest(self, node_id: Hex) -> str:
         """Key of a manifest."""
         return f"{self.objects}/manifests/{node_id}{_ENDINGS[Kind.MANIFEST]}"
 
-    def key_of(self, kind: Kind, object_id: str, node_id: str | None) -> str:
+    def key_of(self, kind: Kind, object_id: Hex, node_id: Hex) -> str:
         """The one key of an object with these ids."""
         if kind is Kind.SEGMENT:
-            return self.segment(node_id or "", object_id)
+            return self.segment(node_id, object_id)
         if kind is Kind.BLOB:
             return self.blob(object_id)
         return self.tombstone(object_id) if kind is Kind.TOMBSTONE else self.manifest(object_id)
@@ -85,11 +88,8 @@ class Layout:
 
     def place(self, key: str) -> Place | None:
         """The place of a key; None if the layout has none. Each place has exactly one spelling."""
-        parts = parts_of(key)
-        if parts is None or not key.startswith(f"{self.objects}/"):
-            return None
-        owner: str | None = None
-        match parts[4:]:
+        owner = ""
+        match key.split("/")[4:]:
             case ("segments", node_id, name):
                 kind, owner = Kind.SEGMENT, node_id
             case ("blobs", _, _, name):
@@ -102,10 +102,12 @@ class Layout:
                 return None
         return self.named(key, kind, name.removesuffix(_ENDINGS[kind]), owner)
 
-    def named(self, key: str, kind: Kind, object_id: str, node_id: str | None) -> Place | None:
+    def named(self, key: str, kind: Kind, object_id: str, node_id: str) -> Place | None:
         """The place with these ids, if the ids are well-formed and this is its key."""
         shape = HASH if kind is Kind.BLOB else UUID
-        if shape.fullmatch(object_id) is None or (node_id is not None and UUID.fullmatch(node_id) is None):
+        if shape.fullmatch(object_id) is None:
+            return None
+        if kind is Kind.SEGMENT and UUID.fullmatch(node_id) is None:
             return None
         if self.key_of(kind, object_id, node_id) != key:
             return None
@@ -118,7 +120,7 @@ class Layout:
     def is_object(self, key: str) -> bool:
         """Whether a key lies under objects/ of some vault: nothing else is ever listed or read."""
         parts = parts_of(key)
-        return parts is not None and len(parts) > 4 and parts[:2] == (self.root, "vaults") and parts[3] == "objects"
+        return parts is not None and parts[:2] == (self.root, "vaults") and parts[3:4] == ("objects",)
 
     def is_finished(self, key: str) -> bool:
         """Whether a writer may have put it there: a name with the ending of a temporary file is no object."""

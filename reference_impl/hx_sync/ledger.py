@@ -7,12 +7,18 @@ from collections.abc import Mapping, Sequence
 
 from holdfast.reference_impl.hx_sync.forgotten import LIVE_BLOB
 from holdfast.reference_impl.hx_sync.instants import Instants
-from holdfast.reference_impl.hx_sync.layout import Layout
+from holdfast.reference_impl.hx_sync.layout import Layout, Place
 from holdfast.reference_impl.hx_sync.records import Inventory, Window
 from holdfast.reference_impl.hx_sync.schema import DERIVED
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind
 
-# The tables that are never emptied.
-_KEPT_COUNTERS = ("applied_tombstones", "forgotten_events")
+# Where the hash of an object that was imported stands.
+_IMPORTED = {
+    Kind.SEGMENT: "imported_segments WHERE segment_id = :id AND node_id = :node",
+    Kind.TOMBSTONE: "applied_tombstones WHERE tombstone_id = :id",
+    Kind.MANIFEST: "imported_manifests WHERE node_id = :id",
+    Kind.BLOB: "imported_blobs WHERE blob_hash = :id",
+}
 
 
 class Ledger:
@@ -21,32 +27,23 @@ class Ledger:
     def __init__(self, instants: Instants) -> None:
         self._instants = instants
 
-    # Segments and tombstones
+    def recorded(self, connection: sqlite3.Connection, place: Place) -> str | None:
+        """The hash of the object in this place that was imported; None if none was. Of a blob, the first one."""
+        row = connection.execute(
+            f"SELECT object_hash FROM {_IMPORTED[place.kind]}", {"id": place.object_id, "node": place.node_id}
+        ).fetchone()
+        return None if row is None else str(row[0])
 
-    def recorded_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str) -> str | None:
-        """The hash of the object with this id that was imported; None if none was."""
-        return _text(
-            connection.execute(
-                "SELECT object_hash FROM imported_segments WHERE node_id = ? AND segment_id = ?", (node_id, segment_id)
-            )
-        )
-
-    def record_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str, object_hash: str) -> None:
+    def record_segment(self, connection: sqlite3.Connection, place: Place, object_hash: Hex) -> None:
         """Record the import of an object for ever."""
         connection.execute(
             "INSERT INTO imported_segments (segment_id, node_id, object_hash) VALUES (?, ?, ?)",
-            (segment_id, node_id, object_hash),
+            (place.object_id, place.node_id, object_hash),
         )
         self.count(connection, "imported_segments", 1)
 
-    def recorded_tombstone(self, connection: sqlite3.Connection, tombstone_id: str) -> str | None:
-        """The hash of the object with this id that was applied; None if none was."""
-        return _text(
-            connection.execute("SELECT object_hash FROM applied_tombstones WHERE tombstone_id = ?", (tombstone_id,))
-        )
-
     def record_tombstone(
-        self, connection: sqlite3.Connection, tombstone_id: str, window: Window, object_hash: str
+        self, connection: sqlite3.Connection, tombstone_id: Hex, window: Window, object_hash: Hex
     ) -> None:
         """Record the application of a tombstone for ever."""
         start, end = self._instants.write(window.start), self._instants.write(window.end)
@@ -59,13 +56,11 @@ class Ledger:
 
     # Manifests
 
-    def record_manifest(self, connection: sqlite3.Connection, node_id: str, found: Inventory, object_hash: str) -> bool:
-        """Record which objects a node claims to have in the store. Returns whether its claim has changed.
+    def record_manifest(self, connection: sqlite3.Connection, node_id: Hex, found: Inventory, object_hash: Hex) -> None:
+        """Record which objects a node claims to have in the store, in place of its last claim.
 
         No import is skipped for it: it only shows what is missing.
         """
-        if self.recorded_manifest(connection, node_id) == object_hash:
-            return False
         connection.execute("DELETE FROM manifest_objects WHERE node_id = ?", (node_id,))
         connection.execute(
             "INSERT INTO imported_manifests (node_id, object_hash) VALUES (?1, ?2) "
@@ -73,18 +68,12 @@ class Ledger:
             (node_id, object_hash),
         )
         connection.executemany(
-            "INSERT INTO manifest_objects (node_id, object_key, object_hash) VALUES (?, ?, ?)",
-            [(node_id, *each) for each in found.objects],
+            "INSERT INTO manifest_objects (node_id, object_key) VALUES (?, ?)", [(node_id, key) for key in found.keys]
         )
-        return True
-
-    def recorded_manifest(self, connection: sqlite3.Connection, node_id: str) -> str | None:
-        """The hash of the manifest that was read last; None if none was."""
-        return _text(connection.execute("SELECT object_hash FROM imported_manifests WHERE node_id = ?", (node_id,)))
 
     # Blobs
 
-    def available(self, connection: sqlite3.Connection, blob_hash: str) -> bool:
+    def available(self, connection: sqlite3.Connection, blob_hash: Hex) -> bool:
         """Whether it may lie in the cache: no forgotten event had it, or an event that is there has it."""
         live = LIVE_BLOB.format("?1")
         (found,) = connection.execute(
@@ -92,17 +81,13 @@ class Ledger:
         ).fetchone()
         return bool(found)
 
-    def recorded_blob(self, connection: sqlite3.Connection, blob_hash: str) -> tuple[str, bool] | None:
-        """The hash of the object that was imported, and whether its bytes lie in the cache; None if none was."""
-        found = connection.execute(
-            "SELECT object_hash, cached FROM imported_blobs WHERE blob_hash = ?", (blob_hash,)
-        ).fetchone()
-        return None if found is None else (str(found[0]), bool(found[1]))
+    def is_cached(self, connection: sqlite3.Connection, blob_hash: Hex) -> bool:
+        """Whether it was imported, and its bytes lie in the cache."""
+        found = connection.execute("SELECT 1 FROM imported_blobs WHERE blob_hash = ? AND cached = 1", (blob_hash,))
+        return found.fetchone() is not None
 
-    def record_blob(self, connection: sqlite3.Connection, blob_hash: str, object_hash: str, *, cached: bool) -> None:
+    def record_blob(self, connection: sqlite3.Connection, blob_hash: Hex, object_hash: Hex, *, cached: bool) -> None:
         """Record the import of a blob. The first object that was imported stays on record."""
-        if self.recorded_blob(connection, blob_hash) is None:
-            self.count(connection, "imported_blobs", 1)
         connection.execute(
             "INSERT INTO imported_blobs (blob_hash, object_hash, cached) VALUES (?1, ?2, ?3) "
             "ON CONFLICT (blob_hash) DO UPDATE SET cached = ?3",
@@ -111,9 +96,7 @@ class Ledger:
 
     def awaited(self, connection: sqlite3.Connection) -> list[str]:
         """Blobs that were imported, are available, and do not lie in the cache."""
-        found = connection.execute(
-            "SELECT blob_hash FROM imported_blobs WHERE cached = 0 ORDER BY blob_hash"
-        ).fetchall()
+        found = connection.execute("SELECT blob_hash FROM imported_blobs WHERE cached = 0").fetchall()
         return [blob_hash for (blob_hash,) in found if self.available(connection, blob_hash)]
 
     def cached(self, connection: sqlite3.Connection) -> set[str]:
@@ -154,34 +137,21 @@ class Ledger:
         for table, keys in (("foreign_objects", foreign), ("withheld_objects", withheld)):
             connection.execute(f"DELETE FROM {table}")
             connection.executemany(f"INSERT INTO {table} (object_key) VALUES (?)", [(key,) for key in keys])
-        counted = {"rejected": len(rejected), "foreign": len(foreign), "withheld": len(withheld)}
-        connection.executemany(
-            "INSERT INTO counters (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2",
-            counted.items(),
-        )
 
     def reset(self, connection: sqlite3.Connection) -> None:
         """Remove everything that is derived from objects. Tombstones and the identity of the device stay."""
         for table in DERIVED:
             connection.execute(f"DELETE FROM {table}")
-        kept = ", ".join(f"'{name}'" for name in _KEPT_COUNTERS)
-        connection.execute(f"DELETE FROM counters WHERE name NOT IN ({kept})")
+        connection.execute("DELETE FROM counters WHERE name = 'imported_segments'")
 
     def forgotten(self, connection: sqlite3.Connection) -> int:
         """How many events are forgotten."""
-        found = connection.execute("SELECT value FROM counters WHERE name = 'forgotten_events'").fetchone()
-        return 0 if found is None else int(found[0])
+        (count,) = connection.execute("SELECT count(*) FROM forgotten_events").fetchone()
+        return int(count)
 
     def count(self, connection: sqlite3.Connection, name: str, by: int) -> None:
         """Raise a counter, in the transaction of what is counted."""
-        if by:
-            connection.execute(
-                "INSERT INTO counters (name, value) VALUES (?1, ?2) "
-                "ON CONFLICT (name) DO UPDATE SET value = value + ?2",
-                (name, by),
-            )
-
-
-def _text(found: sqlite3.Cursor) -> str | None:
-    row = found.fetchone()
-    return None if row is None else str(row[0])
+        connection.execute(
+            "INSERT INTO counters (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = value + ?2",
+            (name, by),
+        )

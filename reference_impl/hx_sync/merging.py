@@ -13,7 +13,7 @@ from holdfast.reference_impl.hx_sync.forgotten import Forgotten, Windows
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.records import ArtifactRow, Batch, EventKey, EventRow, SessionRow, Window
-from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Reason, RefusedError
 
 
 class Merging:
@@ -30,17 +30,17 @@ class Merging:
         """Apply the records of the segment with this header; whether a blob has to leave the cache for it."""
         bounds = self.remembered(connection, header)
         lost = [row[:3] for row in batch.events if self._windows.covers(bounds, row[4])]
-        fresh = self._forgotten.events(connection, lost) if lost else 0
+        fresh = self._forgotten.events(connection, lost)
         self.insert_events(connection, batch.events)
-        orphaned = self.insert_artifacts(connection, batch.artifacts)
+        self.insert_artifacts(connection, batch.artifacts)
         self.insert_sessions(connection, [row for row in batch.sessions if not self._windows.covers(bounds, row[3])])
         self.insert_pins(connection, batch.pins)
         self._ledger.count(connection, "forgotten_events", fresh)
-        return self._forgotten.uncache(connection) if lost or orphaned else False
+        return self._forgotten.uncache(connection)
 
     def remembered(self, connection: sqlite3.Connection, header: Header) -> Sequence[tuple[int, int]]:
         """The windows of applied tombstones for a segment's node: read before every insert."""
-        return self._windows.covering(self._windows.applied(connection), header.node_id or "")
+        return self._windows.covering(self._windows.applied(connection), header.node_id)
 
     def insert_events(self, connection: sqlite3.Connection, rows: Sequence[EventRow]) -> None:
         """Add contents of events that are not forgotten."""
@@ -53,15 +53,13 @@ class Merging:
             f"WHERE NOT {self._forgotten.is_forgotten()} ON CONFLICT (node_id, session_id, seq, digest) DO NOTHING"
         )
 
-    def insert_artifacts(self, connection: sqlite3.Connection, rows: Sequence[ArtifactRow]) -> int:
-        """Add those whose event is not forgotten; how many blobs of forgotten events were not known as such."""
-        before = connection.total_changes
+    def insert_artifacts(self, connection: sqlite3.Connection, rows: Sequence[ArtifactRow]) -> None:
+        """Add those whose event is not forgotten. Of the others the blobs are known as forgotten."""
         connection.executemany(
             f"INSERT INTO forgotten_blobs (blob_hash) SELECT ?4 WHERE {self._forgotten.is_forgotten()} "
             "ON CONFLICT DO NOTHING",
             [(node_id, session_id, seq, blob_hash) for node_id, _, _, session_id, seq, blob_hash, _ in rows],
         )
-        orphaned = connection.total_changes - before
         connection.executemany(
             "INSERT INTO artifacts (node_id, session_id, seq, artifact_id, digest, blob_hash, name) "
             f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT {self._forgotten.is_forgotten()} "
@@ -71,7 +69,6 @@ class Merging:
                 for node_id, artifact_id, digest, session_id, seq, blob_hash, name in rows
             ],
         )
-        return orphaned
 
     def insert_sessions(self, connection: sqlite3.Connection, rows: Sequence[SessionRow]) -> None:
         """Add contents of sessions."""
@@ -82,11 +79,9 @@ class Merging:
         )
 
     def insert_pins(self, connection: sqlite3.Connection, rows: Sequence[EventKey]) -> None:
-        """Add pins of events that are not forgotten, whether they are there yet or not."""
+        """Add pins, whether their events are there yet or not; one of a forgotten event is never shown."""
         connection.executemany(
-            f"INSERT INTO pins (node_id, session_id, seq) SELECT ?1, ?2, ?3 WHERE NOT {self._forgotten.is_forgotten()} "
-            "ON CONFLICT DO NOTHING",
-            rows,
+            "INSERT INTO pins (node_id, session_id, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", rows
         )
 
     # Tombstones
@@ -100,7 +95,7 @@ class Merging:
         self._ledger.count(connection, "forgotten_events", fresh)
         return self._forgotten.uncache(connection)
 
-    def scope(self, window: Window, issuer: str | None) -> Window:  # noqa: ARG002 - the issuer decides nothing
+    def scope(self, window: Window, issuer: Hex) -> Window:  # noqa: ARG002 - the issuer decides nothing
         """The windows that a tombstone of this issuer covers."""
         return window
 

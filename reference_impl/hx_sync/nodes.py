@@ -14,19 +14,21 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from holdfast.reference_impl.hx_sync.blobs import BlobCache
-from holdfast.reference_impl.hx_sync.disk import Disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, Disk, opened
 from holdfast.reference_impl.hx_sync.index import NAME, Index
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.settings import Settings
-from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import BESIDE, FILE_MODE, StoreError, UncertainError
+from holdfast.reference_impl.sqlite import BESIDE, StoreError, UncertainError
 
 FOLDER = "nodes"
+# What a device is called: small letters and digits, at most sixteen.
+Name: TypeAlias = str
 _NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
-_FOLDER_MODE = 0o700
 _POLL_S = 0.01
 
 
@@ -34,7 +36,7 @@ _POLL_S = 0.01
 class Node:
     """One device."""
 
-    name: str
+    name: Name
     index: Index
     cache: BlobCache
 
@@ -57,36 +59,26 @@ class Nodes:
         self._index, self._cache = index, cache
         return self
 
-    def check(self) -> None:
-        """The folder of the devices is there. Raises StoreError."""
-        if not self._folder.is_dir():
-            raise StoreError(f"expected a folder {FOLDER} with the devices, got none")
-
     def names(self) -> Sequence[str]:
         """All devices. Raises StoreError."""
         try:
-            return sorted(
-                entry.name
-                for entry in os.scandir(self._folder)
-                if entry.is_dir(follow_symlinks=False) and _NAME.fullmatch(entry.name)
-            )
+            return sorted(entry.name for entry in os.scandir(self._folder) if _NAME.fullmatch(entry.name))
         except OSError as error:
             raise StoreError(f"the folder {FOLDER}: {error.strerror}") from error
 
-    def node(self, name: str) -> Node:
+    def node(self, name: Name) -> Node:
         """A device that is there. Does not open its index. Raises RefusedError, StoreError."""
-        self.check()
         if name not in self.names():
             raise RefusedError(Reason.NODE_UNKNOWN, f"no device is called {name}")
         if name not in self._held:
             self._held[name] = self._new(name, self._patience)
         return self._held[name]
 
-    def at_once(self, name: str) -> Node:
+    def at_once(self, name: Name) -> Node:
         """A device whose index does not wait for locks. The caller closes it."""
         return self._new(name, Patience(0.0))
 
-    def _new(self, name: str, patience: Patience) -> Node:
+    def _new(self, name: Name, patience: Patience) -> Node:
         folder = self._folder / name
         return Node(name, self._index(folder, self._schema, self._settings, patience), self._cache(folder, self._disk))
 
@@ -97,17 +89,16 @@ class Nodes:
 
     # Making one
 
-    def enroll(self, name: str, node_id: str) -> bool:
+    def enroll(self, name: Name, node_id: Hex) -> bool:
         """Make a device, or the index that it has lost. Returns whether it made one.
 
         Raises RefusedError for one with another id, StoreError, and UncertainError once the index has its name.
         """
-        self.check()
         folder = self._folder / name
         try:
             if not os.path.lexists(folder) and self._made(folder, node_id):
                 return True
-            self._sync(self._folder)
+            self._disk.sync_path(self._folder)
             with self._alone(folder):
                 if os.path.lexists(folder / NAME):
                     return self._is_there(name, node_id)
@@ -116,13 +107,13 @@ class Nodes:
             raise StoreError(f"the index of {name} cannot be made: {error}") from error
         return True
 
-    def _made(self, folder: Path, node_id: str) -> bool:
+    def _made(self, folder: Path, node_id: Hex) -> bool:
         """A device in a folder that gets its name last: half a device would hide what the others hold.
 
         False if another process was faster. Raises OSError, sqlite3.Error, StoreError, UncertainError.
         """
         partial = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.partial")
-        partial.mkdir(_FOLDER_MODE)
+        partial.mkdir(FOLDER_MODE)
         try:
             self.make_index(partial, node_id)
             partial.rename(folder)
@@ -133,7 +124,7 @@ class Nodes:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         try:
-            self._sync(self._folder)
+            self._disk.sync_path(self._folder)
         except OSError as error:
             raise UncertainError(f"the device {folder.name} may not be durable: {error}") from error
         return True
@@ -144,8 +135,7 @@ class Nodes:
 
         Raises OSError, StoreError.
         """
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with opened(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as handle:
             while True:
                 try:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -155,56 +145,52 @@ class Nodes:
                         raise StoreError(f"another process makes the index of {folder.name}") from error
                     time.sleep(_POLL_S)
             yield
-        finally:
-            os.close(handle)
 
-    def _is_there(self, name: str, node_id: str) -> bool:
+    def _is_there(self, name: Name, node_id: Hex) -> bool:
         index = self.node(name).index
         with index.reading():
             pass
         if index.node_id != node_id:
             raise RefusedError(Reason.NODE_EXISTS, f"{name} is there with another node id")
         try:
-            self._sync(index.folder)
+            self._disk.sync_path(index.folder)
         except OSError as error:
             raise StoreError(f"the index of {name}: {error}") from error
         return False
 
-    def make_index(self, folder: Path, node_id: str) -> None:
+    def make_index(self, folder: Path, node_id: Hex) -> None:
         """An empty index, finished before it gets its name.
 
         Raises OSError, sqlite3.Error, StoreError, UncertainError.
         """
         partial = folder / f"{secrets.token_hex(8)}.partial"
         try:
-            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
-            os.close(handle)
-            with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as connection:
+            with opened(partial, MAKE):
+                # SQLite would make a file that others may read.
+                pass
+            with contextlib.closing(sqlite3.connect(partial)) as connection:
                 self.fill(connection, node_id)
-            # It is closed, and no other process knows its name.
-            self._sync(partial)
             for ending in BESIDE:
                 # SQLite would take the log of a removed index for the log of this one.
                 (folder / f"{NAME}{ending}").unlink(missing_ok=True)
-            self._sync(folder)
+            self._disk.sync_path(folder)
             os.link(partial, folder / NAME)
         finally:
             for left in (partial, *(partial.with_name(partial.name + ending) for ending in BESIDE)):
                 with contextlib.suppress(OSError):
                     left.unlink(missing_ok=True)
         try:
-            self._sync(folder)
+            self._disk.sync_path(folder)
         except OSError as error:
             raise UncertainError(f"the index of {folder.name} may not be durable: {error}") from error
 
-    def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
+    def fill(self, connection: sqlite3.Connection, node_id: Hex) -> None:
         """Put the database into WAL mode and make its tables. Raises sqlite3.Error, StoreError."""
-        connection.execute("PRAGMA synchronous = FULL")
         # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise StoreError(f"expected journal mode wal, got {mode}; this file system may not allow it")
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("BEGIN")
         for statement in self._schema.statements():
             connection.execute(statement)
         vault = self._schema.vault_table()
@@ -212,13 +198,4 @@ class Nodes:
         connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (node_id,))
         connection.execute("COMMIT")
         # Closing would do it, and report no sync that failed.
-        (busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            raise StoreError("expected an index that no other process has open")
-
-    def _sync(self, path: Path) -> None:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            self._disk.sync(handle)
-        finally:
-            os.close(handle)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

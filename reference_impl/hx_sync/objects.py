@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from holdfast.reference_impl.hx_sync.algorithms import UnauthenticError
+from holdfast.reference_impl.hx_sync.algorithms import Key, UnauthenticError
 from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
 from holdfast.reference_impl.hx_sync.envelope import Envelope, Sealed
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
@@ -25,6 +25,7 @@ class Found:
     """An object whose header is as it should be, and whose key the vault key has unwrapped."""
 
     place: Place
+    raw: bytes
     object_hash: str
     sealed: Sealed
     key: bytes
@@ -54,7 +55,7 @@ class Objects:
         self._records = records
         self._codec = codec
 
-    def fetch(self, key: str, master: bytes) -> Found:
+    def fetch(self, key: str, master: Key) -> Found:
         """What lies at a key, as far as it can be judged without its payload."""
         place = self.place(key)
         raw = self.raw(place)
@@ -65,7 +66,7 @@ class Objects:
             unwrapped = self._envelope.unwrap(master, sealed)
         except UnauthenticError as error:
             raise RefusedError(Reason.OBJECT_UNAUTHENTIC, f"wrapped key: {error}", key=key) from error
-        return Found(place, self.hash(raw), sealed, unwrapped)
+        return Found(place, raw, self.hash(raw), sealed, unwrapped)
 
     def hash(self, raw: bytes) -> str:
         """The hash that identifies an object."""
@@ -118,11 +119,11 @@ class Objects:
 
     def check_owner(self, place: Place, header: Header) -> None:
         """Its node is that of the folder or, of a manifest, of the name."""
-        if place.node_id is not None and header.node_id != place.node_id:
+        if place.node_id and header.node_id != place.node_id:
             raise self._misplaced(place, "the header has another node than the key")
 
-    def _misplaced(self, place: Place, text: str) -> RefusedError:
-        return RefusedError(Reason.OBJECT_MISPLACED, text, key=place.key)
+    def _misplaced(self, place: Place, detail: str) -> RefusedError:
+        return RefusedError(Reason.OBJECT_MISPLACED, detail, key=place.key)
 
     # Payloads
 
@@ -162,7 +163,7 @@ class Objects:
         except MalformedError as error:
             raise RefusedError(reason, str(error), key=found.place.key) from error
 
-    def verify(self, key: str, master: bytes) -> Found:
+    def verify(self, key: str, master: Key) -> None:
         """All checks of an import, without the import."""
         found = self.fetch(key, master)
         judge: dict[Kind, Callable[[Found], object]] = {
@@ -172,4 +173,3 @@ class Objects:
             Kind.BLOB: self.blob,
         }
         judge[found.place.kind](found)
-        return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAME = "hx"
 TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
-_USAGE = 2
+USAGE = 2
 _HOME_VARIABLE = "HOLDFAST_HX_HOME"
 
 
@@ -25,15 +25,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m holdfast.reference_impl {NAME}", description=TITLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
-    def command(among: Any, name: str, text: str) -> Any:
-        made = among.add_parser(name, help=text, description=text)
-        made.add_argument(
-            "--home",
-            type=Path,
-            default=os.environ.get(_HOME_VARIABLE),
-            metavar="DIR",
-            help=f"the folder of the device; {_HOME_VARIABLE} otherwise",
-        )
+    def command(name: str, text: str) -> Any:
+        made = commands.add_parser(name, help=text, description=text)
+        _home_option(made)
         made.add_argument("--node", metavar="NAME", help="which device, where the folder has several")
         # Options for the conformance kit: its frozen clock, the session's config, and a planted bug.
         made.add_argument("--clock", help=argparse.SUPPRESS)
@@ -41,19 +35,27 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--mutant", help=argparse.SUPPRESS)
         return made
 
-    _init_options(command(commands, "init", "Make a device, and the store if there is none; never overwrites one."))
-    _publish_options(command(commands, "publish", "Publish a batch of this device's events, or a file as a blob."))
-    command(commands, "import", "Import everything from the store.")
-    forget = command(commands, "forget", "Forget all events since an instant, on every device, for ever.")
+    _init_options(command("init", "Make a device, and the store if there is none; never overwrites one."))
+    _publish_options(command("publish", "Publish a batch of this device's events, or a file as a blob."))
+    command("import", "Import everything from the store.")
+    forget = command("forget", "Forget all events since an instant, on every device, for ever.")
     forget.add_argument("--since", required=True, metavar="INSTANT", help="like 2026-01-01T00:00:00Z; included")
-    forget.add_argument("--until", metavar="INSTANT", help="included; now otherwise")
-    forget.add_argument("--of", metavar="UUID", help="only the events of this node")
-    forget.add_argument("--tombstone-id", metavar="UUID", help="the same id is the same tombstone; new if unset")
-    sync = commands.add_parser("sync", help="See `sync status`.", description="See `sync status`.")
-    inner = sync.add_subparsers(required=True, metavar="COMMAND", dest="inner")
-    command(inner, "status", "Show what the device has, and what it misses.")
-    command(commands, "verify", "Verify every object in the store; nothing is imported.")
+    _forget_options(forget)
+    sync = command("sync", "With `status`: show what the device has, and what it misses.")
+    sync.add_argument("inner", choices=["status"], help="the one command of this group")
+    command("verify", "Verify every object in the store; nothing is imported.")
     return parser
+
+
+def _home_option(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--home",
+        type=Path,
+        default=os.environ.get(_HOME_VARIABLE),
+        required=_HOME_VARIABLE not in os.environ,
+        metavar="DIR",
+        help=f"the folder of the device; {_HOME_VARIABLE} otherwise",
+    )
 
 
 def _init_options(init: argparse.ArgumentParser) -> None:
@@ -75,12 +77,18 @@ def _publish_options(publish: argparse.ArgumentParser) -> None:
     publish.add_argument("--segment-id", metavar="UUID", help="the same id is the same segment; new if unset")
 
 
+def _forget_options(forget: argparse.ArgumentParser) -> None:
+    forget.add_argument("--until", metavar="INSTANT", help="included; now otherwise")
+    forget.add_argument("--of", metavar="UUID", help="only the events of this node")
+    forget.add_argument("--tombstone-id", metavar="UUID", help="the same id is the same tombstone; new if unset")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as ended:
-        return _USAGE if ended.code else 0
+        return USAGE if ended.code else 0
     # Only now, so that a wrong command line is reported at once.
     from holdfast.reference_impl.hx_sync.commands import answered, complain
     from holdfast.reference_impl.hx_sync.home import Home, HomeError
@@ -88,21 +96,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
     from holdfast.reference_impl.session import OpenError
 
-    if options.home is None:
-        return complain(f"expected --home, or {_HOME_VARIABLE} in the environment", _USAGE)
     try:
-        home, now = Home(Path(options.home), mutant=options.mutant), _clock(options.clock)
+        home, now = Home(options.home, mutant=options.mutant), _clock(options.clock)
         if options.command == "init":
             return _init(options, home)
         commands = home.commands(options.node, options.config, now=now)
     except KeyInvalidError as error:
         return answered(RefusedError(Reason.KEY_INVALID, str(error)).answer(), str)
     except (OpenError, HomeError, ValueError, KeyError) as error:
-        return complain(str(error), _USAGE)
-    try:
-        return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
-    finally:
-        home.close()
+        return complain(str(error), status=USAGE)
+    return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
 
 
 def _clock(text: str | None) -> datetime:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE
 from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.nodes import FOLDER, Nodes
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Store
-
-_FOLDER_MODE = 0o700
 
 
 class Provisioner:
@@ -23,18 +22,15 @@ class Provisioner:
     def make(self, root: Path, store: Store, nodes: Nodes) -> None:
         """A store and its devices where there is nothing. Raises OSError, StoreError."""
         store.make()
-        (root / FOLDER).mkdir(_FOLDER_MODE)
+        (root / FOLDER).mkdir(FOLDER_MODE)
         for name, node_id in self._settings.nodes.items():
             nodes.enroll(name, node_id)
 
     def clear(self, root: Path) -> None:
         """Remove what an earlier session left. Raises OSError."""
         for name in (self._layout.root, FOLDER):
-            path = root / name
-            if path.is_symlink() or path.is_file():
-                path.unlink()
-            elif path.exists():
-                shutil.rmtree(path)
+            if (root / name).exists():
+                shutil.rmtree(root / name)
 
     def copy(self, template: Path, root: Path) -> None:
         """A copy of a template. Raises OSError, shutil.Error."""

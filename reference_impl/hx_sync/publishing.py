@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.blobs import BlobCodec
 from holdfast.reference_impl.hx_sync.envelope import Envelope
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
@@ -22,13 +23,15 @@ from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.records import Records
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Put, Store, TooLargeError
-from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
-from holdfast.reference_impl.sqlite import StoreError
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.specs.errors import StrictJsonError
 
 
 class Publishing:
-    """Writes objects. Methods raise RefusedError, StoreError and UncertainError."""
+    """Writes objects of nodes whose index has just been read.
+
+    Methods raise RefusedError, StoreError and UncertainError.
+    """
 
     def __init__(
         self,
@@ -52,23 +55,23 @@ class Publishing:
 
     # Operations
 
-    def segment(self, node: Node, segment_id: str, batch: Mapping[str, Any], master: bytes, *, now: datetime) -> Answer:
+    def segment(self, node: Node, segment_id: Hex, batch: Mapping[str, Any], master: Key, *, now: datetime) -> Answer:
         """Publish a batch of the node's own events."""
-        node_id = self.node_id(node)
+        node_id = node.index.node_id
         payload = self.payload(batch)
         own = {"node_id": node_id, "segment_id": segment_id, "created_at": self.created(now)}
-        self.check_batch(payload, Header(Kind.SEGMENT, self._settings.vault_id, segment_id, node_id, own))
+        self.check_batch(
+            payload,
+            Header(
+                kind=Kind.SEGMENT, vault_id=self._settings.vault_id, object_id=segment_id, node_id=node_id, members=own
+            ),
+        )
         key = self._layout.segment(node_id, segment_id)
         raw = self._envelope.seal(master, Kind.SEGMENT, own, payload)
         if len(raw) > self._settings.max_object_bytes:
             raise RefusedError(Reason.SEGMENT_MALFORMED, f"the object would have {len(raw)} bytes", key=key)
         effect = self.once(key, raw, master, lambda found: self._objects.payload(found) == payload)
         return Accepted(effect, {"key": key})
-
-    def node_id(self, node: Node) -> str:
-        """The id of the device, read from its index each time."""
-        with node.index.reading():
-            return node.index.node_id
 
     def payload(self, batch: Mapping[str, Any]) -> bytes:
         """The RFC 8785 form of a batch."""
@@ -88,9 +91,8 @@ class Publishing:
         except MalformedError as error:
             raise RefusedError(Reason.SEGMENT_MALFORMED, str(error)) from error
 
-    def blob(self, node: Node, plain: bytes, master: bytes) -> Answer:
+    def blob(self, plain: bytes, master: Key) -> Answer:
         """Publish a blob under the hash of its bytes. The first writer wins."""
-        self.node_id(node)
         if len(plain) > self._settings.max_blob_bytes:
             limit = self._settings.max_blob_bytes
             raise RefusedError(Reason.REQUEST_MALFORMED, f"bytes: expected at most {limit}, got {len(plain)}")
@@ -101,9 +103,9 @@ class Publishing:
         effect = self.once(key, raw, master, lambda found: self._objects.blob(found) == plain)
         return Accepted(effect, {"key": key, "blob_hash": blob_hash})
 
-    def manifest(self, node: Node, master: bytes, *, now: datetime) -> Answer:
+    def manifest(self, node: Node, master: Key, *, now: datetime) -> Answer:
         """List the node's own segments in the store; the one object that its node may replace."""
-        node_id = self.node_id(node)
+        node_id = node.index.node_id
         key = self._layout.manifest(node_id)
         payload = canonical.write({"objects": self.inventory(node_id)})
         try:
@@ -113,14 +115,14 @@ class Publishing:
             # There is no manifest, or not one of ours, so it has no content to keep.
             same = False
         if same:
-            self.settle(key)
+            self._store.settle(key, found.raw)
             return Accepted(Effect.PRIOR, {"key": key})
         own = {"node_id": node_id, "created_at": self.created(now)}
         raw = self._envelope.seal(master, Kind.MANIFEST, own, payload)
         self._store.replace(key, raw)
         return Accepted(Effect.NEW, {"key": key})
 
-    def inventory(self, node_id: str) -> list[dict[str, str]]:
+    def inventory(self, node_id: Hex) -> list[dict[str, str]]:
         """The objects at places of this node's segments, with the hashes of their bytes."""
         listed = []
         for key in self._store.list(f"{self._layout.objects}/segments/{node_id}").keys:
@@ -145,20 +147,12 @@ class Publishing:
 
     # How each is written
 
-    def once(self, key: str, raw: bytes, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+    def once(self, key: str, raw: bytes, master: Key, is_same: Callable[[Found], bool]) -> Effect:
         """Write an object where there is none; one with the same content is an earlier result."""
-        if self._exists(key):
-            return self.earlier(key, master, is_same)
         put = self._store.put_atomic(key, raw)
         return Effect.NEW if put is not Put.OTHER else self.earlier(key, master, is_same)
 
-    def _exists(self, key: str) -> bool:
-        try:
-            return self._store.get(key) is not None
-        except TooLargeError:
-            return True
-
-    def earlier(self, key: str, master: bytes, is_same: Callable[[Found], bool]) -> Effect:
+    def earlier(self, key: str, master: Key, is_same: Callable[[Found], bool]) -> Effect:
         """Check that the existing object has the content to be written, and make it durable."""
         try:
             found = self._objects.fetch(key, master)
@@ -167,15 +161,9 @@ class Publishing:
             raise self.taken(key, str(error)) from error
         if not same:
             raise self.taken(key)
-        self.settle(key)
+        # An earlier writer may have died between publishing and syncing.
+        self._store.settle(key, found.raw)
         return Effect.PRIOR
-
-    def settle(self, key: str) -> None:
-        """An earlier writer may have died between publishing and syncing."""
-        raw = self._store.get(key)
-        if raw is None:
-            raise StoreError(f"{key} was there and is not any more")
-        self._store.settle(key, raw)
 
     def taken(self, key: str, detail: str = "other content lies at this key") -> RefusedError:
         """The refusal to write over something."""

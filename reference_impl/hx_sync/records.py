@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from holdfast.reference_impl.hx_sync import canonical
@@ -55,9 +55,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """The list of a manifest: keys with the hashes of their objects."""
+    """The keys that a manifest lists."""
 
-    objects: Sequence[tuple[str, str]] = field(default=())
+    keys: Sequence[str]
 
 
 class Contents:
@@ -71,7 +71,7 @@ class Contents:
         self._write = canonical.write_easy if canonical.is_easy(payload) else canonical.write
 
     def write(self, value: Any) -> bytes:
-        """The RFC 8785 form of what is in the payload. Raises StrictJsonError."""
+        """The RFC 8785 form of what is in the payload."""
         return self._write(value)
 
     def digest(self, record: Mapping[str, Any], header: Header | None) -> str:  # noqa: ARG002 - nothing else decides
@@ -107,20 +107,16 @@ class Records:
     def rows(self, value: Mapping[str, Any], header: Header) -> Batch:
         """The records of a batch as rows."""
         lists = self.lists(value)
-        node_id = header.node_id or ""
         self.check_count(lists["events"])
         events = [self.event(record, header) for record in self.admitted(lists["events"], header)]
         self.check_unique(events)
-        try:
-            return Batch(
-                events=events,
-                sessions=[self.session(record, node_id, header) for record in lists["sessions"]],
-                artifacts=[self.artifact(record, node_id, header) for record in lists["artifacts"]],
-                pins=[row for record in lists["pins"] if (row := self.pin(record)) is not None],
-                ignored=sorted(value.keys() - lists.keys()),
-            )
-        except StrictJsonError as error:
-            raise MalformedError(str(error)) from error
+        return Batch(
+            events=events,
+            sessions=[self.session(record, header) for record in lists["sessions"]],
+            artifacts=[self.artifact(record, header) for record in lists["artifacts"]],
+            pins=[row for record in lists["pins"] if (row := self.pin(record)) is not None],
+            ignored=sorted(value.keys() - lists.keys()),
+        )
 
     def lists(self, value: Mapping[str, Any]) -> Mapping[str, list[Any]]:
         """The four lists; optional ones are empty where they are left out."""
@@ -151,18 +147,15 @@ class Records:
             raise MalformedError("event.kind: expected text of 1 to 64 characters")
         if type(data) is not dict:
             raise MalformedError("event.data: expected an object")
-        try:
-            return (
-                self.uuid("event.node_id", record["node_id"]),
-                self.uuid("event.session_id", record["session_id"]),
-                self.seq(record["seq"]),
-                self._contents.digest(record, header),
-                self.event_time(record["ts"]),
-                kind,
-                self._contents.write(data).decode(),
-            )
-        except StrictJsonError as error:
-            raise MalformedError(str(error)) from error
+        return (
+            record["node_id"],
+            self.uuid("event.session_id", record["session_id"]),
+            self.seq(record["seq"]),
+            self._contents.digest(record, header),
+            self.event_time(record["ts"]),
+            kind,
+            self._contents.write(data).decode(),
+        )
 
     def check_event_node(self, node_id: Any, header: Header) -> None:
         """A node publishes only its own events. Otherwise it could publish before their owner."""
@@ -178,25 +171,25 @@ class Records:
         """When it was."""
         return self.instant("event.ts", text)
 
-    def session(self, record: Any, node_id: str, header: Header) -> SessionRow:
+    def session(self, record: Any, header: Header) -> SessionRow:
         """One session."""
         self.check_members("session", record, _SESSION)
         return (
-            node_id,
+            header.node_id,
             self.uuid("session.session_id", record["session_id"]),
             self._contents.digest(record, header),
             self.instant("session.started_at", record["started_at"]),
             self.text("session.title", record["title"]),
         )
 
-    def artifact(self, record: Any, node_id: str, header: Header) -> ArtifactRow:
+    def artifact(self, record: Any, header: Header) -> ArtifactRow:
         """One artifact."""
         self.check_members("artifact", record, _ARTIFACT)
         blob_hash = record["blob_hash"]
         if type(blob_hash) is not str or HASH.fullmatch(blob_hash) is None:
             raise MalformedError("artifact.blob_hash: expected 64 lower-case hexadecimal digits")
         return (
-            node_id,
+            header.node_id,
             self.uuid("artifact.artifact_id", record["artifact_id"]),
             self._contents.digest(record, header),
             self.uuid("artifact.session_id", record["session_id"]),
@@ -246,14 +239,14 @@ class Records:
             raise MalformedError("expected a list of objects and nothing else")
         return Inventory([self._listed(each) for each in value["objects"]])
 
-    def _listed(self, record: Any) -> tuple[str, str]:
+    def _listed(self, record: Any) -> str:
         self.check_members("object", record, frozenset({"key", "sha256"}))
         key, sha256 = record["key"], record["sha256"]
         if type(key) is not str or not 0 < len(key) <= MAX_KEY:
             raise MalformedError("object.key: expected a key")
         if type(sha256) is not str or HASH.fullmatch(sha256) is None:
             raise MalformedError("object.sha256: expected 64 lower-case hexadecimal digits")
-        return key, sha256
+        return key
 
     # Values
 

@@ -162,10 +162,6 @@ class S3Store:
     def settle(self, key: str, data: bytes) -> None:
         """See `Store`. What S3 shows is durable."""
 
-    def close(self) -> None:
-        """See `Store`."""
-        self._client.close()
-
     @contextlib.contextmanager
     def _asked(self) -> Iterator[None]:
         from botocore.exceptions import BotoCoreError, ClientError

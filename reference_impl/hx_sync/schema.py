@@ -35,7 +35,7 @@ class Schema:
 
     def vault_config(self) -> str:
         """One row: the vault. Its key is nowhere in the index."""
-        return f"CREATE TABLE {self.vault_table()} (\n  vault_id TEXT PRIMARY KEY NOT NULL\n) STRICT"
+        return f"CREATE TABLE {self.vault_table()} (\n  vault_id TEXT PRIMARY KEY\n) WITHOUT ROWID"
 
     def vault_table(self) -> str:
         """What it is called."""
@@ -43,68 +43,60 @@ class Schema:
 
     def node_config(self) -> str:
         """One row: which device this is."""
-        return "CREATE TABLE node_config (\n  node_id TEXT PRIMARY KEY NOT NULL\n) STRICT"
+        return "CREATE TABLE node_config (\n  node_id TEXT PRIMARY KEY\n) WITHOUT ROWID"
 
     def imported_segments(self) -> str:
         """Imported objects, by the hash of their bytes."""
         return (
             "CREATE TABLE imported_segments (\n"
-            "  segment_id TEXT NOT NULL,\n"
-            "  node_id TEXT NOT NULL,\n"
+            "  segment_id TEXT,\n"
+            "  node_id TEXT,\n"
             "  object_hash TEXT NOT NULL,\n"
             "  PRIMARY KEY (node_id, segment_id)\n"
-            ") STRICT"
+            ") WITHOUT ROWID"
         )
 
     def applied_tombstones(self) -> str:
         """Forgotten windows: this table is never emptied."""
         return (
             "CREATE TABLE applied_tombstones (\n"
-            "  tombstone_id TEXT PRIMARY KEY NOT NULL,\n"
+            "  tombstone_id TEXT PRIMARY KEY,\n"
             "  node_id TEXT,\n"
             "  start_ts TEXT NOT NULL,\n"
             "  end_ts TEXT NOT NULL,\n"
             "  object_hash TEXT NOT NULL\n"
-            ") STRICT"
+            ") WITHOUT ROWID"
         )
 
     def counters(self) -> str:
         """The counters of the status, updated in the same transactions."""
-        return "CREATE TABLE counters (\n  name TEXT PRIMARY KEY NOT NULL,\n  value INTEGER NOT NULL\n) STRICT"
+        return "CREATE TABLE counters (\n  name TEXT PRIMARY KEY,\n  value INTEGER NOT NULL\n) WITHOUT ROWID"
 
     def imports(self) -> tuple[str, ...]:
         """Blobs and manifests that were imported. `cached` says whether the plain bytes lie in the cache."""
         return (
             "CREATE TABLE imported_blobs (\n"
-            "  blob_hash TEXT PRIMARY KEY NOT NULL,\n"
-            "  object_hash TEXT NOT NULL,\n"
-            "  cached INTEGER NOT NULL CHECK (cached IN (0, 1))\n"
-            ") STRICT",
-            "CREATE INDEX uncached_blobs ON imported_blobs(blob_hash) WHERE cached = 0",
-            "CREATE TABLE imported_manifests (\n"
-            "  node_id TEXT PRIMARY KEY NOT NULL,\n"
-            "  object_hash TEXT NOT NULL\n"
-            ") STRICT",
-            "CREATE TABLE manifest_objects (\n"
-            "  node_id TEXT NOT NULL REFERENCES imported_manifests(node_id),\n"
-            "  object_key TEXT NOT NULL,\n"
-            "  object_hash TEXT NOT NULL\n"
-            ") STRICT",
+            "  blob_hash TEXT PRIMARY KEY,\n"
+            "  object_hash TEXT,\n"
+            "  cached INTEGER\n"
+            ") WITHOUT ROWID",
+            "CREATE TABLE imported_manifests (\n  node_id TEXT PRIMARY KEY,\n  object_hash TEXT\n) WITHOUT ROWID",
+            "CREATE TABLE manifest_objects (\n  node_id TEXT,\n  object_key TEXT\n)",
         )
 
     def events(self) -> tuple[str, ...]:
         """Every content of every event that is not forgotten, by its digest."""
         return (
             "CREATE TABLE events (\n"
-            "  node_id TEXT NOT NULL,\n"
-            "  session_id TEXT NOT NULL,\n"
-            "  seq INTEGER NOT NULL CHECK (seq >= 0),\n"
-            "  digest TEXT NOT NULL,\n"
-            "  at INTEGER NOT NULL,\n"
-            "  kind TEXT NOT NULL,\n"
-            "  data TEXT NOT NULL,\n"
+            "  node_id TEXT,\n"
+            "  session_id TEXT,\n"
+            "  seq INTEGER,\n"
+            "  digest TEXT,\n"
+            "  at INTEGER,\n"
+            "  kind TEXT,\n"
+            "  data TEXT,\n"
             "  PRIMARY KEY (node_id, session_id, seq, digest)\n"
-            ") STRICT, WITHOUT ROWID",
+            ") WITHOUT ROWID",
             "CREATE INDEX events_by_instant ON events(at)",
         )
 
@@ -112,51 +104,51 @@ class Schema:
         """The same of sessions and artifacts; pins have no content."""
         return (
             "CREATE TABLE sessions (\n"
-            "  node_id TEXT NOT NULL,\n"
-            "  session_id TEXT NOT NULL,\n"
-            "  digest TEXT NOT NULL,\n"
-            "  started_at INTEGER NOT NULL,\n"
-            "  title TEXT NOT NULL,\n"
+            "  node_id TEXT,\n"
+            "  session_id TEXT,\n"
+            "  digest TEXT,\n"
+            "  started_at INTEGER,\n"
+            "  title TEXT,\n"
             "  PRIMARY KEY (node_id, session_id, digest)\n"
-            ") STRICT, WITHOUT ROWID",
+            ") WITHOUT ROWID",
             "CREATE TABLE artifacts (\n"
-            "  node_id TEXT NOT NULL,\n"
-            "  artifact_id TEXT NOT NULL,\n"
-            "  digest TEXT NOT NULL,\n"
-            "  session_id TEXT NOT NULL,\n"
-            "  seq INTEGER NOT NULL,\n"
-            "  blob_hash TEXT NOT NULL,\n"
-            "  name TEXT NOT NULL,\n"
+            "  node_id TEXT,\n"
+            "  artifact_id TEXT,\n"
+            "  digest TEXT,\n"
+            "  session_id TEXT,\n"
+            "  seq INTEGER,\n"
+            "  blob_hash TEXT,\n"
+            "  name TEXT,\n"
             "  PRIMARY KEY (node_id, artifact_id, digest)\n"
-            ") STRICT, WITHOUT ROWID",
+            ") WITHOUT ROWID",
             "CREATE INDEX artifacts_by_event ON artifacts(node_id, session_id, seq)",
             "CREATE INDEX artifacts_by_blob ON artifacts(blob_hash)",
             "CREATE TABLE pins (\n"
-            "  node_id TEXT NOT NULL,\n"
-            "  session_id TEXT NOT NULL,\n"
-            "  seq INTEGER NOT NULL,\n"
+            "  node_id TEXT,\n"
+            "  session_id TEXT,\n"
+            "  seq INTEGER,\n"
             "  PRIMARY KEY (node_id, session_id, seq)\n"
-            ") STRICT, WITHOUT ROWID",
+            ") WITHOUT ROWID",
         )
 
     def forgotten(self) -> tuple[str, ...]:
         """Keys of forgotten events and hashes of their blobs, without any content."""
         return (
             "CREATE TABLE forgotten_events (\n"
-            "  node_id TEXT NOT NULL,\n"
-            "  session_id TEXT NOT NULL,\n"
-            "  seq INTEGER NOT NULL,\n"
+            "  node_id TEXT,\n"
+            "  session_id TEXT,\n"
+            "  seq INTEGER,\n"
             "  PRIMARY KEY (node_id, session_id, seq)\n"
-            ") STRICT, WITHOUT ROWID",
-            "CREATE TABLE forgotten_blobs (\n  blob_hash TEXT PRIMARY KEY NOT NULL\n) STRICT, WITHOUT ROWID",
+            ") WITHOUT ROWID",
+            "CREATE TABLE forgotten_blobs (\n  blob_hash TEXT PRIMARY KEY\n) WITHOUT ROWID",
         )
 
     def last_import(self) -> tuple[str, ...]:
         """The keys that the last import of everything refused, found out of place, and missed."""
         return (
-            "CREATE TABLE complaints (\n  object_key TEXT PRIMARY KEY NOT NULL,\n  reason TEXT NOT NULL\n) STRICT",
-            "CREATE TABLE foreign_objects (\n  object_key TEXT PRIMARY KEY NOT NULL\n) STRICT",
-            "CREATE TABLE withheld_objects (\n  object_key TEXT PRIMARY KEY NOT NULL\n) STRICT",
+            "CREATE TABLE complaints (\n  object_key TEXT PRIMARY KEY,\n  reason TEXT\n) WITHOUT ROWID",
+            "CREATE TABLE foreign_objects (\n  object_key TEXT PRIMARY KEY\n) WITHOUT ROWID",
+            "CREATE TABLE withheld_objects (\n  object_key TEXT PRIMARY KEY\n) WITHOUT ROWID",
         )
 
     def statements(self) -> tuple[str, ...]:
@@ -177,7 +169,7 @@ class Schema:
     @cached_property
     def expected(self) -> Catalogue:
         """The catalogue of a database that was made by these statements; every index of a session is held to it."""
-        with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        with contextlib.closing(sqlite3.connect(":memory:")) as made:
             for statement in self.statements():
                 made.execute(statement)
             return self.catalogue(made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
 from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.ledger import Ledger
-from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
+from holdfast.reference_impl.hx_sync.nodes import Name, Node, Nodes
 from holdfast.reference_impl.hx_sync.objects import Objects
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.settings import Settings
@@ -62,7 +62,6 @@ class Parts:
     def close(self) -> None:
         """Give back what is open. Never raises."""
         self.nodes.close()
-        self.store.close()
 
 
 class Service:
@@ -74,9 +73,6 @@ class Service:
     def __init__(self, parts: Parts, *, now: datetime) -> None:
         self._parts = parts
         self._now = now
-        self._carries: Mapping[Reason, Iterable[str]] = {
-            Reason(name): reason.data for name, reason in parts.contract.reasons.items()
-        }
         self._methods: Mapping[str, Callable[[Any], Answer]] = {
             "enroll": self.enroll,
             "publish": self.publish,
@@ -98,11 +94,12 @@ class Service:
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`. Operations judge their own arguments; for the rest a misfit is the caller's fault."""
-        known, bound = self._parts.contract.methods.get(method), self._methods.get(method)
-        if known is None or bound is None:
+        known = self._parts.contract.methods.get(method)
+        if known is None:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
+        bound = self._methods[method]
         self._parts.patience.begin()
-        problem = None if known.args.is_valid(args) else explain(known.args, args) or "does not fit the schema"
+        problem = None if known.args.is_valid(args) else explain(known.args, args)
         if known.group is Group.OPERATION:
             return self._operated(bound, args, problem)
         if problem is not None:
@@ -119,11 +116,11 @@ class Service:
                 raise RefusedError(Reason.REQUEST_MALFORMED, problem)
             return bound(args)
         except RefusedError as error:
-            return error.answer(self._carries)
+            return error.answer()
         except UncertainError as error:
             return Indeterminate(str(error))
         except StoreError as error:
-            return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer(self._carries)
+            return RefusedError(Reason.STORE_UNAVAILABLE, str(error)).answer()
 
     def begin(self) -> None:
         """The devices start: remove what a crash left in their caches. If this fails, a later start repeats it."""
@@ -131,7 +128,7 @@ class Service:
             for name in self._parts.nodes.names():
                 self.mend(name)
 
-    def mend(self, name: str) -> None:
+    def mend(self, name: Name) -> None:
         """Sweep the cache of one device, if it has files and its index is free at once. Never raises."""
         with contextlib.suppress(StoreError, RefusedError, OSError):
             node = self._parts.nodes.at_once(name)
@@ -174,8 +171,8 @@ class Service:
     def publish_blob(self, args: Any) -> Answer:
         """See methods.yaml."""
         plain = self._bytes(args)
-        master, node = self._begun(args)
-        return self._parts.publishing.blob(node, plain, master)
+        master, _ = self._begun(args)
+        return self._parts.publishing.blob(plain, master)
 
     def publish_manifest(self, args: Any) -> Answer:
         """See methods.yaml."""
@@ -265,8 +262,8 @@ class Service:
         """See methods.yaml."""
         node = self._parts.nodes.node(args["node"])
         with node.index.reading() as connection:
-            recorded = self._parts.ledger.recorded_blob(connection, args["blob_hash"])
-            plain = node.cache.read(args["blob_hash"]) if recorded is not None and recorded[1] else None
+            is_cached = self._parts.ledger.is_cached(connection, args["blob_hash"])
+            plain = node.cache.read(args["blob_hash"]) if is_cached else None
         return Ok({"found": plain is not None, "bytes": None if plain is None else to_base64url(plain)})
 
     def status(self, args: Any) -> Answer:

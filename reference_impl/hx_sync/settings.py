@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.reference_impl.hx_sync.algorithms import Algorithms
 from holdfast.reference_impl.hx_sync.layout import UUID
-from holdfast.reference_impl.hx_sync.terms import CONTRACT, check_reasons
+from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, CONTRACT, check_reasons
 from holdfast.reference_impl.session import OpenError
 from holdfast.specs import kept_terms
 
@@ -16,15 +17,12 @@ TEMPLATE_KEY = "template"
 # A run has one config for all its contracts. These keys place the state of other contracts.
 _OF_OTHERS = ("store", "dsn")
 _NODES = ("a", "b", "c")
-_ALGORITHMS = ("xchacha20-poly1305", "aes-256-gcm")
-_COMPRESSIONS = ("zstd", "none")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Loaded values. `nodes` are the devices that a template has, each with its id; sizes are in bytes."""
 
-    version: str
     vault_id: str
     vault_key: str = field(repr=False)
     nodes: Mapping[str, str]
@@ -37,9 +35,10 @@ class Settings:
 
 
 def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
-    return int(text)
+    try:
+        return int(text)
+    except ValueError as error:
+        raise OpenError(f"config {name}: expected a whole number as text, got {text[:64]!r}") from error
 
 
 def _id(name: str, text: str) -> str:
@@ -48,7 +47,7 @@ def _id(name: str, text: str) -> str:
     return text
 
 
-def _one_of(name: str, text: str, known: tuple[str, ...]) -> str:
+def _one_of(name: str, text: str, known: Collection[str]) -> str:
     if text not in known:
         raise OpenError(f"config {name}: expected one of {', '.join(known)}, got {text[:64]!r}")
     return text
@@ -69,12 +68,11 @@ def load_settings(config: Mapping[str, str]) -> Settings:
             raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *values))}")
         values[name] = text if isinstance(values[name], str) else _number(name, text)
     return Settings(
-        version=contract.version,
         vault_id=_id("vault_id", values["vault_id"]),
         vault_key=values["vault_key"],
         nodes={name: _id(f"node_{name}", values[f"node_{name}"]) for name in _NODES},
-        algorithm=_one_of("algorithm", values["algorithm"], _ALGORITHMS),
-        compression=_one_of("compression", values["compression"], _COMPRESSIONS),
+        algorithm=_one_of("algorithm", values["algorithm"], Algorithms().by_name()),
+        compression=_one_of("compression", values["compression"], COMPRESSIONS),
         store_folder=values["store_folder"],
         max_object_bytes=values["max_object_bytes"],
         max_header_bytes=values["max_header_bytes"],

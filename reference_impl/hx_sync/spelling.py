@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
-
-_BASE64URL = re.compile(r"[A-Za-z0-9_-]*")
 
 
 class SpellingError(ValueError):
@@ -14,12 +11,14 @@ class SpellingError(ValueError):
 
 def from_base64url(text: str) -> bytes:
     """The bytes. Raises SpellingError."""
-    if _BASE64URL.fullmatch(text) is None or len(text) % 4 == 1:
-        raise SpellingError("expected base64url without padding")
-    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    # The last character may have unused bits, and then one value would have several spellings.
+    try:
+        # As much padding as any text needs; more of it is passed over.
+        data = base64.urlsafe_b64decode(text + "==")
+    except ValueError as error:
+        raise SpellingError(f"expected base64url: {error}") from error
+    # Python passes over other characters, and over bits of the last one: one value would have several spellings.
     if to_base64url(data) != text:
-        raise SpellingError("expected base64url without spare bits")
+        raise SpellingError("expected base64url without padding and without spare bits")
     return data
 
 

@@ -55,6 +55,3 @@ class Store(Protocol):
 
     def settle(self, key: str, data: bytes) -> None:
         """Make the existing object `data` durable before it is reported as present."""
-
-    def close(self) -> None:
-        """Give back connections. Never raises."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum, unique
-from typing import Any
+from typing import TypeAlias
 
 from holdfast.reference_impl.answers import Refused
 from holdfast.reference_impl.terms import hold_to_contract
 
 CONTRACT = "hx-sync"
+# Digits of a hash or of an id that has been checked, in their one spelling: they have no case to lose, and no blanks.
+Hex: TypeAlias = str
+# How the bytes of a blob may be packed.
+COMPRESSIONS = ("zstd", "none")
 
 
 @unique
@@ -53,12 +57,9 @@ class RefusedError(Exception):
         self.detail = detail
         self.key = key
 
-    def answer(self, carries: Mapping[Reason, Iterable[str]] | None = None) -> Refused:
-        """The refusal as the adapter answers it; `carries` is what the contract lets each reason carry."""
-        data: Mapping[str, Any] | None = None
-        if self.key is not None and "key" in (carries or {}).get(self.reason, ()):
-            data = {"key": self.key}
-        return Refused(self.reason.value, data, self.detail)
+    def answer(self) -> Refused:
+        """The refusal as the adapter answers it."""
+        return Refused(self.reason.value, None if self.key is None else {"key": self.key}, self.detail)
 
 
 def check_reasons(declared: Iterable[str]) -> None:

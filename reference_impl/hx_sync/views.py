@@ -9,7 +9,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from holdfast.reference_impl.hx_sync import canonical
 from holdfast.reference_impl.hx_sync.instants import Instants
@@ -109,7 +109,7 @@ class Views:
         names = ("node_id", "session_id", "seq")
         return _rows(names, connection.execute(f"SELECT {', '.join(names)} FROM pins WHERE {self.event_of('pins')}"))
 
-    def event_of(self, table: str) -> str:
+    def event_of(self, table: Literal["artifacts", "pins"]) -> str:
         """The condition that the event of such a row is there."""
         return (
             f"EXISTS (SELECT 1 FROM events WHERE events.node_id = {table}.node_id "

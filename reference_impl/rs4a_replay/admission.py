@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from holdfast.reference_impl.rs4a_replay.terms import (
     CommitStatus,
     DecisionState,
     Identities,
+    Operation,
     Reason,
     SurfaceState,
 )
@@ -40,7 +41,7 @@ class Refusal:
 class Attempt:
     """One operation under way: its request, its time, and the state of the store at arrival."""
 
-    method: str
+    method: Operation
     now: datetime
     verdict: Verdict
     identities: Identities
@@ -71,12 +72,16 @@ class Admission:
         assert self._ports.store is not None, "no operation is admitted without a surface"
         return self._ports.store
 
-    def arrive(self, method: str, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
+    @property
+    def audit(self) -> AuditSink:
+        """The audit of an attempt on a surface."""
+        assert self._ports.audit is not None, "nothing is refused with a record before there is a surface"
+        return self._ports.audit
+
+    def arrive(self, method: Operation, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
         """S0: read the consumed state first, and write nothing (source section 3)."""
-        key = verdict.keys.logical_request_key if verdict.keys else identities.logical_request_key
-        nonce = verdict.submission.authorization_nonce if verdict.submission else None
-        attempt = Attempt(method, now, verdict, identities, Sight(SurfaceReport(SurfaceState.UNKNOWN, "not seen yet")))
-        return replace(attempt, sight=self.look(key, nonce))
+        sight = self.look(identities.logical_request_key, identities.authorization_nonce)
+        return Attempt(method, now, verdict, identities, sight)
 
     def look(self, key: str | None, nonce: str | None) -> Sight:
         """The stored state now. A surface that cannot be read is UNKNOWN, which counts as absent."""
@@ -110,9 +115,7 @@ class Admission:
     def guard_audit(self, attempt: Attempt) -> Refusal | None:
         """Without an audit that can be written now, no operation is admitted (source section 6g)."""
         try:
-            if self._ports.audit is None:
-                return Refusal(Reason.AUDIT_UNAVAILABLE)
-            self._ports.audit.probe(self.record(attempt, Reason.AUDIT_UNAVAILABLE.value))
+            self.audit.probe(self.record(attempt, Reason.AUDIT_UNAVAILABLE.value))
         except AuditError as error:
             return Refusal(Reason.AUDIT_UNAVAILABLE, detail=str(error))
         return None
@@ -144,9 +147,7 @@ class Admission:
 
     def keep_record(self, record: Row) -> None:
         """Make one audit record durable, on a path of its own. Raises AuditError."""
-        if self._ports.audit is None:
-            raise AuditError("no audit is configured")
-        self._ports.audit.write(record)
+        self.audit.write(record)
 
     def note_status(self, attempt: Attempt, status: CommitStatus) -> Refusal | None:
         """Audit a resolved commit."""
@@ -162,7 +163,7 @@ class Admission:
             "audit_id": f"{time.time_ns():020d}-{secrets.token_hex(6)}",
             "recorded_at": format_instant(attempt.now),
             "code": code,
-            "method": attempt.method,
+            "method": attempt.method.value,
             "logical_request_key": attempt.identities.logical_request_key,
             "authorization_nonce": attempt.identities.authorization_nonce,
             "attempt_id": attempt.identities.attempt_id,

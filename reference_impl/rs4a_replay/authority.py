@@ -12,15 +12,13 @@ from holdfast.reference_impl.rs4a_replay.admission import Admission, Ports, Refu
 from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
 from holdfast.reference_impl.rs4a_replay.reading import MalformedError
 from holdfast.reference_impl.rs4a_replay.settings import Settings
-from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, RolledBackError, Row
-from holdfast.reference_impl.rs4a_replay.terms import Identities, Reason
+from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, RolledBackError, Row
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Operation, Reason
 from holdfast.reference_impl.rs4a_replay.validator import Verdict
 from holdfast.specs.schema import Validator as SchemaValidator
 from holdfast.specs.schema import explain
 from holdfast.specs.strictjson import canonical
 
-# 256 random bits: a nonce cannot be guessed, and it holds no information about the request.
-_NONCE_BYTES = 32
 _WINDOW = ("not_before", "not_after")
 
 
@@ -34,19 +32,18 @@ class Authority(Admission):
 
     def issue_nonce(self, args: Any, *, now: datetime) -> Answer:
         """Issue one nonce for a binding and a window."""
-        row: Row | None = None
-        detail = ""
+        row, verdict = None, Verdict()
         try:
             row = self.issue_row(args, now=now)
         except MalformedError as error:
-            detail = str(error)
-        reason = Reason.REQUEST_MALFORMED if row is None else None
-        attempt = self.arrive("issue_nonce", Verdict(reason, None, None, detail), Identities(), now=now)
+            verdict = Verdict(Reason.REQUEST_MALFORMED, detail=str(error))
+        attempt = self.arrive(Operation.ISSUE_NONCE, verdict, Identities(), now=now)
         refusal = self.refusal(attempt)
-        if refusal is not None or row is None:
-            return self.refuse(attempt, refusal or Refusal(Reason.REQUEST_MALFORMED))
+        if refusal is not None:
+            return self.refuse(attempt, refusal)
+        assert row is not None, "what is malformed is refused"
         try:
-            issued = self.store.append("nonce_issue", [row])
+            issued = self.store.append([Insert("nonce_issue", row)])
         except RolledBackError as error:
             return self.refuse(attempt, Refusal(Reason.COMMIT_FAILED, detail=str(error)))
         except CommitUncertainError as error:
@@ -58,7 +55,7 @@ class Authority(Admission):
     def issue_row(self, args: Any, *, now: datetime) -> Row:
         """The row that issues a nonce, binding in its normal form. Raises MalformedError."""
         if not self._schema.is_valid(args):
-            raise MalformedError(explain(self._schema, args) or "does not fit the schema")
+            raise MalformedError(explain(self._schema, args))
         try:
             binding = self.normal_binding(args["binding"])
             for name in _WINDOW:
@@ -79,7 +76,8 @@ class Authority(Admission):
 
     def new_nonce(self, binding: dict[str, str]) -> str:  # noqa: ARG002 - a nonce never says what it is bound to
         """A nonce that no one can compute, least of all from its binding."""
-        return secrets.token_urlsafe(_NONCE_BYTES)
+        # 256 random bits, which is the library's own number.
+        return secrets.token_urlsafe()
 
     def normal_binding(self, binding: dict[str, str]) -> dict[str, str]:
         """The binding in the same normal form as requests. Raises TargetError."""

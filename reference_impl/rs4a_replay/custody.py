@@ -9,10 +9,10 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import format_instant, parse_instant
-from holdfast.reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, Refusal, decision_of, uncertain
+from holdfast.reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, decision_of, uncertain
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, Row, StoreError
-from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Identities, Reason
+from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Identities, Operation, Reason
 from holdfast.reference_impl.rs4a_replay.validator import Verdict
 from holdfast.specs.schema import Validator as SchemaValidator
 from holdfast.specs.schema import explain
@@ -27,17 +27,15 @@ class Custody(Admission):
 
     def resolve_status(self, args: Any, *, now: datetime) -> Answer:
         """After an uncertain commit, report the outcome of a logical request, and audit it."""
-        fits = self._schema.is_valid(args)
-        key = args["logical_request_key"] if fits else None
-        verdict = Verdict(
-            None if fits else Reason.REQUEST_MALFORMED, None, None, "" if fits else str(explain(self._schema, args))
-        )
-        attempt = self.arrive("resolve_status", verdict, Identities(logical_request_key=key), now=now)
+        problem = explain(self._schema, args)
+        verdict = Verdict() if problem is None else Verdict(Reason.REQUEST_MALFORMED, detail=problem)
+        identities = Identities(args["logical_request_key"]) if problem is None else Identities()
+        attempt = self.arrive(Operation.RESOLVE_STATUS, verdict, identities, now=now)
         refusal = self.refusal(attempt)
-        if refusal is not None or key is None:
-            return self.refuse(attempt, refusal or Refusal(Reason.REQUEST_MALFORMED))
+        if refusal is not None:
+            return self.refuse(attempt, refusal)
         try:
-            value = self.status_of(attempt, key)
+            value = self.status_of(attempt, args["logical_request_key"])
         except CommitUncertainError as error:
             return uncertain(error)
         refusal = self.note_status(attempt, CommitStatus(value["status"]))
@@ -57,26 +55,23 @@ class Custody(Admission):
 
     def probe(self, attempt: Attempt, key: str) -> Insert:
         """A row that would take the key. It is always rolled back."""
-        kinds: dict[str, str | bool] = {
+        kinds = {
             "key": uuid.uuid4().hex * 2,
             "text": f"probe-{uuid.uuid4().hex}",
             "instant": format_instant(attempt.now),
-            "boolean": True,
         }
-        columns = self._settings.relations["registration"].columns.values()
-        row: dict[str, str | bool | None] = {
-            column.name: column.only[0] if column.only else kinds[column.type] for column in columns
-        }
-        return Insert("registration", {**row, "logical_request_key": key}, "logical_request_key_unique")
+        columns = self._settings.relations["registration"].columns
+        row = {name: column.only[0] if column.only else kinds[column.type] for name, column in columns.items()}
+        return Insert("registration", {**row, "logical_request_key": key})
 
     def maintain(self, *, now: datetime) -> Answer:
         """Run every retention job that is due: after a finite horizon a key gets a tombstone, which still blocks it."""
-        attempt = self.arrive("maintain", Verdict(None, None, None), Identities(), now=now)
+        attempt = self.arrive(Operation.MAINTAIN, Verdict(), Identities(), now=now)
         refusal = self.refusal(attempt)
         if refusal is not None:
             return self.refuse(attempt, refusal)
         try:
-            made = self.store.append("tombstone", self.due_tombstones(now=now))
+            made = self.store.append([Insert("tombstone", row) for row in self.due_tombstones(now=now)])
         except StoreError as error:
             return uncertain(error)
         return Accepted(Effect.NEW if made else Effect.PRIOR, {"tombstoned": made})

@@ -21,10 +21,10 @@ def provision(*, dsn: str | None, folder: Path | None, writer: str) -> Sequence[
     assert dsn is not None
     try:
         with connect(dsn) as connection:
-            made = ensure_writer(connection, writer, password=None)
+            ensure_writer(connection, writer, password=None)
     except psycopg.Error as error:
         raise ProvisionError(f"cannot reach {describe(dsn)}: {type(error).__name__}") from error
-    lines = list(provision_postgres(dsn, relations, writer=writer))
-    if made:
-        lines.append(f"role {writer}, which may log in and has no password yet: ALTER ROLE {writer} PASSWORD …")
-    return lines
+    return [
+        *provision_postgres(dsn, relations, writer=writer),
+        f"role {writer}, which may log in; a new one has no password yet: ALTER ROLE {writer} PASSWORD …",
+    ]

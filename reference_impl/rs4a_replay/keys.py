@@ -11,7 +11,8 @@ from holdfast.reference_impl.rs4a_replay.settings import KeySpec
 from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Submission
 from holdfast.specs.strictjson import canonical
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+# Scheme, authority and path, each as far as there is one, and what follows them (RFC 3986 section 3).
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/?#]*)?([^?#]*)(.*)", re.DOTALL)
 _PERCENT = re.compile(r"%([0-9A-Fa-f]{2})?")
 _ENCODED = re.compile(r"(%[0-9A-F]{2})")
 # RFC 3986 section 2.3: encoding these does not change the meaning, so a normal form decodes them.
@@ -33,15 +34,12 @@ class Keys:
         """The normal form of a target, so that two spellings of one thing give one key. Raises TargetError."""
         # Decode first: the result may be a dot segment, or combine with a combining character.
         text = unicodedata.normalize("NFC", _decode_unreserved(target))
-        scheme = _SCHEME.match(text)
-        head = scheme[0].lower() if scheme else ""
-        rest = text[len(head) :] if scheme else text
-        if rest.startswith("//"):
-            end = _first_of(rest, "/?#", start=2)
-            head, rest = head + _lower_case(rest[:end]), rest[end:]
-        end = _first_of(rest, "?#", start=0)
-        path, tail = rest[:end], rest[end:]
-        normal = unicodedata.normalize("NFC", head + _without_dot_segments(path).rstrip("/") + tail)
+        parts = _PARTS.fullmatch(text)
+        assert parts is not None, "each of the parts may be empty"
+        scheme, authority, path, tail = parts.groups("")
+        normal = unicodedata.normalize(
+            "NFC", scheme.lower() + _lower_case(authority) + _without_dot_segments(path).rstrip("/") + tail
+        )
         if not normal:
             raise TargetError(f"nothing is left of the target {target!r} in its normal form")
         return normal
@@ -50,9 +48,9 @@ class Keys:
         """The normal form of a hash: lower case, so that its spelling does not make another key."""
         return text.lower()
 
-    def hash_fields(self, tag: str, values: Sequence[str]) -> str:
+    def hash_fields(self, texts: Sequence[str]) -> str:
         """SHA-256 over the RFC 8785 form of an array of texts, tag first: fields cannot shift into one another."""
-        return hashlib.sha256(canonical([tag, *values])).hexdigest()
+        return hashlib.sha256(canonical(texts)).hexdigest()
 
     def attested_hash(self, submission: Submission) -> str:
         """The artifact hash that enters keys: what the platform attests, never what the client claims."""
@@ -72,9 +70,9 @@ class Keys:
             "authorization_nonce": submission.authorization_nonce,
             "attempt_id": submission.attempt_id,
         }
-        logical = self.hash_fields(self._logical.tag, [values[field] for field in self._logical.fields])
+        logical = self.hash_fields([self._logical.tag, *(values[field] for field in self._logical.fields)])
         values["logical_request_key"] = logical
-        replay = self.hash_fields(self._replay.tag, [values[field] for field in self._replay.fields])
+        replay = self.hash_fields([self._replay.tag, *(values[field] for field in self._replay.fields)])
         return DerivedKeys(logical, replay)
 
 
@@ -94,15 +92,8 @@ def _lower_case(authority: str) -> str:
     return "".join(part if _ENCODED.fullmatch(part) else part.lower() for part in parts)
 
 
-def _first_of(text: str, characters: str, *, start: int) -> int:
-    found = [at for at in (text.find(character, start) for character in characters) if at >= 0]
-    return min(found, default=len(text))
-
-
 def _without_dot_segments(path: str) -> str:
     """RFC 3986 section 5.2.4, on a whole path at once."""
-    if "/" not in path and path not in (".", ".."):
-        return path
     kept: list[str] = []
     segments = path.split("/")
     for segment in segments:

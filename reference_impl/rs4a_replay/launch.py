@@ -10,17 +10,16 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
+from holdfast.reference_impl import postgres_launch
 from holdfast.reference_impl.planting import planted
-from holdfast.reference_impl.postgres import connect, with_database
-from holdfast.reference_impl.postgres_databases import EMPTY, MAINTENANCE, clone
-from holdfast.reference_impl.postgres_pool import TemplatePool
+from holdfast.reference_impl.postgres import connect
+from holdfast.reference_impl.postgres_launch import Template, launch_on, maintenance_dsn
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.rs4a_replay.postgres_provision import (
@@ -31,102 +30,58 @@ from holdfast.reference_impl.rs4a_replay.postgres_provision import (
 from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite
 from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
-from holdfast.servers.lines import Ready, Stores
+from holdfast.servers.lines import Stores
 from holdfast.servers.postgres.confined import make_template as make_cluster
-from holdfast.servers.postgres.embedded import EmbeddedServer
 from holdfast.servers.serving import FolderTemplate, Launched
 
 # The restricted role in a cluster that one session has for itself.
 _CLUSTER_WRITER = "holdfast_writer"
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresTemplate:
-    """A provisioned template database with its writer role and its clones, on a server that is there already."""
-
-    dsn: str
-    writer_dsn: str
-    maintenance_dsn: str
-    writer: str
-    pool: TemplatePool
-
-    def drop(self) -> None:
-        """Drop the template, its session databases and the role. Never raises."""
-        self.pool.drop()
-        with contextlib.suppress(psycopg.Error), connect(self.maintenance_dsn) as connection:
-            connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(self.writer)))
-
-
-def make_template(server_dsn: str, factory: Factory, *, password: str | None) -> PostgresTemplate:
+def make_template(server_dsn: str, factory: Factory, *, password: str | None) -> Template:
     """Provision a template database and a restricted writer role. Raises psycopg.Error or ProvisionError."""
-    suffix = secrets.token_hex(4)
-    name, writer = f"holdfast_template_{suffix}", f"holdfast_writer_{suffix}"
-    maintenance = make_conninfo(server_dsn, dbname=conninfo_to_dict(server_dsn).get("dbname") or MAINTENANCE)
-    dsn = with_database(maintenance, name)
-    login = {"user": writer} if password is None else {"user": writer, "password": password}
-    relations, dialect = factory.settings({}).relations, factory.postgres_dialect()
+    maintenance, writer = maintenance_dsn(server_dsn), f"holdfast_writer_{secrets.token_hex(4)}"
+    relations, dialect = factory.settings({}).relations, factory.postgres_dialect
 
     def provision(into: str) -> object:
         return provision_postgres(into, relations, writer=writer, dialect=dialect)
 
-    pool = TemplatePool(maintenance, name, provision=provision, unprovision=unprovision_postgres)
-    template = PostgresTemplate(dsn, make_conninfo(dsn, **login), maintenance, writer, pool)
+    def drop_writer() -> None:
+        with contextlib.suppress(psycopg.Error), connect(maintenance) as connection:
+            connection.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(writer)))
+
     try:
         with connect(maintenance) as connection:
             ensure_writer(connection, writer, password=password)
-            clone(connection, name, EMPTY)
-        provision(dsn)
+        dsn, pool = postgres_launch.make_template(
+            server_dsn, "holdfast_template", provision=provision, unprovision=unprovision_postgres
+        )
     except BaseException:
-        template.drop()
+        drop_writer()
         raise
-    return template
+    login = {"user": writer} if password is None else {"user": writer, "password": password}
+    config = {
+        "store": StoreKind.POSTGRES.value,
+        "dsn": dsn,
+        "writer_dsn": make_conninfo(dsn, **login),
+        # Sessions get clones of the template, never the database that the DSN names.
+        "laboratory": LABORATORY,
+    }
+    # Sessions say themselves which database on this server is theirs.
+    surface = {"dsn": dsn, "disposable": True, "writer": writer}
+    surface |= {part: f"{SCHEMA}.{name}" for part, name in PARTS.items()}
 
+    def drop() -> None:
+        pool.drop()
+        drop_writer()
 
-@dataclass(frozen=True, slots=True)
-class OnPostgres:
-    """Implements `serving.Launched` on PostgreSQL, embedded or not."""
-
-    template: PostgresTemplate
-    server: EmbeddedServer | None
-
-    @property
-    def ready(self) -> Ready:
-        """See `serving.Launched`."""
-        config = {
-            "store": StoreKind.POSTGRES.value,
-            "dsn": self.template.dsn,
-            "writer_dsn": self.template.writer_dsn,
-            # Sessions get clones of the template, never the database that the DSN names.
-            "laboratory": LABORATORY,
-        }
-        # Sessions say themselves which database on this server is theirs.
-        surface = {
-            "dsn": self.template.dsn,
-            "disposable": True,
-            "writer": self.template.writer,
-            **{part: f"{SCHEMA}.{name}" for part, name in PARTS.items()},
-        }
-        if self.server is None:
-            return Ready(config, surface=surface)
-        return Ready(config, (self.server.pid,), (str(self.server.folder),), surface)
-
-    def sweep(self) -> None:
-        """See `serving.Launched`."""
-        self.template.pool.sweep()
-
-    def stop(self) -> None:
-        """See `serving.Launched`."""
-        if self.server is not None:
-            self.template.pool.close()
-            self.server.stop()
-        else:
-            self.template.drop()
+    return Template(config, pool, drop, surface)
 
 
 def _sqlite_template(parent: Path, factory: Factory) -> FolderTemplate:
     folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
     try:
-        provision_sqlite(folder, factory.settings({}).relations, dialect=factory.sqlite_dialect())
+        provision_sqlite(folder, factory.settings({}).relations, dialect=factory.sqlite_dialect)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -134,7 +89,7 @@ def _sqlite_template(parent: Path, factory: Factory) -> FolderTemplate:
 
 
 def _cluster_template(parent: Path, factory: Factory) -> FolderTemplate:
-    relations, dialect = factory.settings({}).relations, factory.postgres_dialect()
+    relations, dialect = factory.settings({}).relations, factory.postgres_dialect
 
     def provision(dsn: str) -> None:
         with connect(dsn) as connection:
@@ -162,11 +117,6 @@ def launch(
         return _sqlite_template(parent, factory)
     if stores is Stores.CONFINED and dsn is None:
         return _cluster_template(parent, factory)
-    if dsn is not None:
-        return OnPostgres(make_template(dsn, factory, password=secrets.token_urlsafe(24)), None)
-    server = EmbeddedServer(parent=parent)
-    try:
-        return OnPostgres(make_template(server.dsn("postgres"), factory, password=None), server)
-    except BaseException:
-        server.stop()
-        raise
+    # Who can reach a server of the user is not known, so the writer gets a password there.
+    password = None if dsn is None else secrets.token_urlsafe(24)
+    return launch_on(dsn, lambda server: make_template(server, factory, password=password), parent=parent)

@@ -46,13 +46,13 @@ class Operator(Protocol):
     def raw_insert(self, relation: Relation, row: Row) -> RawInsert:
         """Insert one row as given, past every check of code."""
 
-    def break_surface(self, how: Breakage, relations: Mapping[str, Relation]) -> None:
+    def break_surface(self, how: Breakage) -> None:
         """Break the surface for the registrar; the operator can still read it."""
 
-    def break_audit(self, relation: Relation) -> None:
+    def break_audit(self) -> None:
         """Make the audit sink refuse writes."""
 
-    def mend_audit(self, relation: Relation) -> None:
+    def mend_audit(self) -> None:
         """Make the audit sink work again."""
 
     def close(self) -> None:
@@ -64,8 +64,10 @@ def there(
 ) -> Mapping[str, Sequence[Row]]:
     """The rows of those `relations` that exist, in the form of `Operator.rows`. Raises StoreError."""
     if expected is SurfaceWanted.ABSENT:
-        return {relation.name: found.get(relation.name, []) for relation in relations}
+        return {**{relation.name: [] for relation in relations}, **found}
     if not found:
-        names = ", ".join(relation.name for relation in relations)
-        raise StoreError(f"expected the relations {names}, found none of them; is this the store of this contract?")
+        raise StoreError(
+            f"expected the relations {', '.join(relation.name for relation in relations)}, found none of them; "
+            "is this the store of this contract?"
+        )
     return found

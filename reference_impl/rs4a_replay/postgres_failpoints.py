@@ -13,11 +13,15 @@ from functools import partial
 import psycopg
 
 from holdfast.reference_impl.failpoints import AbortedError, wrap
-from holdfast.reference_impl.postgres import RECOVERY_WAIT_S, Connection
+from holdfast.reference_impl.postgres import Connection
+from holdfast.reference_impl.postgres_pipeline import Step as Statement
 from holdfast.reference_impl.rs4a_replay.failpoints import AFTER_ROWS, AnswerLostError, Failpoints, Point, Step
 from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, Store
+from holdfast.servers.environment import scaled
 
 _POLL_S = 0.002
+# How long a process that was killed may still be there.
+_GONE_S = scaled(1.2)
 
 
 class PostgresFailpoints(Failpoints):
@@ -36,19 +40,21 @@ class PostgresFailpoints(Failpoints):
             raise CommitUncertainError(str(error)) from error
 
     def _insert(self, insert_all: Step) -> Step:
-        def wrapped(connection: Connection, inserts: Sequence[Insert], xids: list[str]) -> bool:
+        def wrapped(
+            connection: Connection, begin: Sequence[Statement], inserts: Sequence[Insert], xids: set[int]
+        ) -> None:
             if not self.armed:
-                return bool(insert_all(connection, inserts, xids))
+                insert_all(connection, begin, inserts, xids)
+                return
             try:
                 self._reach_over(Point.BEFORE_CONSUME, connection)
                 for each, point in zip(inserts, AFTER_ROWS[: len(inserts)], strict=True):
-                    if not insert_all(connection, [each], xids):
-                        return False
+                    insert_all(connection, begin, [each], xids)
+                    begin = ()
                     self._reach_over(point, connection)
                 self._reach_over(Point.BEFORE_COMMIT, connection)
             except AbortedError as error:
                 raise psycopg.OperationalError(str(error)) from error
-            return True
 
         return wrapped
 
@@ -82,7 +88,7 @@ def _kill_backend(connection: Connection) -> None:
     if not local:
         raise AbortedError(f"expected the backend {pid} on this machine; lose_backend needs the embedded server")
     os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + RECOVERY_WAIT_S
+    deadline = time.monotonic() + _GONE_S
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.postgres_databases import SessionDatabases
 from holdfast.reference_impl.rs4a_replay.admission import Ports
@@ -59,7 +59,9 @@ class Opening:
     ) -> Opened:
         """The store behind two DSNs: one of its operator, one of its restricted writer."""
         make = self.factory
-        store = (make.postgres_store or PostgresStore)(writer_dsn, settings, make.judge(settings.relations), patience)
+        store = (make.postgres_store or PostgresStore)(
+            writer_dsn, settings, make.judge(settings.relations), patience.short_of(AUDIT_RESERVE_S)
+        )
         operator = PostgresOperator(
             admin_dsn=admin_dsn,
             writer_dsn=writer_dsn,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from psycopg import sql
@@ -17,17 +17,13 @@ from holdfast.reference_impl.session import SurfaceWanted
 from holdfast.specs import Relation
 
 _CATALOGUE = """
-SELECT 'relation ' || c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE c.relkind NOT IN ('i', 'I') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_'
+SELECT 'relation or index ' || c.oid::regclass::text FROM pg_class c
+ WHERE c.relnamespace::regnamespace::text !~ '^(pg_|information_schema$)'
 UNION ALL
-SELECT 'index ' || c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
- WHERE c.relkind IN ('i', 'I') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_'
+SELECT 'trigger ' || t.tgname || ' on ' || t.tgrelid::regclass::text FROM pg_trigger t
 UNION ALL
-SELECT 'trigger ' || t.tgname || ' on ' || t.tgrelid::regclass::text FROM pg_trigger t WHERE NOT t.tgisinternal
-UNION ALL
-SELECT 'constraint ' || o.conname || ' on ' || o.conrelid::regclass::text
-  FROM pg_constraint o JOIN pg_namespace n ON n.oid = o.connamespace
- WHERE o.conrelid <> 0 AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname !~ '^pg_'
+SELECT 'constraint ' || o.conname || ' on ' || o.conrelid::regclass::text FROM pg_constraint o
+ WHERE o.connamespace::regnamespace::text !~ '^(pg_|information_schema$)'
 ORDER BY 1
 """
 
@@ -43,17 +39,12 @@ class PostgresOperator:
         admin_dsn = with_settings(admin_dsn, enable_seqscan="off", enable_bitmapscan="off")
         self._admin = Link(admin_dsn, patience=patience)
         self._writer_link = Link(writer_dsn, patience=patience)
-        self._writer = sql.Identifier(writer)
+        self._writer = sql.Identifier(writer).as_string()
 
     def _connection(self) -> Connection:
-        connection = self._admin.connection()
-        try:
-            connection.execute("SELECT 1")
-        except psycopg.OperationalError:
-            # The server may have restarted since the last use of this connection.
-            self._admin.drop()
-            connection = self._admin.connection()
-        return connection
+        # The server may have restarted since the last use of this connection.
+        self._admin.retried(lambda connection: connection.execute("SELECT 1"))
+        return self._admin.connection()
 
     def rows(self, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
         """See `operator.Operator`. One statement, hence one snapshot."""
@@ -67,11 +58,10 @@ class PostgresOperator:
         names: list[Any] = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s)", (SCHEMA,)
         ).fetchall()
-        seen = [relation for relation in relations if (relation.name,) in names]
-        if not seen:
-            return {}
-        row: Any = connection.execute(sql.SQL("SELECT {}").format(sql.SQL(", ").join(map(_all_rows, seen)))).fetchone()
-        return dict(zip((relation.name for relation in seen), row, strict=True))
+        seen = map(_all_rows, (relation for relation in relations if (relation.name,) in names))
+        rows = connection.execute(sql.SQL("SELECT jsonb_build_object({})").format(sql.SQL(", ").join(seen)))
+        (found,) = rows.fetchall()
+        return cast("Mapping[str, Sequence[Row]]", found[0])
 
     def catalogue(self) -> Sequence[str]:
         """See `operator.Operator`."""
@@ -87,46 +77,35 @@ class PostgresOperator:
         )
         try:
             self._writer_link.connection().execute(statement, tuple(row.values()))
-        except psycopg.OperationalError:
-            raise
-        except psycopg.Error as error:
+        except (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError) as error:
             return RawInsert(inserted=False, constraint=error.diag.constraint_name)
         return RawInsert(inserted=True)
 
-    def break_surface(self, how: Breakage, relations: Mapping[str, Relation]) -> None:
+    def break_surface(self, how: Breakage) -> None:
         """See `operator.Operator`. Real each time: privileges, a renamed relation, a lock that is never given back."""
         connection = self._connection()
         if how is Breakage.UNREACHABLE:
             name = sql.Identifier(connection.info.dbname)
             connection.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(name))
-            self._writer_link.drop()
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         elif how is Breakage.UNREADABLE:
-            for relation in relations.values():
-                if not relation.audit:
-                    connection.execute(sql.SQL("REVOKE SELECT ON {} FROM {}").format(_table(relation), self._writer))
+            connection.execute(f"REVOKE SELECT ON ALL TABLES IN SCHEMA {SCHEMA} FROM {self._writer}")
         elif how is Breakage.INCOMPLETE:
-            gone = relations["nonce_consume"]
-            connection.execute(
-                sql.SQL("ALTER TABLE {} RENAME TO {}").format(_table(gone), sql.Identifier(f"{gone.name}_gone"))
-            )
+            connection.execute(f"ALTER TABLE {SCHEMA}.nonce_consume RENAME TO nonce_consume_gone")
         else:
             # This connection holds the lock and can still read.
-            connection.execute("BEGIN")
-            connection.execute(
-                sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(_table(relations["registration"]))
-            )
+            connection.execute(f"BEGIN; LOCK TABLE {SCHEMA}.registration IN ACCESS EXCLUSIVE MODE")
 
-    def break_audit(self, relation: Relation) -> None:
+    def break_audit(self) -> None:
         """See `operator.Operator`."""
-        self._connection().execute(sql.SQL("REVOKE INSERT ON {} FROM {}").format(_table(relation), self._writer))
+        self._connection().execute(f"REVOKE INSERT ON {SCHEMA}.audit FROM {self._writer}")
 
-    def mend_audit(self, relation: Relation) -> None:
+    def mend_audit(self) -> None:
         """See `operator.Operator`."""
-        self._connection().execute(sql.SQL("GRANT INSERT ON {} TO {}").format(_table(relation), self._writer))
+        self._connection().execute(f"GRANT INSERT ON {SCHEMA}.audit TO {self._writer}")
 
     def close(self) -> None:
         """See `operator.Operator`."""
@@ -137,8 +116,8 @@ class PostgresOperator:
 def _all_rows(relation: Relation) -> sql.Composed:
     # Collation "C" orders text by its bytes, as the contract's relations compare it.
     keys = (sql.SQL('r.{} COLLATE "C"').format(sql.Identifier(name)) for name in relation.primary_key)
-    return sql.SQL("(SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY {}), '[]') FROM {} r)").format(
-        sql.SQL(", ").join(keys), _table(relation)
+    return sql.SQL("{}, (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY {}), '[]') FROM {} r)").format(
+        sql.Literal(relation.name), sql.SQL(", ").join(keys), _table(relation)
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import psycopg
-from psycopg import sql
+from psycopg import errors, sql
 
 from holdfast.reference_impl.postgres import connect, describe
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA, PostgresDialect
@@ -15,44 +16,44 @@ from holdfast.specs import Relation
 
 
 def provision_postgres(
-    dsn: str, relations: Mapping[str, Relation], *, writer: str, dialect: PostgresDialect | None = None
+    dsn: str, relations: Mapping[str, Relation], *, writer: str, dialect: type[PostgresDialect] = PostgresDialect
 ) -> Sequence[str]:
     """Make the surface in the database of `dsn`, and grant the role `writer` to read and append.
 
     Returns what was made, a line for each. The role must exist. One transaction: all or nothing. Raises
-    ProvisionError when anything of the surface is there already.
+    ProvisionError when anything of the surface is there already: a surface is never overwritten.
     """
-    dialect = dialect or PostgresDialect()
     try:
         with connect(dsn) as connection, connection.transaction():
-            if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone():
-                raise ProvisionError(
-                    f"the schema {SCHEMA!r} exists already in {describe(dsn)}; a surface is never overwritten: "
-                    "use another database, or take the old one away yourself"
-                )
-            for statement in dialect.statements(relations):
+            for statement in dialect().statements(relations):
                 connection.execute(statement)
-            for statement in dialect.grants(relations, writer=writer):
-                connection.execute(statement)
+            grant(connection, relations, sql.Identifier(writer))
     except psycopg.Error as error:
-        raise ProvisionError(f"cannot provision {describe(dsn)}: {error}") from error
+        raise ProvisionError(
+            f"cannot provision {describe(dsn)}, use a database that has no schema {SCHEMA}: {error}"
+        ) from error
     return [f"schema {SCHEMA}", *(f"table {SCHEMA}.{name}" for name in relations), f"grants to {writer}"]
+
+
+def grant(connection: psycopg.Connection[Any], relations: Mapping[str, Relation], writer: sql.Identifier) -> None:
+    """The rights of the restricted writer: read and append only. Raises psycopg.Error."""
+    tables = sql.SQL(", ").join(sql.Identifier(SCHEMA, name) for name in relations)
+    for statement in (
+        sql.SQL("REVOKE ALL ON SCHEMA {schema} FROM PUBLIC"),
+        sql.SQL("GRANT USAGE ON SCHEMA {schema} TO {writer}"),
+        sql.SQL("REVOKE ALL ON {tables} FROM PUBLIC"),
+        sql.SQL("GRANT SELECT, INSERT ON {tables} TO {writer}"),
+    ):
+        connection.execute(statement.format(schema=sql.Identifier(SCHEMA), tables=tables, writer=writer))
 
 
 def unprovision_postgres(connection: psycopg.Connection[Any]) -> None:
     """Remove the surface from a database that has one user only. Raises psycopg.Error."""
-    connection.execute("SET client_min_messages = warning")
-    connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(SCHEMA)))
+    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
-def ensure_writer(connection: psycopg.Connection[Any], writer: str, *, password: str | None) -> bool:
-    """Make the restricted writer role unless it exists; whether it was made."""
-    if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (writer,)).fetchone():
-        return False
-    statement = sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT").format(
-        sql.Identifier(writer)
-    )
-    if password is not None:
-        statement = sql.SQL("{} PASSWORD {}").format(statement, sql.Literal(password))
-    connection.execute(statement)
-    return True
+def ensure_writer(connection: psycopg.Connection[Any], writer: str, *, password: str | None) -> None:
+    """Make the restricted writer role unless it exists, with a password or without one. Raises psycopg.Error."""
+    statement = sql.SQL("CREATE ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD {}")
+    with suppress(errors.DuplicateObject):
+        connection.execute(statement.format(sql.Identifier(writer), sql.Literal(password)))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA, quoted
+from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.specs import Relation
 
 # What stands in the configured schema, and which *sound* unique indexes each relation has: valid, immediate,
@@ -17,13 +15,12 @@ SELECT c.relname, c.relkind = 'r' AND c.relpersistence = 'p',
   (SELECT jsonb_agg((SELECT jsonb_agg(a.attname) FROM pg_catalog.pg_attribute a
                       WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1])))
      FROM pg_catalog.pg_index i
-    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indisready AND i.indimmediate
+    WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
       AND i.indpred IS NULL AND i.indexprs IS NULL),
   c.oid
 FROM pg_catalog.pg_class c
 WHERE c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{SCHEMA}')
   AND c.relkind IN ('r', 'p', 'f', 'v', 'm')
-ORDER BY c.relname
 """
 
 # One statement, hence one snapshot: what is stored about one key and one nonce, and before it the marks of the
@@ -49,41 +46,25 @@ WHERE NOT EXISTS (SELECT 1 FROM {SCHEMA}.tombstone t WHERE t.logical_request_key
 """
 
 
-def insert(relation: Relation, *, arbiter: str | None) -> str:
-    """INSERT of a whole row, values in column order, returning the transaction's number when the row went in.
-
-    `arbiter` names a unique constraint of the relation; None means the primary key. A relation that lacks the
-    constraint gets no ON CONFLICT clause.
-    """
-    return _insert(
-        relation.name,
-        tuple(relation.columns),
-        relation.primary_key if arbiter is None else None,
-        arbiter if arbiter in relation.unique else None,
-    )
+_RETURNING = "RETURNING pg_catalog.pg_current_xact_id()::text"
 
 
-@cache
-def _read_back(name: str, key: str) -> str:
-    return f"SELECT to_jsonb(r) FROM {SCHEMA}.{quoted(name)} r WHERE r.{quoted(key)} = %s"
+def _into(relation: Relation) -> str:
+    names, places = ", ".join(relation.columns), ", ".join(["%s"] * len(relation.columns))
+    return f"INSERT INTO {SCHEMA}.{relation.name} ({names}) VALUES ({places})"
+
+
+def insert(relation: Relation) -> str:
+    """INSERT of a whole row, values in column order, returning the transaction's number."""
+    return f"{_into(relation)} {_RETURNING}"
+
+
+def append(relation: Relation) -> str:
+    """The same of a row that no stored one conflicts with; of any other it returns nothing."""
+    return f"{_into(relation)} ON CONFLICT DO NOTHING {_RETURNING}"
 
 
 def read_back(relation: Relation) -> str:
     """One row of a relation by its primary key, which has one column."""
     (key,) = relation.primary_key
-    return _read_back(relation.name, key)
-
-
-@cache
-def _insert(name: str, columns: tuple[str, ...], key: tuple[str, ...] | None, arbiter: str | None) -> str:
-    names = ", ".join(map(quoted, columns))
-    places = ", ".join(["%s"] * len(columns))
-    conflict = ""
-    if key is not None:
-        conflict = f" ON CONFLICT ({', '.join(map(quoted, key))}) DO NOTHING"
-    elif arbiter is not None:
-        conflict = f" ON CONFLICT ON CONSTRAINT {quoted(arbiter)} DO NOTHING"
-    return (
-        f"INSERT INTO {SCHEMA}.{quoted(name)} ({names}) VALUES ({places}){conflict} "
-        "RETURNING pg_catalog.pg_current_xact_id()::text"
-    )
+    return f"SELECT to_jsonb(r) FROM {SCHEMA}.{relation.name} r WHERE r.{key} = %s"

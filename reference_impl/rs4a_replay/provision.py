@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from holdfast.reference_impl.rs4a_replay.ddl import SqliteDialect
@@ -16,36 +18,28 @@ class ProvisionError(Exception):
 
 def sqlite_paths(folder: Path) -> tuple[Path, Path]:
     """Where the surface and the audit lie in a folder: two files, because one transaction must not cover both."""
-    return folder / "surface" / "registrar.sqlite3", folder / "audit" / "audit.sqlite3"
+    return Path(f"{folder}/surface/registrar.sqlite3"), Path(f"{folder}/audit/audit.sqlite3")
 
 
 def provision_sqlite(
-    folder: Path, relations: Mapping[str, Relation], *, dialect: SqliteDialect | None = None
+    folder: Path, relations: Mapping[str, Relation], *, dialect: type[SqliteDialect] = SqliteDialect
 ) -> Sequence[str]:
-    """Make the surface and its audit as two database files under `folder`.
+    """Make the surface and its audit as two database files in new folders under `folder`.
 
-    Returns what was made. Raises ProvisionError when either is there already.
+    Returns what was made. Raises ProvisionError when either is there already: a surface is never overwritten.
     """
-    dialect = dialect or SqliteDialect()
-    made: list[str] = []
-    paths = sqlite_paths(folder)
-    for path in paths:
-        if path.exists():
-            raise ProvisionError(f"{path} exists already; a surface is never overwritten: use another folder")
-    for path, wants_audit in zip(paths, (False, True), strict=True):
-        chosen = {name: relation for name, relation in relations.items() if relation.audit is wants_audit}
+    surface, audit = sqlite_paths(folder)
+    for path, wants_audit in ((surface, False), (audit, True)):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(path, isolation_level=None)
+            os.makedirs(path.parent)
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("BEGIN")
+                for statement in dialect().statements(
+                    {name: relation for name, relation in relations.items() if relation.audit is wants_audit}
+                ):
+                    connection.execute(statement)
+                connection.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
-            raise ProvisionError(f"cannot make {path}: {error}") from error
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in dialect.statements(chosen):
-                connection.execute(statement)
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
-        made += [f"file {path}", *(f"table {name}" for name in chosen)]
-    return made
+            raise ProvisionError(f"cannot make {path}, use a folder that has no surface: {error}") from error
+    return [f"file {surface}", f"file {audit}", *(f"table {name}" for name in relations)]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.instants import InstantError, parse_any_year
 from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
-from holdfast.reference_impl.rs4a_replay.terms import Identities, Submission
+from holdfast.reference_impl.rs4a_replay.terms import Submission
 from holdfast.specs.schema import Validator as SchemaValidator
 from holdfast.specs.schema import explain
 
 
 class MalformedError(ValueError):
     """Arguments do not fit the method's schema, or cannot be brought to their normal form."""
-
-
-# The part of malformed arguments that an audit record may quote: printable, bounded, never empty.
-_QUOTABLE = re.compile(r"[!-~]{1,512}")
 
 
 class Reader:
@@ -35,7 +30,7 @@ class Reader:
     def read(self, args: Any) -> Submission:
         """Read a submission. Raises MalformedError with the place and the rule that was broken."""
         if not self.fits_schema(args):
-            raise MalformedError(explain(self._schema, args) or "does not fit the schema")
+            raise MalformedError(explain(self._schema, args))
         request, keys = args["request"], self._keys
         claimed = request.get("artifact_hash")
         try:
@@ -59,14 +54,3 @@ class Reader:
     def instant(self, text: str) -> datetime:
         """When a request was issued, in any year of RFC 3339. Raises InstantError."""
         return parse_any_year(text)
-
-
-def legible_identities(args: Any) -> Identities:
-    """What can be quoted of the identities in arguments that are malformed as a whole."""
-    request = args.get("request", args) if isinstance(args, dict) else {}
-
-    def quoted(name: str) -> str | None:
-        value = request.get(name) if isinstance(request, dict) else None
-        return value if isinstance(value, str) and _QUOTABLE.fullmatch(value) else None
-
-    return Identities(quoted("logical_request_key"), quoted("authorization_nonce"), quoted("attempt_id"))

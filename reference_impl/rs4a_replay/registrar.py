@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import format_instant, parse_any_year
@@ -27,7 +27,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
     Sight,
     StoreError,
 )
-from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Purpose, Reason, Submission
+from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Operation, Purpose, Reason, Submission
 from holdfast.reference_impl.rs4a_replay.verifier import Verifier
 from holdfast.specs.strictjson import loads
 
@@ -85,7 +85,10 @@ class Registrar(Admission):
 
     def prior_decision(self, attempt: Attempt) -> Accepted | None:
         """RP-05: the key, presented with the very nonce that consumed it, gets the durable decision back."""
-        row = attempt.sight.registration
+        return self.retold(attempt, attempt.sight.registration)
+
+    def retold(self, attempt: Attempt, row: Row | None) -> Accepted | None:
+        """The durable decision, for the nonce with which a row was written."""
         if row is None or row["authorization_nonce"] != _submission(attempt).authorization_nonce:
             return None
         return Accepted(Effect.PRIOR, {"decision": decision_of(attempt.sight), "replayed": True})
@@ -98,9 +101,7 @@ class Registrar(Admission):
 
     def guard_failed_key(self, attempt: Attempt) -> Refusal | None:
         """RP-07: after a failed verification a fresh nonce opens compensation only."""
-        if attempt.sight.registration is None or attempt.sight.verification is None:
-            return None
-        return Refusal(Reason.COMPENSATION_ONLY)
+        return None if attempt.sight.verification is None else Refusal(Reason.COMPENSATION_ONLY)
 
     def guard_consumed_key(self, attempt: Attempt) -> Refusal | None:
         """RP-02: a fresh nonce does not buy the effect again."""
@@ -163,10 +164,7 @@ class Registrar(Admission):
             "committed_at": format_instant(attempt.now),
         }
         consumed = self.consume_row(attempt, keys, Purpose.REGISTRATION)
-        return (
-            Insert("nonce_consume", consumed, "authorization_nonce_unique"),
-            Insert("registration", registration, "logical_request_key_unique"),
-        )
+        return Insert("nonce_consume", consumed), Insert("registration", registration)
 
     def consume_row(self, attempt: Attempt, keys: DerivedKeys, purpose: Purpose) -> Row:
         """The transition issued to consumed, in a row of its own."""
@@ -201,43 +199,43 @@ class Registrar(Admission):
         spent = sight.consume is not None and sight.consume["logical_request_key"] != keys.logical_request_key
         if spent:
             return Refusal(Reason.REPLAY_NONCE_CONSUMED)
-        if sight.registration is None or not self.was_beaten(attempt, sight):
+        if not self.was_beaten(attempt, sight):
             return Refusal(Reason.COMMIT_FAILED, detail="a conflict rolled back, and no winner is to be seen")
         return Refusal(Reason.ATTEMPT_COLLISION, {"decision": decision_of(sight)})
 
     def was_beaten(self, attempt: Attempt, sight: Sight) -> bool:
         """Whether a read after the conflict shows the winner's effect."""
-        return sight.compensation is not None if attempt.method == "compensate" else sight.registration is not None
+        effect = sight.compensation if attempt.method is Operation.COMPENSATE else sight.registration
+        return effect is not None
 
     def verify(self, attempt: Attempt, written: Row, durable: Row | None) -> Answer:
         """P4: the durable row must be the one that was written; a rejection is recorded and removes nothing (S3)."""
         verification = None
         try:
             if not self._verifier.accepts(written, durable):
-                verification = self.rejection(attempt, str(written["decision_id"]))
-                self.store.append("verification", [verification])
+                verification = self.rejection(attempt, written)
+                self.store.append([Insert("verification", verification)])
         except StoreError as error:
             return uncertain(error)
-        sight = Sight(attempt.sight.surface, registration=written, verification=verification)
-        return Accepted(Effect.NEW, {"decision": decision_of(sight), "replayed": False})
+        return _decided(replace(attempt.sight, registration=written, verification=verification))
 
-    def rejection(self, attempt: Attempt, decision_id: str) -> Row:
+    def rejection(self, attempt: Attempt, written: Row) -> Row:
         """The row that flags a committed registration as failed."""
-        return {"decision_id": decision_id, "outcome": "failed", "recorded_at": format_instant(attempt.now)}
+        return {
+            "decision_id": written["decision_id"],
+            "outcome": "failed",
+            "recorded_at": format_instant(attempt.now),
+        }
 
     # Compensation
 
     def guard_failed_registration(self, attempt: Attempt) -> Refusal | None:
         """Only a registration that failed verification can be compensated."""
-        failed = attempt.sight.registration is not None and attempt.sight.verification is not None
-        return None if failed else Refusal(Reason.NOTHING_TO_COMPENSATE)
+        return Refusal(Reason.NOTHING_TO_COMPENSATE) if attempt.sight.verification is None else None
 
     def prior_compensation(self, attempt: Attempt) -> Accepted | None:
         """The exact retry of a compensation gets the durable decision back."""
-        row = attempt.sight.compensation
-        if row is None or row["authorization_nonce"] != _submission(attempt).authorization_nonce:
-            return None
-        return Accepted(Effect.PRIOR, {"decision": decision_of(attempt.sight), "replayed": True})
+        return self.retold(attempt, attempt.sight.compensation)
 
     def guard_compensated(self, attempt: Attempt) -> Refusal | None:
         """One compensation for each failed registration."""
@@ -259,21 +257,12 @@ class Registrar(Admission):
             "recorded_at": format_instant(attempt.now),
         }
         consumed = self.consume_row(attempt, keys, Purpose.COMPENSATION)
-        inserts = (
-            Insert("nonce_consume", consumed, "authorization_nonce_unique"),
-            Insert("compensation", compensation),
-        )
-        answer = self.transact(attempt, inserts)
-        if not isinstance(answer, Committed):
-            return answer
-        sight = self.look(keys.logical_request_key, submission.authorization_nonce)
-        if sight.compensation is None:
-            return uncertain(StoreError("the compensation committed, and cannot be read back"))
-        return Accepted(Effect.NEW, _decided(sight))
+        answer = self.transact(attempt, (Insert("nonce_consume", consumed), Insert("compensation", compensation)))
+        return _decided(replace(attempt.sight, compensation=compensation)) if isinstance(answer, Committed) else answer
 
 
-def _decided(sight: Sight) -> dict[str, Any]:
-    return {"decision": decision_of(sight), "replayed": False}
+def _decided(sight: Sight) -> Accepted:
+    return Accepted(Effect.NEW, {"decision": decision_of(sight), "replayed": False})
 
 
 def _keys(attempt: Attempt) -> DerivedKeys:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, unique
+from enum import Enum, auto, unique
 from typing import Any, Protocol
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.rs4a_replay.admission import Attempt, Ports
+from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.failpoints import Failpoints, Point
@@ -18,7 +18,7 @@ from holdfast.reference_impl.rs4a_replay.failpoints import Fault as Failure
 from holdfast.reference_impl.rs4a_replay.isolation import judge_twice
 from holdfast.reference_impl.rs4a_replay.keys import Keys
 from holdfast.reference_impl.rs4a_replay.operator import Breakage, Operator
-from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader, legible_identities
+from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.store import StoreError
@@ -27,13 +27,15 @@ from holdfast.reference_impl.rs4a_replay.terms import (
     DOMAIN,
     FITNESS_UNPROVEN,
     GATE,
+    DerivedKeys,
     Identities,
     NonceState,
+    Operation,
     Reason,
     SurfaceState,
 )
 from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
-from holdfast.specs import Contract, Relation
+from holdfast.specs import Contract
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain
 
@@ -42,8 +44,8 @@ from holdfast.specs.schema import explain
 class Use(Enum):
     """The purpose of a session's surface: for tests that break it, or to hold keys."""
 
-    LABORATORY = "laboratory"
-    LIVE = "live"
+    LABORATORY = auto()
+    LIVE = auto()
 
 
 class Server(Protocol):
@@ -82,12 +84,12 @@ class Service:
         self._parts = parts
         self._now = now
         self._methods: Mapping[str, Callable[[Any], Answer]] = {
-            "issue_nonce": lambda args: parts.authority.issue_nonce(args, now=self._now),
+            Operation.ISSUE_NONCE.value: lambda args: parts.authority.issue_nonce(args, now=self._now),
             "validate": self.validate,
-            "register": self.register,
-            "resolve_status": lambda args: parts.custody.resolve_status(args, now=self._now),
-            "compensate": self.compensate,
-            "maintain": lambda _: parts.custody.maintain(now=self._now),
+            Operation.REGISTER.value: self.register,
+            Operation.RESOLVE_STATUS.value: lambda args: parts.custody.resolve_status(args, now=self._now),
+            Operation.COMPENSATE.value: self.compensate,
+            Operation.MAINTAIN.value: lambda _: parts.custody.maintain(now=self._now),
             "state": lambda _: Ok(self.state()),
             "audit": lambda _: Ok(self.audit()),
             "nonce_state": lambda args: self.nonce_state(args["nonce"]),
@@ -105,9 +107,10 @@ class Service:
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`. Operations judge their own arguments; for the rest a misfit is the caller's fault."""
-        known, bound = self._parts.contract.methods.get(method), self._methods.get(method)
-        if known is None or bound is None:
+        bound = self._methods.get(method)
+        if bound is None:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
+        known = self._parts.contract.methods[method]
         if known.group is Group.PROVOCATION and self._parts.use is Use.LIVE:
             return Fault(f"{method}: expected a throw-away surface, got a live one, which is never broken for a test")
         if known.group is not Group.OPERATION:
@@ -115,8 +118,6 @@ class Service:
             if problem is not None:
                 return Fault(f"{method}: expected arguments that fit its schema: {problem}")
         self._parts.patience.begin()
-        if known.group is not Group.OBSERVATION:
-            return bound(args)
         try:
             return bound(args)
         except StoreError as error:
@@ -134,53 +135,43 @@ class Service:
 
     def close(self) -> None:
         """See `session.Session`."""
-        self._parts.operator.close()
-        for port in (self._parts.ports.store, self._parts.ports.audit):
-            if port is not None:
-                port.close()
-        if self._parts.server is not None:
-            self._parts.server.close()
+        for part in (self._parts.operator, self._parts.ports.store, self._parts.ports.audit, self._parts.server):
+            if part is not None:
+                part.close()
 
     # Operations
 
     def validate(self, args: Any) -> Answer:
         """The pure validator's verdict. It owns no state, so there is no audit record."""
         verdict = self._judge(args)
-        if verdict.reason is not None or verdict.keys is None:
-            return Refused((verdict.reason or Reason.REQUEST_MALFORMED).value, detail=verdict.detail)
-        return Accepted(Effect.PRIOR, _keys(verdict))
+        if verdict.reason is not None:
+            return Refused(verdict.reason.value, detail=verdict.detail)
+        assert verdict.keys is not None, "what is valid has its keys"
+        return Accepted(Effect.PRIOR, _told(verdict.keys))
 
     def register(self, args: Any) -> Answer:
         """The validator judges, the registrar decides."""
-        return self._register(args, self._judge(args))
+        return self._decide(Operation.REGISTER, self._judge(args))
 
     def compensate(self, args: Any) -> Answer:
         """The same for what undoes a failed registration."""
-        attempt = self._arrive("compensate", args, self._judge(args))
-        try:
-            return self._parts.registrar.compensate(attempt)
-        finally:
-            self._parts.failpoints.disarm()
+        return self._decide(Operation.COMPENSATE, self._judge(args))
 
     def _judge(self, args: Any) -> Verdict:
         return self._parts.validator.judge(args, now=self._now)
 
-    def _register(self, args: Any, verdict: Verdict) -> Answer:
+    def _decide(self, operation: Operation, verdict: Verdict) -> Answer:
+        registrar = self._parts.registrar
+        identities, keys = Identities(), verdict.keys
+        if verdict.submission is not None:
+            assert keys is not None, "what could be read has keys"
+            nonce, attempt_id = verdict.submission.authorization_nonce, verdict.submission.attempt_id
+            identities = Identities(keys.logical_request_key, nonce, attempt_id)
+        attempt = registrar.arrive(operation, verdict, identities, now=self._now)
         try:
-            return self._parts.registrar.register(self._arrive("register", args, verdict))
+            return (registrar.register if operation is Operation.REGISTER else registrar.compensate)(attempt)
         finally:
             self._parts.failpoints.disarm()
-
-    def _arrive(self, method: str, args: Any, verdict: Verdict) -> Attempt:
-        if verdict.submission is not None and verdict.keys is not None:
-            identities = Identities(
-                verdict.keys.logical_request_key,
-                verdict.submission.authorization_nonce,
-                verdict.submission.attempt_id,
-            )
-        else:
-            identities = legible_identities(args)
-        return self._parts.registrar.arrive(method, verdict, identities, now=self._now)
 
     # Observations
 
@@ -192,26 +183,16 @@ class Service:
 
     def audit(self) -> dict[str, Any]:
         """The failure audit; its ids sort by writing order."""
-        relation = self._audit_relation()
-        return {"records": list(self._parts.operator.rows([relation])[relation.name])}
-
-    def _audit_relation(self) -> Relation:
-        (relation,) = (each for each in self._parts.settings.relations.values() if each.audit)
-        return relation
+        return {"records": list(self._parts.operator.rows([self._parts.settings.relations["audit"]])["audit"])}
 
     def nonce_state(self, nonce: str) -> Answer:
-        """The state of a nonce, from its two rows. Raises StoreError if they cannot be read."""
-        relations = self._parts.settings.relations
-        asked = [relations["nonce_issue"], relations["nonce_consume"]]
-        stored = self._parts.operator.rows(asked)
-        if len(stored) < len(asked):
-            raise StoreError("it lacks a relation that would tell")
-
-        def stands_in(name: str) -> bool:
-            return any(row["authorization_nonce"] == nonce for row in stored[name])
-
-        state = NonceState.ISSUED if stands_in("nonce_issue") else NonceState.UNKNOWN
-        return Ok({"state": (NonceState.CONSUMED if stands_in("nonce_consume") else state).value})
+        """The state of a nonce, from its two rows. Raises StoreError if they cannot be read, KeyError without one."""
+        states = {"nonce_issue": NonceState.ISSUED, "nonce_consume": NonceState.CONSUMED}
+        stored = self._parts.operator.rows([self._parts.settings.relations[name] for name in states])
+        found = [
+            state for name, state in states.items() if any(row["authorization_nonce"] == nonce for row in stored[name])
+        ]
+        return Ok({"state": [NonceState.UNKNOWN, *found][-1].value})
 
     def derive_keys(self, args: Any) -> Answer:
         """The two keys of a submission, for every verdict of the validator."""
@@ -219,7 +200,7 @@ class Service:
             keys = self._parts.keys.derive(self._parts.reader.read(args))
         except MalformedError as error:
             return Fault(f"derive_keys: {error}")
-        return Ok({"logical_request_key": keys.logical_request_key, "replay_key": keys.replay_key})
+        return Ok(_told(keys))
 
     def gate(self) -> dict[str, Any]:
         """What the registrar says about proceeding: never YES, because only a fitness proof could open it."""
@@ -247,7 +228,7 @@ class Service:
 
     def break_surface(self, how: Breakage) -> Answer:
         """The configured surface goes away in one of four ways."""
-        self._parts.operator.break_surface(how, self._parts.settings.relations)
+        self._parts.operator.break_surface(how)
         return Ok()
 
     def hold_at(self, point: Point, fault: Failure) -> Answer:
@@ -257,11 +238,10 @@ class Service:
 
     def break_audit(self, *, broken: bool) -> Answer:
         """The audit sink refuses writes, or works again."""
-        relation = self._audit_relation()
         if broken:
-            self._parts.operator.break_audit(relation)
+            self._parts.operator.break_audit()
         else:
-            self._parts.operator.mend_audit(relation)
+            self._parts.operator.mend_audit()
         return Ok()
 
     def raw_insert(self, args: Any) -> Answer:
@@ -272,12 +252,7 @@ class Service:
 
     def register_unvalidated(self, args: Any) -> Answer:
         """The registrar with a forged verdict: the registrar must check for a replay itself."""
-        try:
-            submission = self._parts.reader.read(args)
-            forged = Verdict(None, submission, self._parts.keys.derive(submission))
-        except MalformedError as error:
-            forged = Verdict(Reason.REQUEST_MALFORMED, None, None, str(error))
-        answer = self._register(args, forged)
+        answer = self._decide(Operation.REGISTER, self._parts.validator.read(args))
         if isinstance(answer, Accepted):
             decision = answer.value["decision"]
             return Ok({"outcome": "accepted", "effect": answer.effect.value, "decision": decision})
@@ -287,6 +262,5 @@ class Service:
         return Ok({"outcome": "refused", "reason": answer.reason, **told})
 
 
-def _keys(verdict: Verdict) -> dict[str, str]:
-    assert verdict.keys is not None
-    return {"logical_request_key": verdict.keys.logical_request_key, "replay_key": verdict.keys.replay_key}
+def _told(keys: DerivedKeys) -> dict[str, str]:
+    return {"logical_request_key": keys.logical_request_key, "replay_key": keys.replay_key}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, unique
 from typing import Any, TypeVar
 
-from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, check_reasons
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, Reason
 from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.terms import hold_to_contract
 from holdfast.specs import Contract, Relation, kept_terms
 
 _E = TypeVar("_E", bound=Enum)
+_T = TypeVar("_T")
 
 
 @unique
@@ -64,18 +66,15 @@ class Settings:
     isolation: Isolation = Isolation.READ_COMMITTED
 
 
-def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
-    return int(text)
-
-
-def _member(name: str, text: str, kind: type[_E]) -> _E:
+def _read(name: str, text: Any, kind: Callable[[Any], _T], expected: str) -> _T:
     try:
         return kind(text)
     except ValueError:
-        known = ", ".join(str(member.value) for member in kind)
-        raise OpenError(f"config {name}: expected one of {known}, got {text!r}") from None
+        raise OpenError(f"config {name}: expected {expected}, got {text!r}") from None
+
+
+def _member(name: str, text: Any, kind: type[_E]) -> _E:
+    return _read(name, text, kind, f"one of {', '.join(str(member.value) for member in kind)}")
 
 
 def _parameters(contract: Contract, config: Mapping[str, str]) -> dict[str, Any]:
@@ -84,21 +83,15 @@ def _parameters(contract: Contract, config: Mapping[str, str]) -> dict[str, Any]
         if name in STORE_KEYS:
             continue
         if name not in values:
-            known = ", ".join((*STORE_KEYS, *values))
-            raise OpenError(f"config {name}: no such key; known keys: {known}")
-        if isinstance(contract.parameters[name].value, str):
-            values[name] = text
-        elif text == "null" and contract.parameters[name].value is None:
-            values[name] = None
-        else:
-            values[name] = _number(name, text)
+            raise OpenError(f"config {name}: no such key; known keys: {', '.join((*STORE_KEYS, *values))}")
+        values[name] = _read(name, text, str if isinstance(values[name], str) else int, "a whole number")
     return values
 
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
     contract = kept_terms(CONTRACT)
-    check_reasons(contract.reasons)
+    hold_to_contract(CONTRACT, Reason, contract.reasons)
     values = _parameters(contract, config)
     horizon = values["horizon_seconds"]
     return Settings(
@@ -111,6 +104,6 @@ def load_settings(config: Mapping[str, str]) -> Settings:
         keys={name: KeySpec(values[key.tag], key.fields) for name, key in contract.keys.items()},
         relations=contract.relations,
         audit_records={name: reason.audit_records for name, reason in contract.reasons.items()},
-        store=_member("store", config.get("store", StoreKind.POSTGRES.value), StoreKind),
+        store=_member("store", config.get("store", StoreKind.POSTGRES), StoreKind),
         isolation=_member("isolation", values["isolation"], Isolation),
     )

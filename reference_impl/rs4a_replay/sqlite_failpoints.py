@@ -40,18 +40,16 @@ class SqliteFailpoints(Failpoints):
         return wrapped
 
     def _insert(self, insert_all: Step, reach: Callable[[Point], None]) -> Step:
-        def wrapped(connection: sqlite3.Connection, inserts: Sequence[Insert]) -> bool:
+        def wrapped(connection: sqlite3.Connection, inserts: Sequence[Insert]) -> None:
             try:
                 for each, point in zip(inserts, AFTER_ROWS[: len(inserts)], strict=True):
-                    if not insert_all(connection, [each]):
-                        return False
+                    insert_all(connection, [each])
                     reach(point)
                 reach(Point.BEFORE_COMMIT)
             except AbortedError as error:
                 raise sqlite3.OperationalError(str(error)) from error
             except AnswerLostError as error:
                 raise CommitUncertainError(str(error)) from error
-            return True
 
         return wrapped
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.reference_impl.patience import Patience
+from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
 from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.factory import Factory
 from holdfast.reference_impl.rs4a_replay.opening import LAUNCH_ADVICE, Opened
@@ -34,7 +34,8 @@ class Opening:
             folder.mkdir()
             if request.surface is SurfaceWanted.READY:
                 _copy_template(request.config, folder)
-        store = make.sqlite_store(surface, settings, make.judge(settings.relations), patience)
+        patient = patience.short_of(AUDIT_RESERVE_S)
+        store = make.sqlite_store(surface, settings, make.judge(settings.relations), patient)
         operator = SqliteOperator(folder, expected=request.surface, patience=patience)
         place = {"file": str(surface.relative_to(request.workdir)), "effect": PARTS["effect"], "nonce": PARTS["nonce"]}
         place["audit"] = f"{audit.relative_to(request.workdir)}:{PARTS['audit']}"

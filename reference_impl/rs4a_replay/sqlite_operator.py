@@ -5,22 +5,19 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import LiteralString
 
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.rs4a_replay.ddl import quoted
 from holdfast.reference_impl.rs4a_replay.operator import Breakage, RawInsert, there
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
 from holdfast.reference_impl.rs4a_replay.sqlite_store import broken_constraint, plain
 from holdfast.reference_impl.rs4a_replay.store import Row, StoreError
 from holdfast.reference_impl.session import SurfaceWanted
-from holdfast.servers.environment import scaled
 from holdfast.specs import Relation
 
-_NOT_A_DATABASE = b"this is not the surface that you are looking for\n" * 64
-_MUTE = "audit_is_broken"
-# The longest wait for a lock of another process; an observation reads two files.
-_LOCK_WAIT_S = scaled(0.6)
+_NOT_A_DATABASE = "this is not the surface that you are looking for"
 
 
 class SqliteOperator:
@@ -31,13 +28,12 @@ class SqliteOperator:
         self._expected = expected
         self._patience = patience
         # The place of a broken surface, where the registrar does not read it.
-        self._hidden = self._surface.parent.with_name("surface.away") / self._surface.name
+        self._hidden = Path(f"{self._surface.parent}.away", self._surface.name)
         self._locker: sqlite3.Connection | None = None
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        waits = min(_LOCK_WAIT_S, self._patience.left())
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=waits
+            f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=self._patience.left()
         )
         connection.row_factory = sqlite3.Row
         return connection
@@ -51,33 +47,27 @@ class SqliteOperator:
         """See `operator.Operator`. One read transaction for each file."""
         found: dict[str, Sequence[Row]] = {}
         for path in {self._path_of(relation) for relation in relations}:
-            # A surface that was never there is empty; one that is gone is not.
-            if path.exists() or self._expected is SurfaceWanted.READY:
-                here = [relation for relation in relations if self._path_of(relation) == path]
+            if path.exists():
                 try:
-                    found.update(self._rows_in(path, here))
+                    found.update(self._rows_in(path, relations))
                 except sqlite3.Error as error:
                     raise StoreError(f"expected to read {path.name}, got: {error}") from error
         return there(relations, found, self._expected)
 
     def _rows_in(self, path: Path, relations: Sequence[Relation]) -> Mapping[str, Sequence[Row]]:
-        connection = self._open(path)
-        try:
+        with closing(self._open(path)) as connection:
             connection.execute("BEGIN")
-            known = {row["name"] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            known = {row["name"] for row in connection.execute("SELECT name FROM sqlite_schema")}
             return {
                 relation.name: [
-                    row
-                    for each in connection.execute(
-                        f"SELECT * FROM {quoted(relation.name)} ORDER BY {', '.join(map(quoted, relation.primary_key))}"
+                    plain(relation, row)
+                    for row in connection.execute(
+                        f"SELECT * FROM {relation.name} ORDER BY {', '.join(relation.primary_key)}"
                     )
-                    if (row := plain(relation, each)) is not None
                 ]
                 for relation in relations
                 if relation.name in known
             }
-        finally:
-            connection.close()
 
     def catalogue(self) -> Sequence[str]:
         """See `operator.Operator`."""
@@ -85,42 +75,33 @@ class SqliteOperator:
         for path in (self._surface, self._audit):
             if not path.exists():
                 continue
-            connection = self._open(path)
-            try:
+            with closing(self._open(path)) as connection:
                 rows = connection.execute("SELECT type, name, tbl_name FROM sqlite_schema").fetchall()
                 names += [f"{row['type']} {row['name']} on {row['tbl_name']}" for row in rows]
-            finally:
-                connection.close()
         return sorted(names)
 
     def raw_insert(self, relation: Relation, row: Row) -> RawInsert:
         """See `operator.Operator`."""
-        columns, places = ", ".join(map(quoted, row)), ", ".join("?" * len(row))
-        connection = self._open(self._path_of(relation))
-        try:
-            connection.execute(
-                f"INSERT INTO {quoted(relation.name)} ({columns}) VALUES ({places})", tuple(row.values())
-            )
-        except sqlite3.Error as error:
-            return RawInsert(inserted=False, constraint=broken_constraint(relation, error))
-        finally:
-            connection.close()
+        places = ", ".join(f":{column}" for column in row)
+        with closing(self._open(self._path_of(relation))) as connection:
+            try:
+                connection.execute(f"INSERT INTO {relation.name} ({', '.join(row)}) VALUES ({places})", row)
+            except sqlite3.Error as error:
+                return RawInsert(inserted=False, constraint=broken_constraint(relation, error))
         return RawInsert(inserted=True)
 
-    def break_surface(self, how: Breakage, relations: Mapping[str, Relation]) -> None:
+    def break_surface(self, how: Breakage) -> None:
         """See `operator.Operator`. Removes the real file; `how` decides what replaces it."""
         if how is Breakage.INCOMPLETE:
-            connection = self._open(self._surface)
-            name = relations["nonce_consume"].name
-            connection.execute(f"ALTER TABLE {quoted(name)} RENAME TO {quoted(name + '_gone')}")
-            connection.close()
+            with closing(self._open(self._surface)) as connection:
+                connection.execute("ALTER TABLE nonce_consume RENAME TO nonce_consume_gone")
             return
         self._surface.parent.rename(self._hidden.parent)
         if how is Breakage.UNREACHABLE:
             return
         self._surface.parent.mkdir()
         if how is Breakage.UNREADABLE:
-            self._surface.write_bytes(_NOT_A_DATABASE)
+            self._surface.write_text(_NOT_A_DATABASE)
             return
         # The same surface, but another connection locks it whole and never unlocks it.
         shutil.copyfile(self._hidden, self._surface)
@@ -128,20 +109,20 @@ class SqliteOperator:
         self._locker.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._locker.execute("BEGIN EXCLUSIVE")
 
-    def break_audit(self, relation: Relation) -> None:
+    def break_audit(self) -> None:
         """See `operator.Operator`."""
-        connection = self._open(self._audit)
-        connection.execute(
-            f"CREATE TRIGGER {_MUTE} BEFORE INSERT ON {quoted(relation.name)} "
+        self._alter_audit(
+            "CREATE TRIGGER audit_is_broken BEFORE INSERT ON audit "
             "BEGIN SELECT RAISE(ABORT, 'the audit sink is broken'); END"
         )
-        connection.close()
 
-    def mend_audit(self, relation: Relation) -> None:  # noqa: ARG002 - PostgreSQL needs to know which
+    def mend_audit(self) -> None:
         """See `operator.Operator`."""
-        connection = self._open(self._audit)
-        connection.execute(f"DROP TRIGGER IF EXISTS {_MUTE}")
-        connection.close()
+        self._alter_audit("DROP TRIGGER IF EXISTS audit_is_broken")
+
+    def _alter_audit(self, statement: LiteralString) -> None:
+        with closing(self._open(self._audit)) as connection:
+            connection.execute(statement)
 
     def close(self) -> None:
         """See `operator.Operator`."""

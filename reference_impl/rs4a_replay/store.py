@@ -13,7 +13,13 @@ Row = Mapping[str, str | bool | None]
 
 
 class StoreError(Exception):
-    """An error of the store; the subclass says what is certain."""
+    """An error of the store; the subclass says what is certain.
+
+    Its text is the first line of what the store says. The lines below it may quote a row.
+    """
+
+    def __init__(self, said: object) -> None:
+        super().__init__(str(said).partition("\n")[0])
 
 
 class SurfaceUnreadableError(StoreError):
@@ -49,14 +55,10 @@ Consumption = Committed | Conflict
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """One row to insert; `arbiter` names the unique constraint whose conflict means that another transaction was first.
-
-    None means the primary key.
-    """
+    """One row to insert."""
 
     relation: str
     row: Row
-    arbiter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,13 @@ class Store(Protocol):
         """Check the surface and read what is stored about a key and a nonce. Raises SurfaceUnreadableError."""
 
     def consume(self, inserts: Sequence[Insert]) -> Consumption:
-        """Insert all rows in one transaction, or none.
+        """Insert all rows in one transaction, or none. A broken unique constraint means that another was first.
 
         A conflict is decided only after the other's outcome is known. Raises RolledBackError or CommitUncertainError.
         """
 
-    def append(self, relation: str, rows: Sequence[Row]) -> int:
-        """Insert rows whose primary key is free, in one transaction; the number inserted.
+    def append(self, inserts: Sequence[Insert]) -> int:
+        """Insert those rows that no stored one conflicts with, in one transaction; the number inserted.
 
         Raises RolledBackError or CommitUncertainError.
         """

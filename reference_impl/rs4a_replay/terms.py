@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, unique
-
-from holdfast.reference_impl.terms import hold_to_contract
 
 CONTRACT = "rs4a-replay"
 # The relations of this registrar, by their role in a proof of fitness.
@@ -32,6 +29,17 @@ class Reason(Enum):
     NONCE_UNBOUND = "NONCE_UNBOUND"
     ATTEMPT_COLLISION = "ATTEMPT_COLLISION"
     COMMIT_FAILED = "COMMIT_FAILED"
+
+
+@unique
+class Operation(Enum):
+    """The methods that the registrar judges, as audit records name them."""
+
+    ISSUE_NONCE = "issue_nonce"
+    REGISTER = "register"
+    RESOLVE_STATUS = "resolve_status"
+    COMPENSATE = "compensate"
+    MAINTAIN = "maintain"
 
 
 @unique
@@ -85,11 +93,6 @@ DOMAIN = "REPLAY_DOMAIN_FAIL_CLOSED"
 FITNESS_UNPROVEN = "REPLAY_SURFACE_FITNESS_UNPROVEN"
 
 
-def check_reasons(declared: Iterable[str]) -> None:
-    """Hold the enum to the contract's closed list. Raises TermsError."""
-    hold_to_contract(CONTRACT, Reason, declared)
-
-
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A submission in its normal form: hashes in lower case, target normalised. Read by `reading.Reader` only."""
@@ -118,7 +121,7 @@ class DerivedKeys:
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """The identities that an audit record can quote from a request; None where the request has no legible one."""
+    """The identities of a request that an audit record names; none of them of a request that cannot be read."""
 
     logical_request_key: str | None = None
     authorization_nonce: str | None = None

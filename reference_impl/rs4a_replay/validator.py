@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,9 +16,9 @@ from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Reason, Submi
 class Verdict:
     """What the validator says: the first reason that applies, or None, and the submission where it could be read."""
 
-    reason: Reason | None
-    submission: Submission | None
-    keys: DerivedKeys | None
+    reason: Reason | None = None
+    submission: Submission | None = None
+    keys: DerivedKeys | None = None
     detail: str = ""
 
     def text(self) -> str:
@@ -36,16 +36,22 @@ class Validator:
 
     def judge(self, args: Any, *, now: datetime) -> Verdict:
         """Judge the arguments of `register` or `compensate` at the instant `now`."""
+        verdict = self.read(args)
+        if verdict.submission is None:
+            return verdict
+        if self.artifacts_disagree(verdict.submission):
+            return replace(verdict, reason=Reason.ARTIFACT_MISMATCH)
+        if self.is_stale(verdict.submission, now=now) or self.is_from_the_future(verdict.submission, now=now):
+            return replace(verdict, reason=Reason.REQUEST_STALE)
+        return verdict
+
+    def read(self, args: Any) -> Verdict:
+        """The verdict on the shape alone."""
         try:
             submission = self._reader.read(args)
         except MalformedError as error:
-            return Verdict(Reason.REQUEST_MALFORMED, None, None, str(error))
-        keys = self._keys.derive(submission)
-        if self.artifacts_disagree(submission):
-            return Verdict(Reason.ARTIFACT_MISMATCH, submission, keys)
-        if self.is_stale(submission, now=now) or self.is_from_the_future(submission, now=now):
-            return Verdict(Reason.REQUEST_STALE, submission, keys)
-        return Verdict(None, submission, keys)
+            return Verdict(Reason.REQUEST_MALFORMED, detail=str(error))
+        return Verdict(submission=submission, keys=self._keys.derive(submission))
 
     def artifacts_disagree(self, submission: Submission) -> bool:
         """Whether the deployed or the claimed hash differs from the attested one (trap R6)."""

@@ -165,7 +165,7 @@ def test_a_blob_comes_back_once_an_event_that_is_there_has_it(devices: Devices) 
     devices.accepted("import", node="b")
     devices.forget(1, 1, 1)
     devices.accepted("import", node="b")
-    file = devices.parts.root / "nodes/b/blobs" / blob_hash[:2] / blob_hash[2:4] / blob_hash
+    file = devices.parts.root / "nodes/b/blobs" / blob_hash
     assert devices.seen("blob", node="b", blob_hash=blob_hash) == {"found": False, "bytes": None}
     assert not file.exists()
 
@@ -180,7 +180,7 @@ def test_a_lost_or_damaged_cache_is_told_and_mended(devices: Devices) -> None:
     blob_hash = hashlib.sha256(b"blob").hexdigest()
     devices.blob(b"blob")
     devices.accepted("import", node="a")
-    file = devices.parts.root / "nodes/a/blobs" / blob_hash[:2] / blob_hash[2:4] / blob_hash
+    file = devices.parts.root / "nodes/a/blobs" / blob_hash
     for break_it in (file.unlink, lambda: file.write_bytes(b"other")):
         break_it()
         with pytest.raises(AssertionError):
@@ -192,7 +192,7 @@ def test_a_lost_or_damaged_cache_is_told_and_mended(devices: Devices) -> None:
 def test_what_a_crash_left_in_a_cache_goes(tmp_path: Path) -> None:
     with opened(tmp_path) as devices:
         devices.accepted("import", node="a")
-    left = tmp_path / "nodes/a/blobs/ab/cd"
+    left = tmp_path / "nodes/a/blobs"
     left.mkdir(parents=True)
     (left / ("abcd" + "0" * 60)).write_bytes(b"left behind")
     with opened(tmp_path):

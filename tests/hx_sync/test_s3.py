@@ -172,7 +172,6 @@ def test_the_usual_configuration_of_boto3_counts(client: Any) -> None:
     made = connected(f"s3://{BUCKET}/x", LAYOUT, max_object_bytes=1000)
     made.check()
     assert made.put_atomic(KEY, b"x") is Put.NEW
-    made.close()
     assert store(client, "x").get(KEY) == b"x"
 
 

@@ -9,16 +9,16 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from holdfast.reference_impl.postgres import Link, Preparing
+from holdfast.reference_impl.postgres import Link
 from holdfast.reference_impl.postgres_pipeline import Step, rehearse, run
 from holdfast.servers.serving import Launched
 
 ADD = "INSERT INTO pg_temp.kept (name) VALUES (%s) RETURNING name"
 
 
-@pytest.fixture(params=Preparing)
-def link(postgres: Launched, request: pytest.FixtureRequest) -> Iterator[Link]:
-    link = Link(postgres.ready.config["dsn"], preparing=request.param)
+@pytest.fixture
+def link(postgres: Launched) -> Iterator[Link]:
+    link = Link(postgres.ready.config["dsn"])
     link.connection().execute("CREATE TEMPORARY TABLE kept (name text PRIMARY KEY, good boolean)")
     yield link
     link.drop()

@@ -34,7 +34,7 @@ def test_provisioning_postgres_says_what_it_made_and_refuses_to_do_it_again(empt
     for relation in RELATIONS:
         assert f"table rs4a_replay.{relation}" in said
     assert "role demo_writer" in said
-    with pytest.raises(ProvisionError, match="exists already"):
+    with pytest.raises(ProvisionError, match="exists"):
         provision(dsn=empty_database, folder=None, writer="demo_writer")
 
 
@@ -79,7 +79,7 @@ def test_provisioning_sqlite_refuses_to_overwrite_and_guards_its_rows(tmp_path: 
     surface, audit = sqlite_paths(tmp_path)
     assert str(surface) in said
     assert str(audit) in said
-    with pytest.raises(ProvisionError, match="exists already"):
+    with pytest.raises(ProvisionError, match="exists"):
         provision(dsn=None, folder=tmp_path, writer="")
     connection = sqlite3.connect(surface, isolation_level=None)
     connection.execute("INSERT INTO tombstone VALUES (?, 'd', '2026-01-01T00:00:00Z')", ("ab" * 32,))

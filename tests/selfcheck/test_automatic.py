@@ -90,6 +90,7 @@ def test_a_text_that_a_function_takes_is_cut_and_loses_its_case() -> None:
         "@a(True)\ndef f(): ...",
         'detail = "a" if b else "c"',
         "a.detail = b",
+        'class A:\n    detail: str = ""',
         'x = A(b, detail="c")',
         'class AError:\n    def __init__(self, detail: str = ""):\n        super().__init__("a" if detail else "b")',
         'def f(a: str):\n    return AError(f"{a} c")',

@@ -12,11 +12,11 @@ import zstandard
 
 from holdfast.reference_impl.answers import Effect
 from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
-from holdfast.reference_impl.hx_sync.header import COMPRESSIONS, Header, Headers, MalformedError
+from holdfast.reference_impl.hx_sync.header import Header, Headers, MalformedError
 from holdfast.reference_impl.hx_sync.layout import HASH, Layout, Place
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
-from holdfast.reference_impl.hx_sync.terms import Kind
+from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, Kind
 from holdfast.reference_impl.planting import Change, part
 
 _ENDING = ".hxblob"
@@ -49,14 +49,14 @@ class NoFanOut(Layout):
     def place(self, key: str) -> Place | None:
         folder, _, name = key.rpartition("/")
         if folder == f"{self.objects}/blobs":
-            return self.named(key, Kind.BLOB, name.removesuffix(_ENDING), None)
+            return self.named(key, Kind.BLOB, name.removesuffix(_ENDING), "")
         return super().place(key)
 
 
 class FanOutUnchecked(Layout):
-    def named(self, key: str, kind: Kind, object_id: str, node_id: str | None) -> Place | None:
+    def named(self, key: str, kind: Kind, object_id: str, node_id: str) -> Place | None:
         if kind is Kind.BLOB and HASH.fullmatch(object_id) is not None and key.endswith(_ENDING):
-            return Place(key, kind, object_id)
+            return Place(key, kind, object_id, node_id)
         return super().named(key, kind, object_id, node_id)
 
 
@@ -139,10 +139,8 @@ class BombCutToLength(BlobCodec):
 
 
 class FramesBehindIgnored(BlobCodec):
-    def frame(self, payload: bytes, length: int) -> bytes:
-        return zstandard.ZstdDecompressor().decompress(
-            payload, max_output_size=length, read_across_frames=False, allow_extra_data=True
-        )
+    def frame(self, payload: bytes) -> bytes:
+        return zstandard.ZstdDecompressor().decompress(payload, allow_extra_data=True)
 
 
 class BlobSizeUnlimited(BlobCodec):

@@ -237,10 +237,10 @@ class RecordedBeforeDecryption(Importing):
             return
         if place is None or place.kind is not Kind.SEGMENT:
             return
-        owner, object_hash = place.node_id or "", self._objects.hash(self._objects.raw(place))
+        object_hash = self._objects.hash(self._objects.raw(place))
         with node.index.writing() as connection:
-            if self._ledger.recorded_segment(connection, owner, place.object_id) is None:
-                self._ledger.record_segment(connection, owner, place.object_id, object_hash)
+            if self._ledger.recorded(connection, place) is None:
+                self._ledger.record_segment(connection, place, object_hash)
 
 
 BUGS: Mapping[str, Change] = {

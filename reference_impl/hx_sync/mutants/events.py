@@ -10,7 +10,6 @@ from holdfast.reference_impl.hx_sync.forgotten import Forgotten
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
 from holdfast.reference_impl.hx_sync.merging import Merging
 from holdfast.reference_impl.hx_sync.records import EventKey, Records
-from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.views import Rows, Views
 from holdfast.reference_impl.planting import Change, part
 
@@ -40,11 +39,6 @@ class BadEventsSkipped(Records):
 class AnySeq(Records):
     def seq(self, value: Any) -> int:
         return value if type(value) is int and value < 0 else super().seq(value)
-
-
-class SeqUnbounded(Schema):
-    def events(self) -> tuple[str, ...]:
-        return tuple(statement.replace(" CHECK (seq >= 0)", "") for statement in super().events())
 
 
 class AnyTime(Records):
@@ -97,11 +91,6 @@ class PinnedSurvives(Forgotten):
         return super().events(connection, [key for key in keys if tuple(key) not in pinned])
 
 
-class PinsLeft(Forgotten):
-    def drop_pins(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
-        pass
-
-
 class PinsLeftAreShown(Views):
     def pins(self, connection: sqlite3.Connection) -> Rows:
         forgotten = connection.execute("SELECT node_id, session_id, seq FROM pins NATURAL JOIN forgotten_events")
@@ -114,11 +103,11 @@ class PinsLeftAreShown(Views):
 BUGS: Mapping[str, Change] = {
     "event-node-unchecked": part(records=AnyNode),
     "bad-events-skipped": part(records=BadEventsSkipped),
-    "seq-unchecked": part(records=AnySeq, schema=SeqUnbounded),
+    "seq-unchecked": part(records=AnySeq),
     "event-time-unchecked": part(records=AnyTime),
     "last-pin-wins": part(records=UnpinKept, merging=LastPinWins),
     "unpin-is-pin": part(records=UnpinIsPin),
     "unpin-refused": part(records=UnpinRefused),
     "pinned-survives": part(forgotten=PinnedSurvives),
-    "pin-left-behind": part(forgotten=PinsLeft, views=PinsLeftAreShown),
+    "pin-left-behind": part(views=PinsLeftAreShown),
 }

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.hx_sync.blobs import BlobCache
@@ -40,8 +40,7 @@ class OwnEventsOnly(Forgotten):
 
 class RecordedFirst(Importing):
     def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
-        if not self.is_due(self._ledger.recorded_tombstone(connection, found.place.object_id), found):
-            return False, False
+        self.check_unreplaced(connection, found)
         self._ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
         connection.execute("COMMIT")
         # Some work in between, so that more of the kills happen there.
@@ -143,15 +142,12 @@ class WithheldUntold(Ledger):
 
 
 class EventsOnly(Forgotten):
-    def drop_pins(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
-        pass
-
     def forget_blobs(self, connection: sqlite3.Connection, keys: Sequence[EventKey]) -> None:
         pass
 
 
 class LeftAreShown(Views):
-    def event_of(self, table: str) -> str:
+    def event_of(self, table: Literal["artifacts", "pins"]) -> str:
         return (
             f"({super().event_of(table)} OR EXISTS (SELECT 1 FROM forgotten_events AS gone WHERE (gone.node_id, "
             f"gone.session_id, gone.seq) = ({table}.node_id, {table}.session_id, {table}.seq)))"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer, Effect
@@ -59,10 +59,12 @@ class RebuildsBesideABackup(Importing):
 class BackupPutBack(Nodes):
     """A process that starts takes a backup that lies there for what the index should be."""
 
-    def check(self) -> None:
-        super().check()
-        if self.__dict__.setdefault("_begun", False):
-            return
+    def names(self) -> Sequence[str]:
+        if not self.__dict__.setdefault("_begun", False):
+            self._begin()
+        return super().names()
+
+    def _begin(self) -> None:
         self.__dict__["_begun"] = True
         for backup in sorted(self._folder.glob(f"*/{_BACKUP}")):
             for ending in BESIDE:
@@ -77,8 +79,9 @@ class PriorNotApplied(Forgetting):
         self.__dict__["_done"] = super().publish(key, raw, master, asked)
         return self.__dict__["_done"]  # type: ignore[no-any-return]
 
-    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> bool:
-        return self.__dict__["_done"] is not Effect.PRIOR and super().apply(connection, node, key, master)
+    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: bytes) -> None:
+        if self.__dict__["_done"] is not Effect.PRIOR:
+            super().apply(connection, node, key, master)
 
 
 class LastPinOfASegment(Records):

@@ -47,7 +47,7 @@ class AppliedFirst(Importing):
     def _apply(self, node: Node, found: Found) -> None:
         with contextlib.suppress(RefusedError):
             batch = self._objects.batch(found)
-            if not node.index.connection().in_transaction:
+            if not node.index.held().connection.in_transaction:
                 with node.index.writing() as connection:
                     self._merging.segment(connection, found.header, batch)
 
@@ -64,28 +64,23 @@ def _unverified(found: Found) -> Found:
 
 class SkippedByName(Importing):
     def known(self, connection: sqlite3.Connection, node: Node, found: Found) -> bool:
-        place = found.place
-        if place.kind is Kind.SEGMENT:
-            return self._ledger.recorded_segment(connection, place.node_id or "", place.object_id) is not None
-        if place.kind is Kind.TOMBSTONE:
-            return self._ledger.recorded_tombstone(connection, place.object_id) is not None
+        if found.place.kind in (Kind.SEGMENT, Kind.TOMBSTONE):
+            return self._ledger.recorded(connection, found.place) is not None
         return super().known(connection, node, found)
 
 
 class ReplacedIsDue(Importing):
-    def is_due(self, recorded: str | None, found: Found) -> bool:
-        try:
-            return super().is_due(recorded, found)
-        except RefusedError:
-            if found.place.kind is not Kind.SEGMENT:
-                raise
-            return True
+    def check_unreplaced(self, connection: sqlite3.Connection, found: Found) -> None:
+        if found.place.kind is not Kind.SEGMENT:
+            super().check_unreplaced(connection, found)
 
 
 class RecordedInItsPlace(Ledger):
-    def record_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str, object_hash: str) -> None:
-        connection.execute("DELETE FROM imported_segments WHERE node_id = ? AND segment_id = ?", (node_id, segment_id))
-        super().record_segment(connection, node_id, segment_id, object_hash)
+    def record_segment(self, connection: sqlite3.Connection, place: Place, object_hash: str) -> None:
+        connection.execute(
+            "DELETE FROM imported_segments WHERE node_id = ? AND segment_id = ?", (place.node_id, place.object_id)
+        )
+        super().record_segment(connection, place, object_hash)
 
 
 # The cache
@@ -127,10 +122,8 @@ class NeverCached(Ledger):
 
 class RecordedFirst(Importing):
     def apply_segment(self, connection: sqlite3.Connection, found: Found, batch: Batch) -> tuple[bool, bool]:
-        node_id, segment_id = found.place.node_id or "", found.place.object_id
-        if not self.is_due(self._ledger.recorded_segment(connection, node_id, segment_id), found):
-            return False, False
-        self._ledger.record_segment(connection, node_id, segment_id, found.object_hash)
+        self.check_unreplaced(connection, found)
+        self._ledger.record_segment(connection, found.place, found.object_hash)
         connection.execute("COMMIT")
         connection.execute("BEGIN IMMEDIATE")
         return True, self._merging.segment(connection, found.header, batch)

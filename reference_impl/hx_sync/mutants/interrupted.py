@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import Any
 from uuid import uuid4
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
-from holdfast.reference_impl.hx_sync.disk import Disk
-from holdfast.reference_impl.hx_sync.folder import FILE_MODE, FolderStore
+from holdfast.reference_impl.hx_sync.disk import FILE_MODE, Disk
+from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.index import NAME, Index
@@ -21,7 +20,7 @@ from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.planting import Change, part
-from holdfast.reference_impl.sqlite import BESIDE, StoreError
+from holdfast.reference_impl.sqlite import BESIDE, Held, StoreError
 
 _BEGINNING = 100
 _OVER = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
@@ -47,7 +46,7 @@ class ManifestUnsynced(FolderStore):
 class ManifestInPlace(FolderStore):
     def replace(self, key: str, data: bytes) -> None:
         *above, name = key.split("/")
-        with self._asked(), self._making(tuple(above), []) as folder:
+        with self._asked(), self._making(tuple(above)) as folder:
             handle = os.open(name, _OVER, FILE_MODE, dir_fd=folder)
             try:
                 self._disk.write(handle, data[:_BEGINNING])
@@ -63,7 +62,7 @@ class PartialReused(FolderStore):
     def _written(self, key: str, data: bytes) -> Iterator[tuple[str, int]]:
         above, name = self._layout.partials.split("/"), f"{key.rpartition('/')[2]}.partial"
         name = name if self.of_the_key else "next.partial"
-        with self._making(tuple(above), [], durable=False) as folder:
+        with self._making(tuple(above)) as folder:
             handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE, dir_fd=folder)
             try:
                 self.fill(handle, data)
@@ -84,18 +83,22 @@ class OnePartial(PartialReused):
 
 
 class BlobSpooled(Publishing):
-    def blob(self, node: Node, plain: bytes, master: bytes) -> Answer:
+    def blob(self, plain: bytes, master: bytes) -> Answer:
         assert isinstance(self._store, FolderStore)
         with self._store._written(self._layout.blob(self._codec.hash(plain)), plain):
-            return super().blob(node, plain, master)
+            return super().blob(plain, master)
 
 
 # Devices
 
 
 class EnrolledUnsynced(Nodes):
-    def _sync(self, path: Path) -> None:
-        pass
+    def enroll(self, name: str, node_id: str) -> bool:
+        disk, self._disk = self._disk, _Unsynced()
+        try:
+            return super().enroll(name, node_id)
+        finally:
+            self._disk = disk
 
 
 class EnrolledInPlace(Nodes):
@@ -121,10 +124,10 @@ class MadeAnew(Nodes):
 
 
 class IndexUnsynced(Index):
-    def connection(self) -> sqlite3.Connection:
-        connection = super().connection()
-        connection.execute("PRAGMA synchronous = OFF")
-        return connection
+    def held(self) -> Held:
+        held = super().held()
+        held.connection.execute("PRAGMA synchronous = OFF")
+        return held
 
 
 class DeletesBeforeItWrites(Importing):

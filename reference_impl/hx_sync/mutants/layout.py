@@ -15,7 +15,7 @@ from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.importing import Importing
-from holdfast.reference_impl.hx_sync.layout import Layout, Place
+from holdfast.reference_impl.hx_sync.layout import UUID, Layout, Place
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.spelling import to_base64url
@@ -33,7 +33,12 @@ class SegmentWithoutNode(Layout):
     def place(self, key: str) -> Place | None:
         folder, _, name = key.rpartition("/")
         if folder == f"{self.objects}/segments":
-            return self.named(key, Kind.SEGMENT, name.removesuffix(".hxseg"), None)
+            object_id = name.removesuffix(".hxseg")
+            return (
+                Place(key, Kind.SEGMENT, object_id, "")
+                if name.endswith(".hxseg") and UUID.fullmatch(object_id)
+                else None
+            )
         return super().place(key)
 
 
@@ -172,7 +177,7 @@ class FolderLinksFollowed(FolderStore):
                 yield key, plain
 
     @contextlib.contextmanager
-    def _folder(self, parts: tuple[str, ...]) -> Iterator[int]:
+    def _folder(self, parts: Sequence[str]) -> Iterator[int]:
         handle = os.open(self._root.joinpath(*parts), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             yield handle

@@ -20,6 +20,7 @@ from holdfast.reference_impl.hx_sync.nodes import Node, Nodes
 from holdfast.reference_impl.hx_sync.records import Window
 from holdfast.reference_impl.hx_sync.schema import Schema
 from holdfast.reference_impl.hx_sync.service import Service
+from holdfast.reference_impl.hx_sync.terms import Kind
 from holdfast.reference_impl.hx_sync.views import Rows, Views
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
@@ -68,8 +69,8 @@ class KeyAsBase64(KeyWrittenDown):
 
 
 class KeyInFile(Importing):
-    def settle(self, node: Node, master: bytes) -> None:
-        super().settle(node, master)
+    def round(self, node: Node, master: bytes, done: Round) -> None:
+        super().round(node, master, done)
         (node.index.folder / "session").write_bytes(master)
 
 
@@ -88,16 +89,17 @@ class NewIdPerStart(Service):
 
 
 class NodeAddedAgain(Importing):
-    def settle(self, node: Node, master: bytes) -> None:
-        super().settle(node, master)
+    def round(self, node: Node, master: bytes, done: Round) -> None:
+        super().round(node, master, done)
         with node.index.writing() as connection:
-            connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (str(uuid4()),))
+            # Behind the first one in the order of the table.
+            connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (f"f{str(uuid4())[1:]}",))
 
 
 class FirstNodeCounts(Index):
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         connection.execute(
-            "CREATE TEMPORARY TABLE node_config AS SELECT node_id FROM main.node_config ORDER BY rowid LIMIT 1"
+            "CREATE TEMPORARY TABLE node_config AS SELECT node_id FROM main.node_config ORDER BY node_id LIMIT 1"
         )
         try:
             super().verify_schema(connection)
@@ -109,13 +111,15 @@ class FirstNodeCounts(Index):
 
 
 class HashLeftOut(Ledger):
-    def record_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str, object_hash: str) -> None:
-        super().record_segment(connection, node_id, segment_id, "")
+    def record_segment(self, connection: sqlite3.Connection, place: Place, object_hash: str) -> None:
+        super().record_segment(connection, place, "")
         # In a table that no other code reads.
-        self.count(connection, f"{node_id}/{segment_id}/{object_hash}", 1)
+        self.count(connection, f"{place.node_id}/{place.object_id}/{object_hash}", 1)
 
-    def recorded_segment(self, connection: sqlite3.Connection, node_id: str, segment_id: str) -> str | None:
-        return _hash(connection, node_id, segment_id)
+    def recorded(self, connection: sqlite3.Connection, place: Place) -> str | None:
+        if place.kind is not Kind.SEGMENT:
+            return super().recorded(connection, place)
+        return _hash(connection, place.node_id, place.object_id)
 
 
 class HashFromElsewhere(Views):

@@ -19,12 +19,12 @@ class ManifestIsComplete(Importing):
 
     def _listed(self, place: Place, master: bytes) -> bool:
         try:
-            manifest = self._objects.fetch(self._layout.manifest(place.node_id or ""), master)
-            listed = self._objects.inventory(manifest).objects
+            manifest = self._objects.fetch(self._layout.manifest(place.node_id), master)
+            listed = self._objects.inventory(manifest).keys
         except RefusedError:
             # There is none that would say anything.
             return True
-        return place.key in (key for key, _ in listed)
+        return place.key in listed
 
 
 class BadManifestEndsImport(Importing):

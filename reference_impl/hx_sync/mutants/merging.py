@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.reference_impl.answers import Accepted, Answer
 from holdfast.reference_impl.hx_sync.forgotten import Forgotten
 from holdfast.reference_impl.hx_sync.header import Header
-from holdfast.reference_impl.hx_sync.importing import Importing
+from holdfast.reference_impl.hx_sync.importing import Importing, Round
 from holdfast.reference_impl.hx_sync.layout import Place
 from holdfast.reference_impl.hx_sync.merging import Merging
 from holdfast.reference_impl.hx_sync.nodes import Node
@@ -40,8 +40,8 @@ class PinsOnlyInIndex(Publishing):
 
 
 class IndexCopied(Importing):
-    def settle(self, node: Node, master: bytes) -> None:
-        super().settle(node, master)
+    def round(self, node: Node, master: bytes, done: Round) -> None:
+        super().round(node, master, done)
         # "A backup that every device can reach."
         vault = node.index.folder.parents[1] / self._layout.vault
         shutil.copyfile(node.index.database, vault / f"index-{node.name}.db")
@@ -55,10 +55,9 @@ class NeverSkipped(Importing):
         return found.place.kind is not Kind.SEGMENT and super().known(connection, node, found)
 
     def apply_segment(self, connection: sqlite3.Connection, found: Found, batch: Batch) -> tuple[bool, bool]:
-        fresh, leaves = super().apply_segment(connection, found, batch)
-        if not fresh:
-            leaves = self._merging.segment(connection, found.header, batch)
-        return True, leaves
+        if self._ledger.recorded(connection, found.place) == found.object_hash:
+            return True, self._merging.segment(connection, found.header, batch)
+        return super().apply_segment(connection, found, batch)
 
 
 class LookupsCounted(Importing):
@@ -142,7 +141,7 @@ class EventsNumbered(Schema):
         return (
             table.replace("  node_id", "  number INTEGER PRIMARY KEY AUTOINCREMENT,\n  node_id", 1)
             .replace(",\n  PRIMARY KEY (node_id, session_id, seq, digest)", "")
-            .replace(" STRICT, WITHOUT ROWID", " STRICT"),
+            .replace(" WITHOUT ROWID", ""),
             *others,
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,6 +24,7 @@ from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Listing
 from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.sqlite import Held
 
 _DAY_US = 86_400_000_000
 _DIGITS = 16
@@ -147,13 +147,13 @@ class ListedOnce(FolderStore):
 
 
 class HeldOpen(Index):
-    def connection(self) -> sqlite3.Connection:
-        return super().connection() if self._held is None else self._held.connection
+    def held(self) -> Held:
+        return self._held or super().held()
 
-    def _settle(self) -> None:
+    def _settle(self, held: Held) -> None:
         """The files are never looked at again."""
 
-    def _verify_as_held(self) -> None:
+    def verify_unchanged(self, held: Held) -> None:
         """See `_settle`."""
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer, Effect, Ok
-from holdfast.reference_impl.hx_sync.disk import Disk
-from holdfast.reference_impl.hx_sync.folder import FILE_MODE, FolderStore
+from holdfast.reference_impl.hx_sync.disk import FILE_MODE, Disk
+from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.service import Service
@@ -57,7 +57,7 @@ class InPlace(FolderStore):
             if found is not None:
                 return found
             *above, name = key.split("/")
-            with self._making(tuple(above), []) as folder:
+            with self._making(tuple(above)) as folder:
                 try:
                     handle = os.open(name, _MAKE, FILE_MODE, dir_fd=folder)
                 except FileExistsError:
@@ -158,6 +158,9 @@ class ListFirstPage(FolderStore):
 class ListWithTmp(FolderStore):
     def listed(self, key: str) -> bool:
         return super().listed(key) or key.startswith(f"{self._layout.partials}/")
+
+    def is_key(self, key: str) -> bool:
+        return super().is_key(key) or key.startswith(f"{self._layout.partials}/")
 
 
 class MissingIsEmpty(Service):

@@ -6,17 +6,19 @@ import argparse
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.hx_sync.commands import Commands
 from holdfast.reference_impl.hx_sync.forgotten import Forgotten
+from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.merging import Merging
 from holdfast.reference_impl.hx_sync.nodes import FOLDER, Node, Nodes
 from holdfast.reference_impl.hx_sync.objects import Found
 from holdfast.reference_impl.hx_sync.publishing import Publishing
-from holdfast.reference_impl.hx_sync.records import ArtifactRow, SessionRow
+from holdfast.reference_impl.hx_sync.records import ArtifactRow, Batch, SessionRow
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
 from holdfast.reference_impl.planting import Change, part
@@ -33,11 +35,11 @@ class EnrollForgetsTheReport(Nodes):
 
 class DamagedManifestKept(Publishing):
     def manifest(self, node: Node, master: bytes, *, now: datetime) -> Answer:
-        key = self._layout.manifest(self.node_id(node))
+        key = self._layout.manifest(node.index.node_id)
         try:
             self._objects.payload(self._objects.fetch(key, master))
         except RefusedError:
-            if self._exists(key):
+            if self._store.get(key) is not None:
                 return Accepted(Effect.PRIOR, {"key": key})
         return super().manifest(node, master, now=now)
 
@@ -62,9 +64,10 @@ class ShadowedTitlesKept(Forgotten):
 
 
 class LateArtifactKeepsItsBlob(Merging):
-    def insert_artifacts(self, connection: sqlite3.Connection, rows: Sequence[ArtifactRow]) -> int:
-        super().insert_artifacts(connection, rows)
-        return 0
+    def segment(self, connection: sqlite3.Connection, header: Header, batch: Batch) -> bool:
+        leaves = super().segment(connection, header, replace(batch, artifacts=()))
+        self.insert_artifacts(connection, batch.artifacts)
+        return leaves
 
 
 class TitleCutAtNul(Merging):
@@ -73,8 +76,8 @@ class TitleCutAtNul(Merging):
 
 
 class NamesComposed(Merging):
-    def insert_artifacts(self, connection: sqlite3.Connection, rows: Sequence[ArtifactRow]) -> int:
-        return super().insert_artifacts(connection, [(*row[:6], unicodedata.normalize("NFC", row[6])) for row in rows])
+    def insert_artifacts(self, connection: sqlite3.Connection, rows: Sequence[ArtifactRow]) -> None:
+        super().insert_artifacts(connection, [(*row[:6], unicodedata.normalize("NFC", row[6])) for row in rows])
 
 
 class RefusedKeyLogged(Service):

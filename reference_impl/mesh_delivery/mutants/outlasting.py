@@ -90,10 +90,12 @@ class RequeueWhileInFlight(Outbox):
 class SentBeforeItsTime(Outbox):
     """A restart sends everything at once, whenever its time is."""
 
-    def recover(self) -> None:
-        super().recover()
-        with self.transaction() as connection:
-            connection.execute("UPDATE outbox SET next_attempt_at = 0 WHERE status = 'pending'")
+    def own(self) -> bool:
+        starts, owned = self._lock is None, super().own()
+        if starts and owned:
+            with self.transaction() as connection:
+                connection.execute("UPDATE outbox SET next_attempt_at = 0 WHERE status IN ('pending', 'inflight')")
+        return owned
 
 
 class PauseByDistance(Outbox):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -106,7 +106,7 @@ class FanOutLater(BrokerStore):
 
 
 class FanOutOfAPage(BrokerStore):
-    def receivers(self, connection: Connection, send: Send) -> Sequence[str]:
+    def receivers(self, connection: Connection, send: Send) -> list[str]:
         return super().receivers(connection, send)[:_PAGE]
 
 

@@ -21,8 +21,8 @@ from holdfast.reference_impl.rs4a_replay.mutants.operating import _mark_of
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar, _submission
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.settings import load_settings
-from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, insert_sql, plain
-from holdfast.reference_impl.rs4a_replay.store import Insert, Row, Sight, SurfaceUnreadableError
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, plain
+from holdfast.reference_impl.rs4a_replay.store import Row, Sight, SurfaceUnreadableError
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
 from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Submission
 
@@ -55,8 +55,7 @@ class AuditFull(SqliteAudit):
 
     def write(self, record: Row) -> None:
         with contextlib.suppress(sqlite3.Error):
-            counted = f"SELECT count(*) FROM {self._relation.name}"
-            if self._database.connection().execute(counted).fetchone()[0] >= _AUDITED:
+            if self._database.connection().execute("SELECT count(*) FROM audit").fetchone()[0] >= _AUDITED:
                 return
         super().write(record)
 
@@ -127,13 +126,6 @@ class NamesAreFitness(SurfaceJudge):
         return None
 
 
-class NamesNoArbiter(SqliteStore):
-    """Which constraint a row may meet is not said, so none has to be there."""
-
-    def insert_statement(self, insert: Insert) -> str:
-        return insert_sql(self._relations[insert.relation], arbiter=None)
-
-
 # First after a crash
 
 
@@ -148,7 +140,8 @@ class StatusBeforeRecovery(Custody):
             with contextlib.closing(sqlite3.connect(name, uri=True)) as asked:
                 asked.row_factory = sqlite3.Row
                 statement = "SELECT * FROM registration WHERE logical_request_key = ?"
-                found = plain(self._settings.relations["registration"], asked.execute(statement, (key,)).fetchone())
+                row = asked.execute(statement, (key,)).fetchone()
+                found = None if row is None else plain(self._settings.relations["registration"], row)
         answer = super().resolve_status(args, now=now)
         if found is None or not isinstance(answer, Accepted) or answer.value["status"] == "COMMITTED":
             return answer
@@ -200,6 +193,6 @@ BUGS: Mapping[str, Change] = {
     "compensates-by-the-usual-time": part(service=CompensatesByTheUsualTime),
     "horizon-of-the-first-run": part(custody=HorizonOfTheFirstRun),
     "trusts-any-proof": part(service=TrustsAnyProof),
-    "names-are-fitness": part(judge=NamesAreFitness, sqlite_store=NamesNoArbiter),
+    "names-are-fitness": part(judge=NamesAreFitness),
     "status-before-recovery": part(custody=StatusBeforeRecovery, sqlite_store=JournalsItsCommits),
 }

@@ -16,7 +16,7 @@ from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal, Rule
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.values import unique
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
-from holdfast.reference_impl.rs4a_replay.sqlite_store import READ_PATIENCE_S, SqliteStore
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import (
     Committed,
     CommitUncertainError,
@@ -26,7 +26,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
     Sight,
     StoreError,
 )
-from holdfast.reference_impl.rs4a_replay.terms import Identities, Purpose, Reason, SurfaceState
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Operation, Purpose, Reason, SurfaceState
 from holdfast.reference_impl.rs4a_replay.validator import Verdict
 
 
@@ -34,7 +34,7 @@ class NonceConsumedFirst(Registrar):
     def consume(self, attempt: Attempt) -> Answer:
         consumed, effect = self.effect_rows(attempt)
         try:
-            self.store.append("nonce_consume", [consumed.row])
+            self.store.append([Insert("nonce_consume", consumed.row)])
         except RolledBackError:
             return self.refuse(attempt, self.lost_race(attempt))
         answer = self.transact(attempt, [effect])
@@ -48,7 +48,7 @@ class EffectCommittedFirst(Registrar):
         if isinstance(answer, Committed):
             # It ignores the outcome of the second transaction.
             with contextlib.suppress(StoreError):
-                self.store.append("nonce_consume", [consumed.row])
+                self.store.append([Insert("nonce_consume", consumed.row)])
             return self.verify(attempt, effect.row, answer.durable)
         return answer
 
@@ -56,10 +56,10 @@ class EffectCommittedFirst(Registrar):
 class ConsumedOnArrival(Registrar):
     def refuse(self, attempt: Attempt, refusal: Refusal) -> Answer:
         keys, there = attempt.verdict.keys, attempt.sight.surface.state is SurfaceState.PRESENT_UNPROVEN
-        if attempt.method == "register" and keys is not None and there and attempt.sight.consume is None:
+        if attempt.method is Operation.REGISTER and keys is not None and there and attempt.sight.consume is None:
             # It does not remove the row that kept the nonce for this request during the decision.
             with contextlib.suppress(StoreError):
-                self.store.append("nonce_consume", [self.consume_row(attempt, keys, Purpose.REGISTRATION)])
+                self.store.append([Insert("nonce_consume", self.consume_row(attempt, keys, Purpose.REGISTRATION))])
         return super().refuse(attempt, refusal)
 
 
@@ -138,7 +138,7 @@ class NonceBeforeKey(Registrar):
 
 
 class ArrivalRemembered(Registrar):
-    def arrive(self, method: str, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
+    def arrive(self, method: Operation, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
         attempt = super().arrive(method, verdict, identities, now=now)
         store, key = self._ports.store, identities.logical_request_key
         if not isinstance(store, SqliteStore) or attempt.sight.surface.state is not SurfaceState.PRESENT_UNPROVEN:
@@ -169,13 +169,11 @@ class CollisionIsDuplicate(Registrar):
 class RivalNotAwaited(SqliteStore):
     def _begin(self) -> sqlite3.Connection:
         connection = self._database.connection()
-        self._database.be_patient(0)
+        connection.execute("PRAGMA busy_timeout = 0")
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             raise sqlite3.IntegrityError("another worker is writing, so another worker was first") from error
-        finally:
-            self._database.be_patient(READ_PATIENCE_S)
         return connection
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import sqlite3
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
@@ -15,15 +15,25 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.ddl import SqliteDialect
 from holdfast.reference_impl.rs4a_replay.service import Service
-from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
+from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.sqlite_store import Database, SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Consumption, Insert, Sight
+from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, DecisionState, NonceState, SurfaceState
 
 _OFTEN = 64
+# Longer than anything waits for an answer.
+_ENDLESS_S = 86_400.0
+
+
+class _Unsynced(Database):
+    synchronous = "OFF"
 
 
 class SyncLeftOut(SqliteStore):
-    synchronous = "OFF"
+    def __init__(self, path: Path, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:
+        super().__init__(path, settings, judge, patience)
+        self._database = _Unsynced(path, patience)
 
 
 class CompensationUnsynced(SqliteStore):
@@ -48,7 +58,9 @@ class LaterUnsynced(SqliteStore):
 
 
 class AuditUnsynced(SqliteAudit):
-    synchronous = "OFF"
+    def __init__(self, path: Path, settings: Settings, patience: Patience) -> None:
+        super().__init__(path, settings, patience)
+        self._database = _Unsynced(path, patience)
 
 
 def made_anew(store: SqliteStore) -> None:
@@ -96,8 +108,8 @@ class DownIsUnseen(Service):
 
 
 class PatienceEndless(Patience):
-    def left(self, reserve_s: float = 0.0) -> float:
-        return math.inf
+    def left(self) -> float:
+        return _ENDLESS_S
 
 
 BUGS: Mapping[str, Change] = {

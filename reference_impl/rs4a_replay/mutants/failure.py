@@ -18,7 +18,7 @@ from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.values import primary_key
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
-from holdfast.reference_impl.rs4a_replay.store import Row
+from holdfast.reference_impl.rs4a_replay.store import Insert, Row
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Reason
 
 _MOST_RECORDS, _COLUMN = 200, 255
@@ -34,12 +34,12 @@ def _erase(store: Any, relation: str, column: str, found: object) -> None:
 
 
 class FailedIsErased(Registrar):
-    def rejection(self, attempt: Attempt, decision_id: str) -> Row:
+    def rejection(self, attempt: Attempt, written: Row) -> Row:
         assert attempt.verdict.keys is not None
         assert attempt.verdict.submission is not None
-        _erase(self.store, "registration", "decision_id", decision_id)
+        _erase(self.store, "registration", "decision_id", written["decision_id"])
         _erase(self.store, "nonce_consume", "authorization_nonce", attempt.verdict.submission.authorization_nonce)
-        return super().rejection(attempt, decision_id)
+        return super().rejection(attempt, written)
 
 
 class CompensableForAQuarter(Registrar):
@@ -51,10 +51,10 @@ class CompensableForAQuarter(Registrar):
 
 
 class NonceGivenBack(Registrar):
-    def rejection(self, attempt: Attempt, decision_id: str) -> Row:
+    def rejection(self, attempt: Attempt, written: Row) -> Row:
         assert attempt.verdict.submission is not None
         _erase(self.store, "nonce_consume", "authorization_nonce", attempt.verdict.submission.authorization_nonce)
-        return super().rejection(attempt, decision_id)
+        return super().rejection(attempt, written)
 
 
 class FailureUnflagged(Registrar):
@@ -87,9 +87,9 @@ class FailedKeyIsFree(Registrar):
         # As with UNIQUE … WHERE state <> 'failed': the failed row does not count, and the key is taken anew.
         consumed, effect = self.effect_rows(attempt)
         salted = hashlib.sha256(f"{effect.row['logical_request_key']}{uuid.uuid4()}".encode()).hexdigest()
-        self.store.append("nonce_consume", [consumed.row])
+        self.store.append([Insert("nonce_consume", consumed.row)])
         row = {**effect.row, "logical_request_key": salted, "replay_key": salted}
-        self.store.append("registration", [row])
+        self.store.append([Insert("registration", row)])
         sight = replace(attempt.sight, registration=row, verification=None, compensation=None)
         return Accepted(Effect.NEW, {"decision": decision_of(sight), "replayed": False})  # type: ignore[return-value]
 

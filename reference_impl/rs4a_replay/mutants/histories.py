@@ -18,7 +18,7 @@ from holdfast.reference_impl.rs4a_replay.mutants.dependence import made_anew
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Committed, Insert, RolledBackError, Row, Sight
-from holdfast.reference_impl.rs4a_replay.terms import Identities, Reason
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Operation, Reason
 from holdfast.reference_impl.rs4a_replay.validator import Verdict
 
 # Both less than a history of many keys has wherever it runs.
@@ -33,23 +33,23 @@ class CompensationWindowUnchecked(Registrar):
 
 class CompensationArtifactUnchecked(Registrar):
     def guard_artifact(self, attempt: Attempt) -> Refusal | None:
-        return None if attempt.method == "compensate" else super().guard_artifact(attempt)
+        return None if attempt.method is Operation.COMPENSATE else super().guard_artifact(attempt)
 
 
 class CompensationFromTheFuture(Registrar):
     def guard_freshness(self, attempt: Attempt) -> Refusal | None:
         submission = attempt.verdict.submission
-        if attempt.method == "compensate" and submission is not None and submission.issued_at > attempt.now:
+        if attempt.method is Operation.COMPENSATE and submission is not None and submission.issued_at > attempt.now:
             return None
         return super().guard_freshness(attempt)
 
 
 class CompensationInTwoSteps(Registrar):
     def transact(self, attempt: Attempt, inserts: Sequence[Insert]) -> Answer | Committed:
-        if attempt.method == "compensate":
+        if attempt.method is Operation.COMPENSATE:
             consumed, *inserts = inserts
             try:
-                self.store.append("nonce_consume", [consumed.row])
+                self.store.append([Insert("nonce_consume", consumed.row)])
             except RolledBackError:
                 return self.refuse(attempt, self.lost_race(attempt))
         return super().transact(attempt, inserts)
@@ -86,7 +86,7 @@ class RetryForADay(Registrar):
 
 
 class LaterRowsUnseen(Registrar):
-    def arrive(self, method: str, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
+    def arrive(self, method: Operation, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
         attempt = super().arrive(method, verdict, identities, now=now)
         row = attempt.sight.registration
         # The same as WHERE committed_at <= now.

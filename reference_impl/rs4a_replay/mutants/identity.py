@@ -16,18 +16,18 @@ from holdfast.reference_impl.rs4a_replay.validator import Validator
 
 
 class JoinedFields(Keys):
-    def hash_fields(self, tag: str, values: Sequence[str]) -> str:
-        return hashlib.sha256("|".join([tag, *values]).encode()).hexdigest()
+    def hash_fields(self, texts: Sequence[str]) -> str:
+        return hashlib.sha256("|".join(texts).encode()).hexdigest()
 
 
 class ConcatenatedFields(Keys):
-    def hash_fields(self, tag: str, values: Sequence[str]) -> str:
-        return hashlib.sha256("".join([tag, *values]).encode()).hexdigest()
+    def hash_fields(self, texts: Sequence[str]) -> str:
+        return hashlib.sha256("".join(texts).encode()).hexdigest()
 
 
 class UntaggedHash(Keys):
-    def hash_fields(self, tag: str, values: Sequence[str]) -> str:
-        return super().hash_fields("", values)
+    def hash_fields(self, texts: Sequence[str]) -> str:
+        return super().hash_fields(["", *texts[1:]])
 
 
 class TargetAsSent(Keys):

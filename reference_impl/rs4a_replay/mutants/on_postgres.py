@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import psycopg
+from psycopg import errors
 
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
@@ -36,12 +37,14 @@ class SerializationIsSuccess(PostgresStore):
 
 
 class NothingAwaited(PostgresStore):
-    def insert_statement(self, insert: Insert) -> str:
-        # A read decides that another transaction has the key, before the outcome of that transaction is known.
-        statement = super().insert_statement(insert)
-        names, _, rest = statement.partition(" VALUES (")
-        values, _, tail = rest.partition(")")
-        return f"{names} SELECT {values} WHERE pg_try_advisory_xact_lock(4711) {tail}"
+    def insert_all(
+        self, connection: Connection, begin: Sequence[Step], inserts: Sequence[Insert], xids: set[int]
+    ) -> None:
+        # A lock decides that another transaction has the key, before the outcome of that transaction is known.
+        *_, tried = run(connection, *begin, Step("SELECT pg_try_advisory_xact_lock(4711)"))
+        if tried.row != (True,):
+            raise errors.UniqueViolation("another transaction is under way")
+        super().insert_all(connection, (), inserts, xids)
 
 
 class CommitLeftToBackground(PostgresStore):
@@ -49,7 +52,7 @@ class CommitLeftToBackground(PostgresStore):
 
 
 class JudgedOnce(PostgresStore):
-    def _marks_and_rows(self, judged: _Judged, logical_request_key: str | None, nonce: str | None) -> tuple[Any, ...]:
+    def _marks_and_rows(self, judged: _Judged, logical_request_key: str | None, nonce: str | None) -> Sequence[Any]:
         # Whatever becomes of the surface, it was fit at first.
         return ("", *super()._marks_and_rows(judged, logical_request_key, nonce)[1:])
 
@@ -62,13 +65,13 @@ class RefusedCommitIsDone(PostgresStore):
             # It takes every error but a conflict for one behind the commit.
             if error.sqlstate is None:
                 raise
-            return [Reply("COMMIT", None), Reply("", None)]
+            return [Reply("COMMIT", None), Reply(None, None)]
 
 
 class LateIsFailed(PostgresStore):
-    def append(self, relation: str, rows: Sequence[Row]) -> int:
+    def append(self, inserts: Sequence[Insert]) -> int:
         try:
-            return super().append(relation, rows)
+            return super().append(inserts)
         except CommitUncertainError as error:
             raise RolledBackError(str(error)) from error
 
@@ -83,7 +86,7 @@ class ColumnsUnseen(SurfaceJudge):
 
 class AuditProbedByReading(PostgresAudit):
     def probe(self, record: Row) -> None:
-        self._try(lambda connection: run(connection, Step("SELECT 1")))
+        self._try(lambda connection, _: run(connection, Step("SELECT 1")), record)
 
 
 class ServerSyncLeftOut(ConfinedServer):

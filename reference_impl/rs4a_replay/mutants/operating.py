@@ -30,7 +30,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
     Row,
     Sight,
 )
-from holdfast.reference_impl.rs4a_replay.terms import DecisionState, Reason
+from holdfast.reference_impl.rs4a_replay.terms import DecisionState, Operation, Reason
 
 # Long enough for another process to come between.
 _BETWEEN_S = 0.05
@@ -43,11 +43,11 @@ class Unsynced(SqliteStore):
 
     relation = ""
 
-    def append(self, relation: str, rows: Sequence[Row]) -> int:
+    def append(self, inserts: Sequence[Insert]) -> int:
         with contextlib.suppress(sqlite3.Error):
-            level = "OFF" if relation == self.relation else "FULL"
+            level = "OFF" if any(each.relation == self.relation for each in inserts) else "FULL"
             self._database.connection().execute(f"PRAGMA synchronous = {level}")
-        return super().append(relation, rows)
+        return super().append(inserts)
 
     def consume(self, inserts: Sequence[Insert]) -> Consumption:
         with contextlib.suppress(sqlite3.Error):
@@ -80,13 +80,13 @@ class StatusRecordUnsynced(SqliteAudit):
 class FullIsDone(SqliteStore):
     """A write that fails for want of room is logged, and passed over."""
 
-    def append(self, relation: str, rows: Sequence[Row]) -> int:
+    def append(self, inserts: Sequence[Insert]) -> int:
         try:
-            return super().append(relation, rows)
+            return super().append(inserts)
         except (RolledBackError, CommitUncertainError) as error:
             if not _is_full(error):
                 raise
-            return len(rows)
+            return len(inserts)
 
 
 class FullIsConsumed(Service):
@@ -148,7 +148,9 @@ class LostIsFailed(Registrar):
 
     def guard_surface(self, attempt: Attempt) -> Refusal | None:
         refusal = super().guard_surface(attempt)
-        return Refusal(Reason.COMMIT_FAILED) if refusal is not None and attempt.method == "compensate" else refusal
+        return (
+            Refusal(Reason.COMMIT_FAILED) if refusal is not None and attempt.method is Operation.COMPENSATE else refusal
+        )
 
 
 # Issuing

@@ -18,8 +18,8 @@ from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
-from holdfast.reference_impl.rs4a_replay.store import Row, Sight, Store
-from holdfast.reference_impl.rs4a_replay.terms import Reason
+from holdfast.reference_impl.rs4a_replay.store import Insert, Row, Sight, Store
+from holdfast.reference_impl.rs4a_replay.terms import Operation, Reason
 
 # Fewer than a history of many keys has.
 _NEWEST = 600
@@ -141,7 +141,7 @@ class TargetsOfAnyForm(Keys):
 class WinnerFromOneTable(Registrar):
     def lost_race(self, attempt: Attempt) -> Refusal:
         refusal = super().lost_race(attempt)
-        if attempt.method == "compensate" or not refusal.data:
+        if attempt.method is Operation.COMPENSATE or not refusal.data:
             return refusal
         # Who reads the registration alone does not learn that it failed, nor what came of that.
         return replace(refusal, data={"decision": {**refusal.data["decision"], "state": "COMMITTED"}})
@@ -156,7 +156,7 @@ class LoserBurnsItsNonce(Registrar):
         refusal, keys, submission = super().lost_race(attempt), attempt.verdict.keys, attempt.verdict.submission
         if refusal.reason is Reason.ATTEMPT_COLLISION and keys is not None and submission is not None:
             row = self.effect_rows(attempt)[0].row
-            self.store.append("nonce_consume", [row])
+            self.store.append([Insert("nonce_consume", row)])
         return refusal
 
 
@@ -212,7 +212,11 @@ class LaterCompensationsUnseen(Registrar):
 class SpentNonceCalledCollision(Registrar):
     def lost_race(self, attempt: Attempt) -> Refusal:
         refusal, keys = super().lost_race(attempt), attempt.verdict.keys
-        if attempt.method != "compensate" or refusal.reason is not Reason.REPLAY_NONCE_CONSUMED or keys is None:
+        if (
+            attempt.method is not Operation.COMPENSATE
+            or refusal.reason is not Reason.REPLAY_NONCE_CONSUMED
+            or keys is None
+        ):
             return refusal
         sight = self.look(keys.logical_request_key, None)
         return Refusal(Reason.ATTEMPT_COLLISION, {"decision": decision_of(sight)})

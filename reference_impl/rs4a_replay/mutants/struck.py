@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.patience import Patience
@@ -20,6 +20,7 @@ from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import (
     AuditError,
+    Insert,
     RolledBackError,
     Row,
     StoreError,
@@ -37,12 +38,13 @@ def _is_locked(error: object) -> bool:
 class IssueWrittenBehind(SqliteStore):
     """A nonce that cannot be stored now is kept, and stored once the lock is gone."""
 
-    def append(self, relation: str, rows: Sequence[Row]) -> int:
+    def append(self, inserts: Sequence[Insert]) -> int:
         try:
-            return super().append(relation, rows)
+            return super().append(inserts)
         except RolledBackError as error:
-            if relation != "nonce_issue" or not _is_locked(error):
+            if not any(each.relation == "nonce_issue" for each in inserts) or not _is_locked(error):
                 raise
+        rows = [each.row for each in inserts]
         kept: list[Row] = self.__dict__.setdefault("_kept", [])
         kept += rows
         threading.Thread(target=self._write_behind, args=(rows,), daemon=True).start()
@@ -71,13 +73,13 @@ class ShowsWhatIsKept(Service):
 
 
 class VerificationBestEffort(SqliteStore):
-    def append(self, relation: str, rows: Sequence[Row]) -> int:
+    def append(self, inserts: Sequence[Insert]) -> int:
         try:
-            return super().append(relation, rows)
+            return super().append(inserts)
         except RolledBackError as error:
-            if relation != "verification" or not _is_locked(error):
+            if not any(each.relation == "verification" for each in inserts) or not _is_locked(error):
                 raise
-            return len(rows)
+            return len(inserts)
 
 
 class OpenDropsJournal(SqliteStore):
@@ -134,7 +136,7 @@ class AuditMadeAnew(SqliteAudit):
 
     shape: tuple[str, ...] = ()
 
-    def _insert(self, record: Row, *, end: str) -> None:
+    def _insert(self, record: Row, *, end: Literal["COMMIT", "ROLLBACK"]) -> None:
         path = self._database.path
         if not path.exists() and self.shape:
             self._database.drop()

@@ -15,7 +15,7 @@ from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.mutants.failure import _erase
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.store import Row, Sight
-from holdfast.reference_impl.rs4a_replay.terms import Identities, Reason, Submission
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Operation, Reason, Submission
 from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
 
 _USUAL_SKEW = timedelta(seconds=30)
@@ -91,7 +91,7 @@ class StaleRetryAdmitted(Registrar):
 
 
 class ConsumedForTtl(Registrar):
-    def arrive(self, method: str, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
+    def arrive(self, method: Operation, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
         attempt = super().arrive(method, verdict, identities, now=now)
         row = attempt.sight.registration
         if row is None or parse_instant(str(row["committed_at"])) + self._settings.ttl >= now:
