@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 # Stands for the peer's address in the config of a session, because the address differs from run to run.
 PLACE = "{peer}"
-# A text of an answer that stands for the id of the request.
+# A text of an answer that stands for the id of the request, as it was before it was percent-encoded.
 ID = "{client_message_id}"
 ID_HEADER = "client-message-id"
 # What is said where no answer is left: a broker that cannot do it now.
@@ -94,6 +94,7 @@ class Peer:
         size = int(handler.headers.get("Content-Length") or 0)
         body = handler.rfile.read(min(size, _MOST_BYTES))
         headers = {name.lower(): value for name, value in handler.headers.items() if name.lower() not in _OWN}
+        name = unquote(headers.get(ID_HEADER, ""))
         kept = {
             "path": handler.path,
             "headers": headers,
@@ -101,11 +102,11 @@ class Peer:
         }
         with self._lock:
             self._received.append(kept)
-            standing = self._standing.get(unquote(headers.get(ID_HEADER, "")), _NOTHING_LEFT)
+            standing = self._standing.get(name, _NOTHING_LEFT)
             told = self._script.popleft() if self._script else standing
         if told.get("through"):
             told = self._through(handler, body, told.get("how", "whole"))
-        self._tell(handler, told, headers.get(ID_HEADER, ""))
+        self._tell(handler, told, name)
 
     def _through(self, handler: BaseHTTPRequestHandler, body: bytes, how: str) -> Mapping[str, Any]:
         """What the broker behind says to this request: nothing if it gets half of it, or is not there."""
