@@ -109,11 +109,13 @@ def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:
 def test_a_dead_row_alone_gets_another_id_and_no_id_in_use() -> None:
     outbox = taken_in()
     outbox.add("two", SEND, NOW)
-    assert outbox.requeue("one", "three", NOW) == NOT_DEAD
+    assert outbox.requeued("one", "three") == {NOT_DEAD}
+    assert outbox.requeued("one", "two") == {NOT_DEAD, IN_USE}
     assert attempted(outbox, Fate.DEAD)
-    assert outbox.requeue("one", "two", NOW) == IN_USE
-    assert outbox.requeue("one", "one", NOW) == IN_USE
-    assert outbox.requeue("one", "three", NOW) is None
+    assert outbox.requeued("one", "two") == {IN_USE}
+    assert outbox.requeued("one", "one") == {IN_USE}
+    assert outbox.requeued("one", "three") == {NEW}
+    outbox.requeue("one", "three", NOW)
     assert outbox.rows.keys() == {"two", "three"}
     assert outbox.due(NOW) == {"two", "three"}
 

@@ -127,16 +127,17 @@ class Outbox:
         due = now + (_UNIT if now.microsecond else timedelta())
         self.rows[name] = (Row(args["mesh_id"], fingerprint_of(args), now, due),)
 
-    def requeue(self, name: str, new: str, now: datetime) -> str | None:
-        """The reason of a refusal, or None where the row has its new id. Its age counts from either moment."""
-        if not self.is_dead(name):
-            return NOT_DEAD
-        if new in self.rows:
-            return IN_USE
+    def requeued(self, name: str, new: str) -> set[str]:
+        """The effect of a requeue, or the reasons that are right: of two no clause says which is looked at first."""
+        states = {row.status for row in self.rows.get(name, ())}
+        used = {IN_USE} if new in self.rows else set()
+        return ({NOT_DEAD, *used} if states != {"dead"} else set()) | ((used or {NEW}) if "dead" in states else set())
+
+    def requeue(self, name: str, new: str, now: datetime) -> None:
+        """A row has its new id. Its age counts from either moment."""
         rows = [row for row in self.rows.pop(name) if row.status == "dead"]
         fresh = [replace(row, status="pending", attempts=0, after=None, due=now, failed=False) for row in rows]
         self.rows[new] = tuple({one: None for row in fresh for one in (row, replace(row, born=now))})
-        return None
 
     # Rounds of delivery
 
@@ -151,6 +152,15 @@ class Outbox:
             self.rows[name] = tuple(
                 {one: None for fate in fates for row in rows for one in row.answered(fate, now, message_id)}
             )
+        return bool(rows)
+
+    def taken(self, name: str, message_ids: Sequence[str], now: datetime) -> bool:
+        """Rounds at once have sent a row, each as a first send; two of them may send one row. False where none may."""
+        rows = [row for row in self.rows.get(name, ()) if row.may_be_sent(now, self.limit)]
+        if rows:
+            tries = [row.attempts + more for row in rows for more in range(1, len(message_ids) + 1)]
+            done = [replace(row, status="done", message_id=each) for row in rows for each in message_ids]
+            self.rows[name] = tuple({replace(row, attempts=count): None for row in done for count in tries})
         return bool(rows)
 
     def passed_over(self, names: Iterable[str], now: datetime, *, whole: bool) -> bool:

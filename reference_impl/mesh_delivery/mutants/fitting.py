@@ -39,7 +39,7 @@ def _fitted(args: Mapping[str, Any], schema: Any, request: Any) -> dict[str, Any
 def _properties(schema: Any) -> Mapping[str, Any]:
     if "properties" in schema:
         return dict(schema["properties"])
-    return dict(schema["$defs"][schema["$ref"].rpartition("/")[2]]["properties"]) if "$ref" in schema else {}
+    return dict(schema["$defs"][schema["$ref"].rpartition("/")[2]].get("properties", {})) if "$ref" in schema else {}
 
 
 def _value(name: str, value: Any) -> Any:
