@@ -17,7 +17,7 @@ Args = Mapping[str, Any]
 NEW, PRIOR = "new", "prior"
 REUSED, NOT_DEAD, IN_USE = "IDEMPOTENCY_KEY_REUSED", "NOT_DEAD", "ID_IN_USE"
 # The title of `deliver`: a row without an answer is due again after ten minutes at the latest, later after five hours.
-_SOON, _LATEST, _FIRST_ATTEMPTS = timedelta(minutes=10), timedelta(hours=5), 2
+_SOON, _LATEST, _FIRST_ATTEMPTS = timedelta(minutes=10), timedelta(hours=5), 1
 # Times are stored in whole numbers, and a daemon may cut its seconds.
 _UNIT = timedelta(seconds=1)
 
@@ -91,8 +91,9 @@ class Row:
 
     def cut_short(self, now: datetime) -> tuple[Row, ...]:
         """What it may be when the daemon has died in an attempt, whether or not that counts."""
-        left = replace(self, after=None, due=now + self.pause)
-        counted = replace(left, attempts=self.attempts + 1)
+        counted = replace(self, attempts=self.attempts + 1, after=None)
+        counted = replace(counted, due=now + counted.pause)
+        left = replace(counted, attempts=self.attempts)
         return tuple(replace(one, status=status) for one in (left, counted) for status in ("inflight", "pending"))
 
 
@@ -174,13 +175,16 @@ class Outbox:
         It may have marked other rows as well, and acted on some of the answers.
         """
         for name, rows in self.rows.items():
-            if any(row.may_be_sent(now, self.limit) for row in rows):
-                fates, message_id = answers.get(name, ((), ""))
-                found = [one for row in rows for one in (row, *row.cut_short(now))]
-                found += [one for row in rows for fate in fates for one in row.answered(fate, now, message_id)]
-                self.rows[name] = tuple(dict.fromkeys(found))
-            elif any(row.may_die(now, self.limit) for row in rows):
-                self.passed_over([name], now, whole=False)
+            fates, message_id = answers.get(name, ((), ""))
+            found: list[Row] = []
+            for row in rows:
+                found += (row, *self._passed_over(row, now, whole=False))
+                if row.may_die(now, self.limit):
+                    found.append(replace(row, status="inflight"))
+                if row.may_be_sent(now, self.limit):
+                    found += row.cut_short(now)
+                    found += [one for fate in fates for one in row.answered(fate, now, message_id)]
+            self.rows[name] = tuple(dict.fromkeys(found))
 
     # What is there
 

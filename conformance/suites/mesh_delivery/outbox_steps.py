@@ -44,6 +44,12 @@ _SCENES = (
     ("send", "unavailable", "edge", "deliver", "edge", "deliver"),
     ("send", "conflict", "refused", "deliver"),
 )
+# The same with a second process.
+_TOGETHER = (
+    ("send", "beside", "again", "deliver"),
+    ("send", "beside", "first"),
+    ("send", "conflict", "race", "deliver"),
+)
 _SCENE = 0.25
 
 
@@ -76,8 +82,8 @@ def _scene(dice: Random, name: str, workers: int) -> list[Step]:
     """Steps about one send, whose id no other has; of a round, a kind of answer names all of its answers."""
     args = {**_send(dice), "client_message_id": name}
     steps: list[Step] = []
-    for what in dice.choice(_SCENES):
-        worker = dice.randrange(workers)
+    for what in dice.choice(_TOGETHER if workers > 1 and dice.random() < 0.5 else _SCENES):
+        worker, point = dice.randrange(workers), dice.choice(_POINTS) if what == "beside" else ""
         if what in ANSWERS:
             steps.append(Step("deliver", worker, (("answers", (what,) * len(NAMES)),)))
         elif what == "requeue":
@@ -85,7 +91,7 @@ def _scene(dice: Random, name: str, workers: int) -> list[Step]:
         elif what in ("send", "again"):
             steps.append(Step("send", worker, (("send", args if what == "again" or not steps else _send(dice)),)))
         else:
-            steps.append(Step(what, worker, tuple(_about(dice, what, steps).items())))
+            steps.append(Step(what, worker, tuple(_about(dice, what, steps).items()), point))
     return steps
 
 

@@ -113,7 +113,7 @@ class ShowsTheField(Daemon):
 
 
 BUGS: Mapping[str, Change] = {
-    "arguments-made-to-fit": part(service=MadeToFit),
+    "members-made-to-fit": part(service=MadeToFit),
     "requeue-trims-the-id": part(daemon=IdsTrimmed),
     "feature-in-any-case": part(negotiator=FeatureInAnyCase),
     "refused-send-is-kept": part(daemon=RefusedIsKept),
