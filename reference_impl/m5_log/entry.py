@@ -12,7 +12,7 @@ from holdfast.reference_impl.session import OpenError, OpenRequest, Session, Sta
 from holdfast.reference_impl.whole import Whole
 
 # See `registry.warm`. RocksDB imports `pickle` when it is opened.
-LATER = ("pickle",)
+LATER = ("joserfc.jws", "joserfc.jwk", "pickle")
 
 
 @dataclass(frozen=True, slots=True)

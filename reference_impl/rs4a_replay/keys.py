@@ -93,16 +93,13 @@ def _lower_case(authority: str) -> str:
 
 
 def _without_dot_segments(path: str) -> str:
-    """RFC 3986 section 5.2.4, on a whole path at once."""
+    """RFC 3986 section 5.2.4, on a whole path at once, but for a slash at the end."""
     kept: list[str] = []
-    segments = path.split("/")
-    for segment in segments:
+    for segment in path.split("/"):
         if segment == "..":
             # The empty first segment of an absolute path is its root, and stays.
             if kept and kept != [""]:
                 kept.pop()
         elif segment != ".":
             kept.append(segment)
-    if segments[-1] in (".", ".."):
-        kept.append("")
     return "/".join(kept)

@@ -128,6 +128,8 @@ def test_a_workload_says_what_its_retry_must_be_and_an_operation_knows_its_numbe
         ("observe: state", "observe: find", "expected an observation, or an operation that tells"),
         ("observe: state", "inspect: store\n        behind: state", "needs `inspection`"),
         ("call: record", "job: state", "state is no provocation"),
+        ("call: record", "job: state\n      command: state", "does not fit faults.schema.json"),
+        ("call: record", "job: state\n      call: record", "does not fit faults.schema.json"),
         ("        key: key\n", "        key: name\n", "its key name is not among its columns"),
         ("      once: true", "      refused: NO_SUCH", "NO_SUCH is not among record's reasons"),
         ("once: true", "once: prior\n      refused: REQUEST_MALFORMED", "never accepted as known from before"),

@@ -50,6 +50,7 @@ def _said(fate: Fate, status: int, weight: int = 1, **more: Any) -> Said:
 _DONE, _DEAD, _AGAIN, _UNDONE = Fate.DONE, Fate.DEAD, Fate.AGAIN, Fate.UNDONE
 ANSWERS: Mapping[str, Said] = {
     "first": _said(_DONE, 201, 12, body=_FIRST),
+    "first-with-a-long-place": _said(_DONE, 201, 4, body={**_FIRST, "history_id": "7" * 6000}),
     "retry": _said(_DONE, 200, 8, body=_KNOWN),
     "gone": _said(_DONE, 200, 5, body={**_KNOWN, "history_available": False, "history_id": None}),
     "conflict": _said(_DEAD, 409, 20, body=_CONFLICT),

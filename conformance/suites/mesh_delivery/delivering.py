@@ -76,6 +76,13 @@ def test_an_outbox_of_many_rows_is_as_one_of_few(bench: Bench) -> None:
         player.compare()
 
 
+@clause("MESH-4.8-C6", "MESH-4.8-C7", "MESH-4.9-A9", "MESH-4.7-T10")
+def test_a_row_outlasts_an_outage_that_is_shorter_than_its_max_age(bench: Bench) -> None:
+    """A broker that is not available for a week, asked every five hours and at once again."""
+    with playing(bench, 1, _WEEK) as player:
+        player.outlast("waiting")
+
+
 @clause("MESH-4.8-C2", "MESH-4.1-L4", "MESH-4.5-O6", "MESH-4.5-O1")
 def test_of_processes_that_ask_at_once_one_is_the_first(bench: Bench) -> None:
     """Four processes: one send, sends with one id, requeues of one row and to one id; then all deliver."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,6 +30,12 @@ from holdfast.conformance.suites.mesh_delivery.outbox_steps import MALFORMED, WR
 from holdfast.conformance.suites.session import SuiteSession
 
 _UNAVAILABLE = "OUTBOX_UNAVAILABLE"
+# A send that nothing is wrong with.
+_SEND: Mapping[str, Any] = {
+    "mesh_id": MESHES[0],
+    "client_message_id": "",
+    "request": {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA"},
+}
 # A history has fewer rows that wait.
 _MOST = 64
 
@@ -82,8 +88,8 @@ class Player:
         """Put copies of a done row and of a dead one into the store, `count` in all; the ids, and a send of each."""
         found: list[tuple[str, Args]] = []
         for state, answer in (("dead", "conflict"), ("done", "first")):
-            request = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": state, "body": "AA"}
-            args = {"mesh_id": MESHES[0], "client_message_id": state, "request": request}
+            request = {**_SEND["request"], "destination_ref": state}
+            args = {**_SEND, "client_message_id": state, "request": request}
             self._call("send", args, 0)
             self._deliver((answer,), 0)
             self._seen.look(self._model)
@@ -97,6 +103,15 @@ class Player:
             found += [(name, {**args, "client_message_id": name}) for name in names]
         self._seen.look(self._model)
         return found
+
+    def outlast(self, name: str) -> None:
+        """A row whose broker does not answer before it is too old. In no moment are there two attempts."""
+        self._call("send", {**_SEND, "client_message_id": name}, 0)
+        while not self._model.is_dead(name):
+            self._deliver(("unavailable",), 0)
+            self._deliver((), 0)
+            self._seen.look(self._model)
+            self._session.clock("+5h")
 
     def ask(self, name: str, args: Args, number: int) -> None:
         """A send of a row again, another send with its id, and requeues of it: to an id in use, and to a free one."""
@@ -167,8 +182,7 @@ class Player:
         names = sorted(self._model.rows)
         if why in WRONG:
             method, change = WRONG[why]
-            request = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA"}
-            args: Args = {"mesh_id": MESHES[0], "client_message_id": "refused", "request": {**request, **change}}
+            args: Args = {**_SEND, "client_message_id": "refused", "request": {**_SEND["request"], **change}}
         elif why in MALFORMED:
             method, args, why = why, MALFORMED[why], "REQUEST_MALFORMED"
         else:

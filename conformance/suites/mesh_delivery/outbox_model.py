@@ -38,6 +38,7 @@ class Row:
     """One send. `born` is the moment that its age is counted from.
 
     No attempt is made at `after` or before it, and one is made from `due` on. `failed`: an attempt of it has failed.
+    `taken` and `delivered` are when it came in and when it was delivered; None where that is open.
     """
 
     mesh_id: str
@@ -49,6 +50,8 @@ class Row:
     attempts: int = 0
     message_id: str | None = None
     failed: bool = False
+    taken: datetime | None = None
+    delivered: datetime | None = None
 
     @property
     def is_open(self) -> bool:
@@ -79,7 +82,7 @@ class Row:
         """What it may be behind an attempt."""
         counted = replace(self, attempts=self.attempts + 1)
         if fate is Fate.DONE:
-            return (replace(counted, status="done", message_id=message_id),)
+            return (replace(counted, status="done", message_id=message_id, delivered=now),)
         dead = replace(counted, status="dead", failed=True)
         again = replace(counted, status="pending", failed=True, after=now, due=now + counted.pause)
         return {Fate.DEAD: (dead,), Fate.AGAIN: (again,), Fate.UNDONE: (again, dead)}[fate]
@@ -125,7 +128,7 @@ class Outbox:
     def add(self, name: str, args: Args, now: datetime) -> None:
         """A send was taken in."""
         due = now + (_UNIT if now.microsecond else timedelta())
-        self.rows[name] = (Row(args["mesh_id"], fingerprint_of(args), now, due),)
+        self.rows[name] = (Row(args["mesh_id"], fingerprint_of(args), now, due, taken=now),)
 
     def requeued(self, name: str, new: str) -> set[str]:
         """The effect of a requeue, or the reasons that are right: of two no clause says which is looked at first."""
@@ -136,7 +139,9 @@ class Outbox:
     def requeue(self, name: str, new: str, now: datetime) -> None:
         """A row has its new id. Its age counts from either moment."""
         rows = [row for row in self.rows.pop(name) if row.status == "dead"]
-        fresh = [replace(row, status="pending", attempts=0, after=None, due=now, failed=False) for row in rows]
+        fresh = [
+            replace(row, status="pending", attempts=0, after=None, due=now, failed=False, taken=None) for row in rows
+        ]
         self.rows[new] = tuple({one: None for row in fresh for one in (row, replace(row, born=now))})
 
     # Rounds of delivery
@@ -159,7 +164,7 @@ class Outbox:
         rows = [row for row in self.rows.get(name, ()) if row.may_be_sent(now, self.limit)]
         if rows:
             tries = [row.attempts + more for row in rows for more in range(1, len(message_ids) + 1)]
-            done = [replace(row, status="done", message_id=each) for row in rows for each in message_ids]
+            done = [replace(row, status="done", message_id=each, delivered=now) for row in rows for each in message_ids]
             self.rows[name] = tuple({replace(row, attempts=count): None for row in done for count in tries})
         return bool(rows)
 
@@ -226,11 +231,18 @@ def _agrees(row: Row, stored: Mapping[str, Any]) -> bool:
         and stored["request_fingerprint"] == {"blob": row.fingerprint}
         and stored["broker_message_id"] == row.message_id
         and (stored["delivered_at"] is not None or row.status != "done")
+        and _is_about(stored["delivered_at"], row.delivered)
+        and _is_about(stored["enqueued_at"], row.taken)
         and (bool(told) or not row.failed or row.status == "done")
     )
 
 
-_TOLD: Sequence[str] = ("status", "attempts", "broker_message_id", "delivered_at", "last_error")
+def _is_about(stored: Any, moment: datetime | None) -> bool:
+    """Whether a time of a row is this moment, however its seconds were cut."""
+    return moment is None or not isinstance(stored, int) or abs(stored - moment.timestamp()) <= _UNIT.total_seconds()
+
+
+_TOLD: Sequence[str] = ("status", "attempts", "broker_message_id", "enqueued_at", "delivered_at", "last_error")
 
 
 def _told(stored: Mapping[str, Any]) -> str:

@@ -12,9 +12,9 @@ from holdfast.conformance.suites.mesh_delivery.history import BODIES, MESHES, St
 from holdfast.conformance.suites.mesh_delivery.outbox_model import IN_USE, NOT_DEAD, Args
 
 # Few names, so that sends meet; every collation has them in this order.
-NAMES = ("five", "four", "one", "three", "two")
+NAMES = ("five %35", "four+4", "one", "three/ü", "two")
 _POINTS = ("in_flight", "answered")
-_SPANS = ("+1s", "+0.4s", "+1m", "+10m", "+10m", "+1h", "+5h", "+5h", "+30h", "-1s", "-10m", "-7h")
+_SPANS = ("+1s", "+0.4s", "+1m", "+10m", "+10m", "+1h", "+5h", "+5h", "+30h", "+9d", "+60d", "-1s", "-10m", "-7h")
 # From the moment at which a row has its max age.
 _EDGES = ("-3600", "-1", "-0.001", "0", "0.001", "1", "3600")
 # What has no fingerprint, or is no call, by the reason of its refusal.

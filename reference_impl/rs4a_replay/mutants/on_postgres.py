@@ -35,6 +35,15 @@ class SerializationIsSuccess(PostgresStore):
                 return Committed(inserts[-1].row)
             raise
 
+    def insert_all(
+        self, connection: Connection, begin: Sequence[Step], inserts: Sequence[Insert], xids: set[int]
+    ) -> None:
+        # Of a row that it does not see, ON CONFLICT is a serialization failure. A plain INSERT breaks the constraint.
+        rows = [reply.row for reply in run(connection, *begin, *map(self._appending, inserts))[len(begin) :]]
+        xids.update(int(row[0]) for row in rows if row is not None)
+        if None in rows:
+            raise errors.UniqueViolation("another transaction was first")
+
 
 class NothingAwaited(PostgresStore):
     def insert_all(
