@@ -34,9 +34,10 @@ def attempted(outbox: Outbox, fate: Fate, now: datetime = NOW) -> bool:
 def stored(outbox: Outbox, **changes: Any) -> dict[str, Any]:
     """The row as a store has it."""
     row = outbox.rows["one"][0]
-    told = {"last_error": "why" if row.failed else None, "delivered_at": 1 if row.status == "done" else None}
-    found = {"status": row.status, "attempts": row.attempts, "broker_message_id": row.message_id, **told}
-    return {"one": {**found, "request_fingerprint": {"blob": row.fingerprint}, **changes}}
+    moment = int(NOW.timestamp())
+    told = {"last_error": "why" if row.failed else None, "delivered_at": moment if row.status == "done" else None}
+    found = {"status": row.status, "attempts": row.attempts, "broker_message_id": row.message_id, "enqueued_at": moment}
+    return {"one": {**found, **told, "request_fingerprint": {"blob": row.fingerprint}, **changes}}
 
 
 def test_the_same_send_is_known_in_every_state_and_another_is_refused() -> None:
@@ -88,7 +89,7 @@ def test_a_row_that_is_gone_or_done_without_an_answer_is_a_difference() -> None:
     outbox = taken_in()
     assert attempted(outbox, Fate.UNDONE)
     assert outbox.narrow({}) is not None
-    assert outbox.narrow(stored(outbox, status="done", delivered_at=1)) is not None
+    assert outbox.narrow(stored(outbox, status="done", delivered_at=int(NOW.timestamp()))) is not None
     assert outbox.narrow(stored(outbox, attempts=0)) is not None
     assert outbox.narrow(stored(outbox, last_error=None)) is not None
     assert outbox.narrow({**stored(outbox), "two": stored(outbox)["one"]}) is not None
