@@ -43,6 +43,8 @@ _SCENES = (
     ("send", "edge", "deliver"),
     ("send", "unavailable", "edge", "deliver", "edge", "deliver"),
     ("send", "conflict", "refused", "deliver"),
+    ("send", "unavailable", "again", "deliver"),
+    ("send", "first", "weeks", "deliver", "again"),
 )
 # The same with a second process.
 _TOGETHER = (
@@ -88,6 +90,8 @@ def _scene(dice: Random, name: str, workers: int) -> list[Step]:
             steps.append(Step("deliver", worker, (("answers", (what,) * len(NAMES)),)))
         elif what == "requeue":
             steps.append(Step(what, worker, (("of", (name, f"new-{name}")),)))
+        elif what == "weeks":
+            steps.append(Step("clock", worker, (("to", "+9d"),)))
         elif what in ("send", "again"):
             steps.append(Step("send", worker, (("send", args if what == "again" or not steps else _send(dice)),)))
         else:

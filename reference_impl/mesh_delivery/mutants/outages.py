@@ -1,0 +1,129 @@
+"""Bugs of a daemon that show in a long outage, when a send comes again, and with odd ids and large answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from holdfast.reference_impl.mesh_delivery.daemon import Daemon, Response
+from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
+from holdfast.reference_impl.mesh_delivery.outbox import Outbox, Row
+from holdfast.reference_impl.planting import Change, part
+
+_BUFFER = 4096
+_TRIES = 10
+_WEEK_S = 7 * 24 * 3600
+
+
+class TenTries(Daemon):
+    """Gives a row up after ten attempts, however young it is."""
+
+    def put_off(self, row: Row, why: str) -> None:
+        if row.attempts + 1 >= _TRIES:
+            self.bury(row, why)
+        else:
+            super().put_off(row, why)
+
+
+class PauseOverflows(Daemon):
+    """Doubles the pause in 32 bits with a sign."""
+
+    def put_off(self, row: Row, why: str) -> None:
+        super().put_off(row, why)
+        seconds = (1 << min(row.attempts + 1, 62)) & 0xFFFFFFFF
+        if seconds == 0 or seconds >= 1 << 31:
+            self.outbox.settle_row(row, {"next_attempt_at": self.seconds})
+
+
+class RenewsItsAge(Outbox):
+    """A send that comes again makes its row as young as a new one."""
+
+    def insert(self, name: str, fingerprint: bytes, payload: bytes, now: int) -> tuple[Row, bool]:
+        row, is_new = super().insert(name, fingerprint, payload, now)
+        if not is_new:
+            self.settle_row(row, {"enqueued_at": now})
+        return row, is_new
+
+
+class MadeDue(Outbox):
+    """A send that comes again makes its row due."""
+
+    def insert(self, name: str, fingerprint: bytes, payload: bytes, now: int) -> tuple[Row, bool]:
+        row, is_new = super().insert(name, fingerprint, payload, now)
+        if not is_new:
+            self.settle_row(row, {"next_attempt_at": now})
+        return row, is_new
+
+
+class Sweeps(Outbox):
+    """Deletes what was delivered a week ago, and takes the send for a new one then."""
+
+    def take_due(self, now: int) -> list[Row]:
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM outbox WHERE status = 'done' AND delivered_at < ?", (now - _WEEK_S,))
+        return super().take_due(now)
+
+
+class DeliveredWhenTaken(Daemon):
+    """Writes as the time of delivery when the send was taken in."""
+
+    def close(self, row: Row, body: Mapping[str, Any]) -> None:
+        super().close(row, body)
+        self.outbox.settle_row(row, {"delivered_at": row.enqueued_at})
+
+
+class FirstError(Outbox):
+    """Keeps the error of the first attempt."""
+
+    def settle_row(self, row: Row, changes: Mapping[str, str | bytes | int | None]) -> None:
+        kept = {"last_error": row.last_error} if row.last_error and changes.get("last_error") else {}
+        super().settle_row(row, {**changes, **kept})
+
+
+class AsAForm(Daemon):
+    """Encodes the id as a field of a form: a blank becomes a plus."""
+
+    def headers(self, row: Row) -> dict[str, str]:
+        return {**super().headers(row), self.route.headers["client_message_id"]: quote_plus(row.client_message_id)}
+
+
+class PercentAsItIs(Daemon):
+    """Leaves percent signs in the id as they are."""
+
+    def headers(self, row: Row) -> dict[str, str]:
+        encoded = quote(row.client_message_id, safe="%")
+        return {**super().headers(row), self.route.headers["client_message_id"]: encoded}
+
+
+class ShortAnswers(Daemon):
+    """Reads an answer into a buffer of a page."""
+
+    def exchange(self, row: Row) -> Response:
+        response = super().exchange(row)
+        if len(json.dumps(response.body)) > _BUFFER:
+            return Response(0, None, "the answer ended early")
+        return response
+
+
+class ShortLines(Negotiator):
+    """Cuts what it logs."""
+
+    def warn(self, text: str, payload: str | None = None) -> None:
+        super().warn(text, payload and payload[:_BUFFER])
+
+
+BUGS: Mapping[str, Change] = {
+    "dead-after-ten-attempts": part(daemon=TenTries),
+    "pause-overflows": part(daemon=PauseOverflows),
+    "resend-renews-the-age": part(outbox=RenewsItsAge),
+    "resend-makes-due": part(outbox=MadeDue),
+    "delivered-rows-swept": part(outbox=Sweeps),
+    "delivered-when-taken": part(daemon=DeliveredWhenTaken),
+    "first-error-kept": part(outbox=FirstError),
+    "id-encoded-as-a-form": part(daemon=AsAForm),
+    "percent-not-encoded": part(daemon=PercentAsItIs),
+    "long-answer-cut": part(daemon=ShortAnswers),
+    "logged-handshake-cut": part(negotiator=ShortLines),
+}
