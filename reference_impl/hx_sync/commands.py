@@ -12,7 +12,6 @@ from typing import Any
 from uuid import uuid4
 
 from holdfast.reference_impl.answers import Accepted, Answer, Fault, Ok, Refused
-from holdfast.reference_impl.hx_sync.operate import USAGE
 from holdfast.reference_impl.hx_sync.service import Parts, Service
 from holdfast.reference_impl.hx_sync.spelling import to_base64url
 from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
@@ -20,7 +19,7 @@ from holdfast.reference_impl.sqlite import StoreError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 
-DONE, REFUSED = 0, 1
+DONE, REFUSED, USAGE = 0, 1, 2
 _WHAT_TO_DO = {
     Reason.KEY_INVALID: "give the vault key of 64 hexadecimal digits, see `hx init --help`",
     Reason.STORE_UNAVAILABLE: "look whether the store is mounted and the index whole; `hx init` makes a lost one",

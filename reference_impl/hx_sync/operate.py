@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 NAME = "hx"
 TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
-USAGE = 2
 _HOME_VARIABLE = "HOLDFAST_HX_HOME"
 
 
@@ -88,9 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as ended:
-        return USAGE if ended.code else 0
+        return int(ended.code or 0)
     # Only now, so that a wrong command line is reported at once.
-    from holdfast.reference_impl.hx_sync.commands import answered, complain
+    from holdfast.reference_impl.hx_sync.commands import USAGE, answered, complain
     from holdfast.reference_impl.hx_sync.home import Home, HomeError
     from holdfast.reference_impl.hx_sync.keys import KeyInvalidError
     from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError

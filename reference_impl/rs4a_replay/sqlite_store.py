@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.settings import Settings
@@ -110,9 +110,11 @@ def catalogue(connection: sqlite3.Connection) -> Mapping[str, SeenRelation]:
 class _OnSqlite:
     """A database file of the registrar."""
 
+    database: ClassVar[type[Database]] = Database
+
     def __init__(self, path: Path, settings: Settings, patience: Patience) -> None:
         self._relations = settings.relations
-        self._database = Database(path, patience)
+        self._database = self.database(path, patience)
 
     @contextmanager
     def _raising(self, kind: type[StoreError]) -> Iterator[None]:

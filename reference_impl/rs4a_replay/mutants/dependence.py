@@ -6,7 +6,6 @@ import contextlib
 import sqlite3
 import uuid
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
@@ -15,10 +14,8 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.ddl import SqliteDialect
 from holdfast.reference_impl.rs4a_replay.service import Service
-from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.sqlite_store import Database, SqliteAudit, SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Consumption, Insert, Sight
-from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
 from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, DecisionState, NonceState, SurfaceState
 
 _OFTEN = 64
@@ -31,9 +28,7 @@ class _Unsynced(Database):
 
 
 class SyncLeftOut(SqliteStore):
-    def __init__(self, path: Path, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:
-        super().__init__(path, settings, judge, patience)
-        self._database = _Unsynced(path, patience)
+    database = _Unsynced
 
 
 class CompensationUnsynced(SqliteStore):
@@ -58,9 +53,7 @@ class LaterUnsynced(SqliteStore):
 
 
 class AuditUnsynced(SqliteAudit):
-    def __init__(self, path: Path, settings: Settings, patience: Patience) -> None:
-        super().__init__(path, settings, patience)
-        self._database = _Unsynced(path, patience)
+    database = _Unsynced
 
 
 def made_anew(store: SqliteStore) -> None:
