@@ -128,3 +128,10 @@ def test_every_kind_of_answer_is_drawn_once_and_no_round_waits_for_two_late_ones
         assert set(ANSWERS) <= set(drawn)
         steps = draw(Random(seed), 60, 2)
         assert all(dict(step.args)["answers"].count("late") < 2 for step in steps if "answers" in dict(step.args))
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+def test_the_time_of_a_row_is_taken_in_any_unit_and_another_time_is_a_difference(unit: int) -> None:
+    moment = int(NOW.timestamp())
+    assert taken_in().narrow(stored(taken_in(), enqueued_at=moment * unit)) is None
+    assert taken_in().narrow(stored(taken_in(), enqueued_at=(moment + 60) * unit)) is not None

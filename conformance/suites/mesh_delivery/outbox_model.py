@@ -20,6 +20,8 @@ REUSED, NOT_DEAD, IN_USE = "IDEMPOTENCY_KEY_REUSED", "NOT_DEAD", "ID_IN_USE"
 _SOON, _LATEST, _FIRST_ATTEMPTS = timedelta(minutes=10), timedelta(hours=5), 1
 # Times are stored in whole numbers, and a daemon may cut its seconds.
 _UNIT = timedelta(seconds=1)
+# The source says nothing of the unit: seconds, or thousandths, millionths or billionths of them.
+_UNITS = (1, 10**3, 10**6, 10**9)
 
 
 @unique
@@ -238,8 +240,10 @@ def _agrees(row: Row, stored: Mapping[str, Any]) -> bool:
 
 
 def _is_about(stored: Any, moment: datetime | None) -> bool:
-    """Whether a time of a row is this moment, however its seconds were cut."""
-    return moment is None or not isinstance(stored, int) or abs(stored - moment.timestamp()) <= _UNIT.total_seconds()
+    """Whether a time of a row is this moment, in the unit of the daemon and however its seconds were cut."""
+    if moment is None or not isinstance(stored, int):
+        return True
+    return any(abs(stored / unit - moment.timestamp()) <= _UNIT.total_seconds() for unit in _UNITS)
 
 
 _TOLD: Sequence[str] = ("status", "attempts", "broker_message_id", "enqueued_at", "delivered_at", "last_error")
