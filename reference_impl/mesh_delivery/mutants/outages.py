@@ -82,6 +82,18 @@ class FirstError(Outbox):
         super().settle_row(row, {**changes, **kept})
 
 
+class CountsRounds(Daemon):
+    """Counts and logs of a round one row whose history is gone."""
+
+    told: int | None = None
+
+    def note_history(self, row: Row, body: Mapping[str, Any]) -> None:
+        if body["history_available"] or self.told != self.seconds:
+            super().note_history(row, body)
+        if not body["history_available"]:
+            self.told = self.seconds
+
+
 class AsAForm(Daemon):
     """Encodes the id as a field of a form: a blank becomes a plus."""
 
@@ -122,6 +134,7 @@ BUGS: Mapping[str, Change] = {
     "delivered-rows-swept": part(outbox=Sweeps),
     "delivered-when-taken": part(daemon=DeliveredWhenTaken),
     "first-error-kept": part(outbox=FirstError),
+    "gone-told-once-a-round": part(daemon=CountsRounds),
     "id-encoded-as-a-form": part(daemon=AsAForm),
     "percent-not-encoded": part(daemon=PercentAsItIs),
     "long-answer-cut": part(daemon=ShortAnswers),
