@@ -41,10 +41,11 @@ from urllib.parse import urlsplit
 import psycopg
 
 from bench.turns import Taken, in_turns, median, tenths
-from holdfast.reference_impl.answers import Accepted
+from holdfast.reference_impl.answers import Accepted, Ok
 from holdfast.reference_impl.mesh_delivery.entry import MeshDelivery
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
 from holdfast.reference_impl.mesh_delivery.launch import launch
+from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
 from holdfast.reference_impl.postgres import with_database, with_settings
 from holdfast.reference_impl.postgres_databases import session_database
@@ -140,8 +141,9 @@ def _serve(workdir: Path, config: Mapping[str, str], state: StateWanted, told: P
     with opened(MeshDelivery(), workdir, {**config, "transport": "http"}, state) as session:
         if state is StateWanted.FRESH:
             made = session.call("make_mesh", {"mesh_id": MESH, "members": [MEMBER], "topics": [], "queues": [QUEUE]})
-            assert not hasattr(made, "message"), made
-        told.send(getattr(session, "endpoint"))  # noqa: B009 - not every session listens
+            assert isinstance(made, Ok), made
+        assert isinstance(session, Service)
+        told.send(session.endpoint)
         signal.pause()
 
 
@@ -310,7 +312,8 @@ def main() -> None:
             )
             show("accept", ours, "bare", bare, f"target {TARGET}")
             show("accept over HTTP", over_http, "bare", bare)
-            show("fingerprint", *_pair(fingerprints(batches=options.batches, batch=options.batch)))
+            hashed, bare_hashed = fingerprints(batches=options.batches, batch=options.batch)
+            show("fingerprint", hashed, "bare hashes", bare_hashed)
             alone_dir = scratch / "alone"
             alone_dir.mkdir()
             with opened(MeshDelivery(), alone_dir, {**config, "member": MEMBER}, StateWanted.FRESH) as session:
@@ -323,11 +326,6 @@ def main() -> None:
     for name, taken in (*stages.items(), ("end to end", whole)):
         print(f"{name:<18} {1 / taken:8.0f} a second   {taken * 1e6:7.0f} us")
     print(f"end to end         {stages[slowest] / whole:8.2f} of the rate of the slowest stage alone ({slowest})")
-
-
-def _pair(sides: tuple[Taken, ...]) -> tuple[Taken, str, Taken]:
-    ours, bare = sides
-    return ours, "bare hashes", bare
 
 
 def show(name: str, ours: Taken, other: str, bare: Taken, target: str = "") -> None:

@@ -320,6 +320,14 @@ class SuiteSession:
         """Move the clock of every worker by a span such as `+300s`, or to an instant."""
         self._run(self._session.clock(shift(self.now, step), self.workers, f"clock {step}"))
 
+    def begin_again(self, how: str, worker: int = 0) -> None:
+        """A worker ends and comes back to the same store: `how` is `restart` or `kill`."""
+        if how == "restart":
+            self.restart(worker)
+        else:
+            self.kill(worker)
+            self.reopen(worker)
+
     def kill(self, worker: int = 0) -> None:
         """SIGKILL to a worker's process group."""
         self._must_be_durable()

@@ -86,11 +86,8 @@ class Player:
                 self._round([{"through": True, "how": how} for how in args["fates"]])
             case "clock":
                 session.clock(args["to"])
-            case "end" if args["how"] == "restart":
-                session.restart(step.worker)
             case "end":
-                session.kill(step.worker)
-                session.reopen(step.worker)
+                session.begin_again(args["how"], step.worker)
             case "away":
                 session.kill(_BROKER)
                 self._round([])
@@ -111,7 +108,7 @@ class Player:
             self._session.clock(_LATEST)
             self._round([])
             self._look()
-        self._same("sends that are delivered in the end", set(self._sent), set(self._done), lost="lost_durability")
+        self._same("sends that are delivered in the end", set(self._sent), set(self._done))
         for receiver in (*MEMBERS, *QUEUES):
             self._inbox(receiver)
 
@@ -152,7 +149,7 @@ class Player:
         state = self._session.observe("broker_state", {}, _BROKER)
         rows = self._session.inspect()["rows"]["outbox"]
         names = Counter(row["client_message_id"] for row in rows)
-        self._same("rows of the outbox", Counter(list(self._sent)), names, lost="lost_durability")
+        self._same("rows of the outbox", Counter(list(self._sent)), names)
         for row in rows:
             if row["status"] not in _STATES:
                 told = f"a row of the outbox is {row['status']}, although nothing refused it: {row['last_error']}"
@@ -162,7 +159,7 @@ class Player:
         if len(records) != len(state["dedupe"]) or len(messages) != len(state["messages"]):
             self._bench.fail("fail_open", f"{len(state['messages'])} messages of {len(messages)} sends")
         known = {name: each["broker_message_id"] for name, each in records.items()}
-        self._same("messages and records", known, messages, lost="lost_durability")
+        self._same("messages and records", known, messages)
         for name, each in records.items():
             due = derive("mesh.fingerprint", self._sent[name]) if name in self._sent else "no such send"
             if each["request_fingerprint"] != due:
@@ -178,13 +175,13 @@ class Player:
         args = {"mesh_id": _MESH, "receiver": receiver}
         came = Counter(each["client_message_id"] for each in self._session.observe("inbox", args, _BROKER)["messages"])
         due = Counter(name for name, request in self._sent.items() if receiver in _receivers(request))
-        self._same(f"messages of {receiver[:8]}", due, came, lost="lost_durability")
+        self._same(f"messages of {receiver[:8]}", due, came)
 
-    def _same(self, what: str, due: Any, came: Any, *, lost: str) -> None:
+    def _same(self, what: str, due: Any, came: Any) -> None:
         if due == came:
             return
         missing = [each for each in due if each not in came]
-        verdict = lost if missing else "fail_open"
+        verdict = "lost_durability" if missing else "fail_open"
         self._bench.fail(verdict, f"the {what} differ", expected=str(due)[:200], received=str(came)[:200])
 
 

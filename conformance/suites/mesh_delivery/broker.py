@@ -11,7 +11,7 @@ from holdfast.conformance.suites.mesh_delivery.history import MESHES, draw, play
 
 _HISTORIES, _PERMANENT = 6, 2
 _LENGTH = 60
-# So many members that the rows of a few sends are a thousand and more.
+# With this number of members a few sends have more than a thousand rows.
 _MEMBERS, _SENDS = 350, 3
 # A trial of a shorter history takes as long as a case.
 _TRIALS = 24

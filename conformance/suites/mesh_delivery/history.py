@@ -272,11 +272,7 @@ class Player:
             del self._model.messages[lost]
 
     def _end(self, how: str, worker: int) -> None:
-        if how == "restart":
-            self._session.restart(worker)
-        else:
-            self._session.kill(worker)
-            self._session.reopen(worker)
+        self._session.begin_again(how, worker)
         self._counted[worker].clear()
 
     def _count(self, worker: int, name: str, **labels: str) -> None:

@@ -347,11 +347,7 @@ class Player:
                 self._session.clock(format_instant(moment))
 
     def _end(self, how: str, worker: int) -> None:
-        if how == "restart":
-            self._session.restart(worker)
-        else:
-            self._session.kill(worker)
-            self._session.reopen(worker)
+        self._session.begin_again(how, worker)
         self._seen.forget(worker)
 
     # What is there
