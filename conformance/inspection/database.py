@@ -301,7 +301,7 @@ def loosen(path: str, holding: str, seconds: float) -> dict[str, Any]:
 
     Rows, triggers and other indexes stay. `tables` names those that lost something, all or none; `error` says why none.
     `holding`: only tables with this text in a row. Their columns stay NOT NULL, and in the place of each unique index
-    come two that let every row in.
+    come three that let every row in.
     """
     lost: list[str] = []
     try:
@@ -346,12 +346,13 @@ def _holds(connection: sqlite3.Connection, table: str, text: str) -> bool:
 
 
 def _hollows(connection: sqlite3.Connection, table: str, uniques: Collection[str]) -> Iterator[str]:
-    """For each unique index of columns: the same of no row, and one of an expression that differs for all rows."""
+    """For each unique index of columns: one that is not unique, one of no row, and one of a value that no rows share."""
     whole = " || ".join(f"quote({_quoted(column['name'])})" for column in _columns(connection, table))
     for index in _indexes(connection, table):
         if index["name"] in uniques and None not in index["columns"]:
             keys, name = list(map(_quoted, index["columns"])), f"holdfast_{index['name'].removeprefix('sqlite_')}"
             into = f"ON {_quoted(table)}"
+            yield f"CREATE INDEX {_quoted(name + '_of_any')} {into} ({', '.join(keys)})"
             yield f"CREATE UNIQUE INDEX {_quoted(name + '_of_none')} {into} ({', '.join(keys)}) WHERE {keys[0]} IS NULL"
             yield f"CREATE UNIQUE INDEX {_quoted(name + '_of_all')} {into} ({', '.join([whole, *keys[1:]])})"
 

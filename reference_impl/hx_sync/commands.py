@@ -143,8 +143,10 @@ class Commands:
     def status(self, _: argparse.Namespace) -> int:
         """The state of the device, and the objects that it misses."""
         status, state = self._call("status"), self._call("state")
-        if not isinstance(status, Ok) or not isinstance(state, Ok):
-            return answered(next(each for each in (status, state) if not isinstance(each, Ok)), str)
+        if not isinstance(status, Ok):
+            return answered(status, str)
+        if not isinstance(state, Ok):
+            return answered(state, str)
         self._report(status.value, state.value)
         return DONE
 

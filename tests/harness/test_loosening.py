@@ -43,11 +43,18 @@ def test_the_table_that_holds_a_text_alone_takes_one_and_keeps_what_must_not_be_
         _again(path, "effect", "2", None, None)
 
 
-def test_its_unique_indexes_are_of_the_same_columns_or_of_no_column(path: Path) -> None:
+def test_its_indexes_refuse_no_row_and_some_are_of_the_same_columns(path: Path) -> None:
     loosen(str(path), _KEY, 5)
     with sqlite3.connect(path) as connection:
         found = []
         for _, name, unique, _, partial in connection.execute("PRAGMA index_list(effect)").fetchall():
             columns = [row[2] for row in connection.execute(f"PRAGMA index_info({name})")]
             found.append((unique, partial, columns))
-    assert sorted(found, key=repr) == [(1, 0, [None]), (1, 0, [None]), (1, 1, ["id"]), (1, 1, ["key"])]
+    assert sorted(found, key=repr) == [
+        (0, 0, ["id"]),
+        (0, 0, ["key"]),
+        (1, 0, [None]),
+        (1, 0, [None]),
+        (1, 1, ["id"]),
+        (1, 1, ["key"]),
+    ]

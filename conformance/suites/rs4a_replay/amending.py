@@ -32,6 +32,7 @@ SELECT a.attname::text FROM pg_attribute a JOIN pg_attribute o USING (attname)
 _TABLES = "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace ORDER BY relname"
 _COPY = "holdfast_copy"
 _FAILS = "holdfast_fails"
+_ANY, _NONE = "holdfast_of_any", "holdfast_of_none"
 
 
 def _q(name: str) -> str:
@@ -75,15 +76,23 @@ def _copied(effect: _Effect, what: str) -> Iterator[str]:
 
 
 def _hollow(effect: _Effect, what: str) -> Iterator[str]:
-    """A unique constraint of the same name that covers the primary key too, so that it refuses no second row."""
+    """A unique constraint of the same name that covers the primary key too, so that it refuses no second row.
+
+    Beside it an index of the same columns that is not unique, and a unique one of no row.
+    """
     (key,) = effect.primary.values()
-    yield from effect.constraint(what, [*effect.unique[what], *key])
+    columns = effect.unique[what]
+    keys = ", ".join(map(_q, columns))
+    yield from effect.constraint(what, [*columns, *key])
+    yield f"CREATE INDEX {_ANY} ON {effect.named} ({keys})"
+    yield f"CREATE UNIQUE INDEX {_NONE} ON {effect.named} ({keys}) WHERE {_q(columns[0])} IS NULL"
 
 
 def _mended(effect: _Effect, what: str) -> Iterator[str]:
     """The constraint as it was."""
     (key,) = effect.primary.values()
     yield from effect.constraint(what, [column for column in effect.unique[what] if column not in key])
+    yield f"DROP INDEX {', '.join(f'{_q(effect.schema)}.{name}' for name in (_ANY, _NONE))}"
 
 
 def _lacking(effect: _Effect, what: str) -> Iterator[str]:

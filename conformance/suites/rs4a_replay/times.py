@@ -127,8 +127,8 @@ def test_the_window_of_a_nonce_is_as_long_as_its_ends_say_in_every_year(bench: B
                 must_be(bench, what, got, "accepted new")
             else:
                 past.append(got)
-    if set(past[:2]) == {"accepted new"}:
-        must_be(bench, "a nonce for the last day of 0000", past[2], "accepted new")
+    if "accepted new" in past:
+        must_be(bench, "nonces for days long past, where one is issued", " ".join(sorted(set(past))), "accepted new")
 
 
 def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within: bool) -> None:
