@@ -20,7 +20,7 @@ only the deadlines of its answers hold. HOLDFAST_SLOW stretches all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -148,11 +148,11 @@ class Session:
         self._opened_at.discard(worker)
         yield Action(FORGET, f"worker {worker} died as expected", worker=worker)
 
-    def clock(self, now: str, workers: int, note: str) -> Talk[None]:
-        """Set the time of every worker that has the session open; a later `open` carries it to the others."""
+    def clock(self, now: str, workers: Iterable[int], note: str) -> Talk[None]:
+        """Set the time of each of these workers that has the session open; a later `open` carries it to the others."""
         self.now = now
         request = {"op": "clock", "now": now}
-        asked = tuple((worker, request) for worker in range(workers) if worker in self._opened_at)
+        asked = tuple((worker, request) for worker in workers if worker in self._opened_at)
         if not asked:
             return
         for record in (yield Action(EXCHANGE, note, asked)):

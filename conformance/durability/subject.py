@@ -136,7 +136,7 @@ class AdapterSubject:
 
     def _set_clock(self, to: str, note: str) -> None:
         if to != self._session.now:
-            self._run(self._session.clock(to, 1, note))
+            self._run(self._session.clock(to, (0,), note))
 
     def open(self, folder: Path, state: str, under: Sequence[str] = ()) -> None:
         """Start the adapter and open a session, `fresh` or `existing`. Raises SubjectError."""
@@ -237,7 +237,7 @@ class AdapterSubject:
         if "clock" in step:
             # Names that say what time it is go on meaning the time of the operations.
             now = shift(self._session.now, step["clock"])
-            self._run(self._session.clock(now, 1, f"prepare clock {step['clock']}"))
+            self._run(self._session.clock(now, (0,), f"prepare clock {step['clock']}"))
             return scope
         if "place" in step:
             assert self._driver is not None

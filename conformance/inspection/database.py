@@ -346,7 +346,7 @@ def _holds(connection: sqlite3.Connection, table: str, text: str) -> bool:
 
 
 def _hollows(connection: sqlite3.Connection, table: str, uniques: Collection[str]) -> Iterator[str]:
-    """For each unique index of columns: one that is not unique, one of no row, and one of a value that no rows share."""
+    """For each unique index of columns one that is not unique, one of no row, and one of what no two rows share."""
     whole = " || ".join(f"quote({_quoted(column['name'])})" for column in _columns(connection, table))
     for index in _indexes(connection, table):
         if index["name"] in uniques and None not in index["columns"]:

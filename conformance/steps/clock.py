@@ -18,7 +18,7 @@ _INSTANT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6
 def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     now = shift(reading.state.scope.now, step["clock"])
     reading.state.scope = reading.state.scope.at(now)
-    yield from reading.session.clock(now, reading.workers, note)
+    yield from reading.session.clock(now, range(reading.workers), note)
 
 
 STEP = Step(

@@ -316,9 +316,13 @@ class SuiteSession:
 
     # Time and processes
 
-    def clock(self, step: str) -> None:
-        """Move the clock of every worker by a span such as `+300s`, or to an instant."""
-        self._run(self._session.clock(shift(self.now, step), self.workers, f"clock {step}"))
+    def clock(self, step: str, *, waiting: int | None = None) -> None:
+        """Move the clock of every worker by a span such as `+300s`, or to an instant.
+
+        A worker that is `waiting` in a call has looked at its clock before; move it once the call is done.
+        """
+        workers = [worker for worker in range(self.workers) if worker != waiting]
+        self._run(self._session.clock(shift(self.now, step), workers, f"clock {step}"))
 
     def begin_again(self, how: str, worker: int = 0) -> None:
         """A worker ends and comes back to the same store: `how` is `restart` or `kill`."""

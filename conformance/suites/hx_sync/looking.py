@@ -62,9 +62,9 @@ class Looking:
             self.differs("lost_durability" if lacks else "state_leak", repr(due), repr(rows))
 
     def listed(self, state: State, prefix: str, worker: int) -> None:
-        """What lies below a folder. Whether a file without a place is listed is open."""
+        """What lies below a folder, or anywhere. Whether a file without a place is listed is open."""
         keys = self._session.observe("list", {"prefix": prefix}, worker)["keys"]
-        below = {key for key in state.store if key.startswith(f"{prefix}/")}
+        below = {key for key in state.store if not prefix or key.startswith(f"{prefix}/")}
         if len(set(keys)) < len(keys) or not below <= set(keys) <= below | state.foreign:
             self.differs("wrong_reason", f"below {prefix}: {sorted(below)}", repr(keys))
 

@@ -50,6 +50,8 @@ class Play:
         self._disturbed = False
         # The worker that was killed and does not run yet.
         self._down: int | None = None
+        # How often it was looked: each time below another folder.
+        self._looks = 0
 
     def step(self, step: Step) -> None:
         """See `histories.Player`."""
@@ -154,7 +156,10 @@ class Play:
         self._look.device(node, device, worker)
         newest = next(self._drafts.newest(), None)
         if newest is not None:
-            self._look.listed(self._state, newest.key.rpartition("/")[0], worker)
+            # Everything, then below each folder on the way in turn.
+            parts = newest.key.split("/")
+            self._look.listed(self._state, "/".join(parts[: self._looks % len(parts)]), worker)
+            self._looks += 1
             for made in self._drafts.newest():
                 if made.method == "publish_blob":
                     self._look.blob(node, device, derive("hx.sha256", made.args["bytes"]), worker)

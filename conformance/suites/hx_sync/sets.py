@@ -17,19 +17,27 @@ from holdfast.vectors.derive import derive
 # The devices that a session begins with.
 NODES = ("a", "b", "c")
 _BEGIN = datetime(2025, 12, 31, 12, tzinfo=UTC)
-# What only RFC 8785 writes so: names in the order of UTF-16, numbers, text that stays as it is. And what is easily
-# lost: null, and what is empty.
-ODD = {
-    "number": 1.5,
-    "large": 1e21,
-    "small": 5e-324,
-    "none": None,
-    "empty": [[], {}, ""],
+# What only RFC 8785 writes so: numbers, names in the order of UTF-16, escapes of control characters. A writer may have
+# another way for data without one of these, so few events have all.
+_NUMBERS = {"number": 1.5, "large": 1e21, "small": 5e-324}
+_NAMES = {
     "\U0001f600": "behind in code points, before in UTF-16",
     "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\n"\\/\u007f\u2028'},
 }
-# Escapes of control characters, apart: a writer may have another way for text without them.
-ESCAPED = {"\0": "a\0b", "escaped": "\u000f"}
+_ESCAPED = {"\0": "a\0b", "escaped": "\u000f"}
+# Comes first and is long, without its texts too.
+_LONG = {"A": [0] * 520}
+# What is in an event, by its number.
+_ODD: tuple[dict[str, Any], ...] = (
+    _NUMBERS | _NAMES,
+    _LONG | _NAMES,
+    _LONG | _NUMBERS,
+    _NUMBERS | _NAMES | _ESCAPED,
+    _NAMES,
+    {},
+)
+# What is easily lost.
+_EMPTY = {"none": None, "empty": [[], {}, ""]}
 # What stores of text are apt to cut, normalise or strip; each is shown as it was published.
 TEXTS = (
     "title",
@@ -98,8 +106,8 @@ class World:
 
     def event(self, node: str, session: str, seq: int, ts: str, text: str = "") -> dict[str, Any]:
         """An event of a device; `text` makes it another content."""
-        data = {"text": f"{self._label} {text}", "mark": self.mark(node, session, seq), **ODD}
-        data |= ESCAPED if seq % 2 else {}
+        data = {"text": f"{self._label} {text}", "mark": self.mark(node, session, seq), **_EMPTY}
+        data |= _ODD[seq % len(_ODD)]
         key = {"node_id": self.node_id(node), "session_id": self.uuid(session), "seq": seq}
         # Some are as long as a kind may be, of characters that are two units of UTF-16. Each can be searched for.
         kind = f"{data['mark']} {_WIDE * _KIND}"[:_KIND] if seq % 2 else f"note {data['mark']}"
@@ -192,12 +200,14 @@ class World:
         spelled = [at(second, offset=dice.choice(OFFSETS)) for second in (start, end)]
         return self.tombstone(label, spelled[0], spelled[1], dice.choice([None, "a", "b"]))
 
-    def _when(self, dice: random.Random) -> str:
-        return at(_near(dice, dice.randrange(40)), offset=dice.choice(OFFSETS))
+    def _when(self, dice: random.Random, usual: float) -> str:
+        """Any time, or half of the times the usual one, so that the same content comes again in another segment."""
+        second = usual if dice.random() < 0.5 else _near(dice, dice.randrange(40))
+        return at(second, offset=dice.choice(OFFSETS))
 
     def _titled(self, dice: random.Random, node: str, session: str) -> dict[str, Any]:
         """A content of a session, whose title stands in no content that began at another time."""
-        began, word = self._when(dice), dice.choice(TEXTS)
+        began, word = self._when(dice, 20), dice.choice([*TEXTS, *[TEXTS[0]] * len(TEXTS)])
         mark = self._session.rand(f"{self._label} {node} {session} began {normal(began)}")
         return self.session(session, began, f"{word} {mark}")
 
@@ -205,7 +215,8 @@ class World:
         """A segment of a device that meets others in few events, times, sessions and blobs."""
         places = dice.sample([(session, seq) for session in ("s1", "s2") for seq in range(4)], dice.randrange(1, 5))
         events = [
-            self.event(node, session, seq, self._when(dice), dice.choice(["", "", "other"])) for session, seq in places
+            self.event(node, session, seq, self._when(dice, 7 * seq), dice.choice(["", "", "other"]))
+            for session, seq in places
         ]
         artifacts = [
             self.artifact(

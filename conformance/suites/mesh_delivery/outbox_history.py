@@ -25,11 +25,11 @@ from holdfast.conformance.suites.mesh_delivery.outbox_model import (
     Args,
     Outbox,
 )
+from holdfast.conformance.suites.mesh_delivery.outbox_overlap import UNAVAILABLE, Overlap
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG, Seen
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import MALFORMED, WRONG
 from holdfast.conformance.suites.session import SuiteSession
 
-_UNAVAILABLE = "OUTBOX_UNAVAILABLE"
 # A send that nothing is wrong with.
 _SEND: Mapping[str, Any] = {
     "mesh_id": MESHES[0],
@@ -61,6 +61,8 @@ class Player:
                 self._die(args["answers"], step.point)
             case "beside":
                 self._beside(args["answers"], step.point, *args["other"])
+            case "overlap":
+                self._overlap(args["answers"], step.point, args["span"])
             case "race" if "deliver" in args:
                 self._race_of_rounds()
             case "race":
@@ -144,7 +146,7 @@ class Player:
         """A send, or an operator's requeue; not `alone` it may find the outbox occupied."""
         due = self._due_of(method, args, self._model)
         answer = self._session.call(method, args, worker)
-        if alone or answer.reason != _UNAVAILABLE:
+        if alone or answer.reason != UNAVAILABLE:
             self._judge(method, args, due, answer)
             self._done(method, args, answer, self._model)
             self._seen.rename(method, args, answer)
@@ -283,6 +285,11 @@ class Player:
         if missed:
             self._differs("over_refusal", "a round", f"an attempt of {', '.join(sorted(missed))}", "none")
 
+    def _overlap(self, answers: Sequence[str], point: str, span: str) -> None:
+        armed = self._held(answers, point)
+        if armed is not None:
+            Overlap(self._bench, self._session, self._seen, self._model).run(armed, point, span)
+
     # Races
 
     def _race(self, *both: tuple[str, Any]) -> None:
@@ -307,7 +314,7 @@ class Player:
     def _explains(self, model: Outbox, both: Sequence[tuple[tuple[str, Args], Answer]]) -> bool:
         for (method, args), answer in both:
             came = answer.effect if answer.outcome == "accepted" else answer.reason
-            if came == _UNAVAILABLE:
+            if came == UNAVAILABLE:
                 continue
             if came not in self._due_of(method, args, model):
                 return False

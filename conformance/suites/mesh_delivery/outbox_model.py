@@ -218,6 +218,11 @@ class Outbox:
         return f"{more[0]}: it is there, and was never taken in" if more else None
 
 
+def longest(row: Row) -> datetime:
+    """When a row is due at the latest, however many attempts it had."""
+    return row.due if row.after is None else max(row.due, row.after + _LATEST)
+
+
 def fingerprint_of(args: Args) -> str:
     """What is stored of a send."""
     found: str = derive("mesh.fingerprint", args["request"])

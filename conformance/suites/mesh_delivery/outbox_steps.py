@@ -14,6 +14,8 @@ from holdfast.conformance.suites.mesh_delivery.outbox_model import IN_USE, NOT_D
 # Few names, so that sends meet; every collation has them in this order.
 NAMES = ("five %35", "four+4", "one", "three/ü", "two")
 _POINTS = ("in_flight", "answered")
+# Steps in which a round waits at one of them.
+_HOLDING = ("die", "beside", "overlap")
 _SPANS = ("+1s", "+0.4s", "+1m", "+10m", "+10m", "+1h", "+5h", "+5h", "+30h", "+9d", "+60d", "-1s", "-10m", "-7h")
 # From the moment at which a row has its max age.
 _EDGES = ("-3600", "-1", "-0.001", "0", "0.001", "1", "3600")
@@ -50,6 +52,8 @@ _SCENES = (
 _TOGETHER = (
     ("send", "beside", "again", "deliver"),
     ("send", "beside", "first"),
+    ("send", "send", "overlap", "deliver"),
+    ("send", "overlap", "clock", "deliver"),
     ("send", "conflict", "race", "deliver"),
 )
 _SCENE = 0.25
@@ -67,7 +71,7 @@ def draw(dice: Random, length: int, workers: int) -> list[Step]:
         "refused": 8,
         "restart": 3,
         "kill": 3,
-        **({"beside": 10, "race": 8} if workers > 1 else {"die": 6}),
+        **({"beside": 10, "race": 8, "overlap": 8} if workers > 1 else {"die": 6}),
     }
     steps: list[Step] = []
     while len(steps) < length:
@@ -75,7 +79,7 @@ def draw(dice: Random, length: int, workers: int) -> list[Step]:
             steps += _scene(dice, f"row{len(steps):03}", workers)
             continue
         what, worker = dice.choices(tuple(kinds), tuple(kinds.values()))[0], dice.randrange(workers)
-        point = dice.choice(_POINTS) if what in ("die", "beside") else ""
+        point = dice.choice(_POINTS) if what in _HOLDING else ""
         steps.append(Step(what, worker, tuple(_about(dice, what, steps).items()), point))
     return steps
 
@@ -85,7 +89,7 @@ def _scene(dice: Random, name: str, workers: int) -> list[Step]:
     args = {**_send(dice), "client_message_id": name}
     steps: list[Step] = []
     for what in dice.choice(_TOGETHER if workers > 1 and dice.random() < 0.5 else _SCENES):
-        worker, point = dice.randrange(workers), dice.choice(_POINTS) if what == "beside" else ""
+        worker, point = dice.randrange(workers), dice.choice(_POINTS) if what in _HOLDING else ""
         if what in ANSWERS:
             steps.append(Step("deliver", worker, (("answers", (what,) * len(NAMES)),)))
         elif what == "requeue":
@@ -119,6 +123,10 @@ def _about(dice: Random, what: str, before: Sequence[Step]) -> dict[str, Any]:
             return {"why": dice.choice((*WRONG, *MALFORMED, NOT_DEAD, IN_USE))}
         case "beside":
             return {"answers": _answers(dice), "other": _asked(dice, before)}
+        case "overlap":
+            # Two rounds with one answer would agree by chance.
+            answers = dice.choices(("first", "retry", "unavailable", "conflict"), (1, 1, 2, 1), k=2 * len(NAMES))
+            return {"answers": tuple(answers), "span": dice.choice(("+0s", "+10m", "+5h"))}
         case "race":
             if dice.random() < 0.25:
                 return {"deliver": True}
