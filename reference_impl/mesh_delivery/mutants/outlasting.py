@@ -98,6 +98,13 @@ class SentBeforeItsTime(Outbox):
         return owned
 
 
+class EveryProcess(Outbox):
+    """Each process that delivers takes what is in flight for what a dead daemon has left."""
+
+    def own(self) -> bool:
+        return True
+
+
 class PauseByDistance(Outbox):
     """Takes the time since the last attempt without its sign: a clock that was put back makes a row due."""
 
@@ -278,6 +285,7 @@ BUGS: Mapping[str, Change] = {
     "round-takes-what-came-since": part(outbox=TakesTheRest),
     "row-in-flight-requeued": part(outbox=RequeueWhileInFlight),
     "restart-sends-at-once": part(outbox=SentBeforeItsTime),
+    "every-process-is-the-daemon": part(outbox=EveryProcess),
     "clock-back-makes-due": part(outbox=PauseByDistance),
     "age-in-whole-hours": part(daemon=AgeInWholeHours),
     "max-age-is-still-sent": part(daemon=AgeOneSecondShort),
