@@ -15,6 +15,7 @@ from holdfast.reference_impl.mesh_delivery.broker_store import (
     BrokerStore,
     Record,
     Send,
+    Sight,
     UnavailableError,
     UncertainError,
 )
@@ -54,7 +55,7 @@ class Broker:
         try:
             send = self.read(args)
             message_id = self.new_id()
-            return self.store.transaction(lambda connection: self.decide(connection, send, message_id))
+            return self.store.transaction(lambda connection: self.decide(connection, send, message_id), about=send)
         except RefusedError as error:
             return Refused(error.reason.value, {"field": f"request.{error.field.value}"}, str(error))
         except RejectedError as error:
@@ -105,21 +106,21 @@ class Broker:
 
     def decide(self, connection: Connection, send: Send, message_id: str) -> Answer:
         """Accept a first send, answer a retry, refuse the rest. Raises RejectedError, AgainError, psycopg.Error."""
-        self.must_be_member(connection, send)
-        if not self.store.is_enforced(connection):
+        self.must_be_member(self.store.sight)
+        if not self.store.sight.is_enforced:
             return self.accept_without_record(connection, send, message_id)
         if self.store.insert_record(connection, send, message_id, self.now, self.expires()):
             return self.accept_first(connection, send, message_id)
         return self.answer_retry(send, self.original(connection, send))
 
-    def must_be_member(self, connection: Connection, send: Send) -> None:
+    def must_be_member(self, sight: Sight) -> None:
         """Raise RejectedError for a sender that the mesh does not know."""
-        if not self.store.is_member(connection, send.mesh_id, send.sender):
+        if not sight.is_member:
             raise RejectedError(Reason.AUTH_MISSING)
 
-    def must_have_destination(self, connection: Connection, send: Send) -> None:
+    def must_have_destination(self, sight: Sight) -> None:
         """Raise RejectedError where a message cannot go. It takes the record with it."""
-        if not self.store.has_destination(connection, send):
+        if not sight.has_destination:
             raise RejectedError(Reason.DESTINATION_NOT_FOUND)
 
     def expires(self) -> datetime | None:
@@ -130,7 +131,7 @@ class Broker:
 
     def accept_first(self, connection: Connection, send: Send, message_id: str) -> Answer:
         """The record is inserted; now the message and its fan-out."""
-        self.must_have_destination(connection, send)
+        self.must_have_destination(self.store.sight)
         place = self.store.insert_message(
             connection, send, message_id, self.now, client_message_id=send.client_message_id
         )
@@ -139,7 +140,7 @@ class Broker:
 
     def accept_without_record(self, connection: Connection, send: Send, message_id: str) -> Answer:
         """As before v6: no record, and a message row of legacy traffic."""
-        self.must_have_destination(connection, send)
+        self.must_have_destination(self.store.sight)
         place = self.store.insert_message(connection, send, message_id, self.now, client_message_id=None)
         self.store.enqueue(connection, send, message_id)
         return self.first(send, message_id, place)

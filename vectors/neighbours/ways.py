@@ -189,6 +189,9 @@ _CODES: Mapping[str, Callable[[str], list[str]]] = {
 
 # JSON documents
 
+# More than a reader has that cuts at a kibibyte.
+_BLANKS = 1100
+
 
 def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -254,4 +257,5 @@ _DOCUMENTS: Mapping[str, Callable[[Any, int], list[str]]] = {
     "members-reversed": lambda value, depth: _at_depth(value, depth, lambda each: _object(_members(each)[::-1])),
     "escaped-letter": lambda value, depth: _at_depth(value, depth, _escaped_letter),
     "name-upper": lambda value, depth: _at_depth(value, depth, _name_upper),
+    "long-blanks": lambda value, depth: _at_depth(value, depth, lambda each: "{" + " " * _BLANKS + _dumped(each)[1:]),
 }

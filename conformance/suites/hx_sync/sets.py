@@ -27,7 +27,7 @@ _NAMES = {
 _ESCAPED = {"\0": "a\0b", "escaped": "\u000f"}
 # Comes first and is long, without its texts too.
 _LONG = {"A": [0] * 520}
-# What is in an event, by its number.
+# One of these is in an event.
 _ODD: tuple[dict[str, Any], ...] = (
     _NUMBERS | _NAMES,
     _LONG | _NAMES,
@@ -106,11 +106,12 @@ class World:
 
     def event(self, node: str, session: str, seq: int, ts: str, text: str = "") -> dict[str, Any]:
         """An event of a device; `text` makes it another content."""
-        data = {"text": f"{self._label} {text}", "mark": self.mark(node, session, seq), **_EMPTY}
-        data |= _ODD[seq % len(_ODD)]
+        mark = self.mark(node, session, seq)
+        odd = random.Random(mark).choice(_ODD)  # noqa: S311 - nothing is kept secret with it
+        data = {"text": f"{self._label} {text}", "mark": mark, **_EMPTY, **odd}
         key = {"node_id": self.node_id(node), "session_id": self.uuid(session), "seq": seq}
         # Some are as long as a kind may be, of characters that are two units of UTF-16. Each can be searched for.
-        kind = f"{data['mark']} {_WIDE * _KIND}"[:_KIND] if seq % 2 else f"note {data['mark']}"
+        kind = f"{mark} {_WIDE * _KIND}"[:_KIND] if seq % 2 else f"note {mark}"
         return {**key, "ts": ts, "kind": kind, "data": data}
 
     def mark(self, node: str, session: str, seq: int) -> str:

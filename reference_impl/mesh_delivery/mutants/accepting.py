@@ -10,7 +10,7 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.mesh_delivery.broker import PREFIX_DIGITS, Broker, RejectedError
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
-from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore, Record, Send
+from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore, Record, Send, Sight
 from holdfast.reference_impl.mesh_delivery.terms import Reason
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
@@ -186,12 +186,12 @@ class AnySize(Broker):
 
 
 class AnySender(Broker):
-    def must_be_member(self, connection: Connection, send: Send) -> None:
+    def must_be_member(self, sight: Sight) -> None:
         pass
 
 
 class AnyDestination(Broker):
-    def must_have_destination(self, connection: Connection, send: Send) -> None:
+    def must_have_destination(self, sight: Sight) -> None:
         pass
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, BrokerSchema
-from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
+from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore, Found, Sight
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
 
@@ -58,8 +59,8 @@ class Truncates(Administrator):
 
 
 class FlagIgnored(BrokerStore):
-    def is_enforced(self, connection: Connection) -> bool:
-        return self.schema.is_migrated(connection)
+    def seen(self, connection: Connection, found: Found) -> Sight:
+        return replace(super().seen(connection, found), is_enforced=self.schema.is_migrated(connection))
 
 
 class FlagAlone(Administrator):
@@ -72,10 +73,11 @@ class Late(BrokerStore):
 
     known: bool | None = None
 
-    def is_enforced(self, connection: Connection) -> bool:
+    def seen(self, connection: Connection, found: Found) -> Sight:
+        sight = super().seen(connection, found)
         if self.known is None:
-            self.known = super().is_enforced(connection)
-        return self.known
+            self.known = sight.is_enforced
+        return replace(sight, is_enforced=self.known)
 
 
 class ByItself(Administrator):

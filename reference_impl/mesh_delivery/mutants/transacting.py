@@ -56,7 +56,7 @@ class OwnIds(BrokerStore):
 
 class FallsThrough(Broker):
     def decide(self, connection: Connection, send: Send, message_id: str) -> Answer:
-        self.must_be_member(connection, send)
+        self.must_be_member(self.store.sight)
         self.store.insert_record(connection, send, message_id, self.now, self.expires())
         return self.accept_first(connection, send, message_id)
 
