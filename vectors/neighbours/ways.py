@@ -257,5 +257,6 @@ _DOCUMENTS: Mapping[str, Callable[[Any, int], list[str]]] = {
     "members-reversed": lambda value, depth: _at_depth(value, depth, lambda each: _object(_members(each)[::-1])),
     "escaped-letter": lambda value, depth: _at_depth(value, depth, _escaped_letter),
     "name-upper": lambda value, depth: _at_depth(value, depth, _name_upper),
+    "ascii": lambda value, depth: [json.dumps(value, separators=(",", ":"), sort_keys=True)] if depth == 1 else [],
     "long-blanks": lambda value, depth: _at_depth(value, depth, lambda each: "{" + " " * _BLANKS + _dumped(each)[1:]),
 }

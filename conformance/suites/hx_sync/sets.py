@@ -19,7 +19,7 @@ NODES = ("a", "b", "c")
 _BEGIN = datetime(2025, 12, 31, 12, tzinfo=UTC)
 # What only RFC 8785 writes so: numbers, names in the order of UTF-16, escapes of control characters. A writer may have
 # another way for data without one of these, so few events have all.
-_NUMBERS = {"number": 1.5, "large": 1e21, "small": 5e-324}
+_NUMBERS = {"number": 1.5, "large": 1e21, "small": 5e-324, "micro": 1e-6}
 _NAMES = {
     "\U0001f600": "behind in code points, before in UTF-16",
     "\ufb33": {"\u00e9": "e\u0301", "\u20ac": '\n"\\/\u007f\u2028'},

@@ -11,7 +11,8 @@ from typing import Any
 import zstandard
 
 from holdfast.reference_impl.answers import Effect
-from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
+from holdfast.reference_impl.hx_sync.blobs import BlobCache, BlobCodec, MismatchError
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE
 from holdfast.reference_impl.hx_sync.header import Header, Headers, MalformedError
 from holdfast.reference_impl.hx_sync.layout import HASH, Layout, Place
 from holdfast.reference_impl.hx_sync.objects import Found
@@ -156,6 +157,12 @@ class BlobPublishedTwice(Publishing):
         return Effect.NEW
 
 
+class CachedUnsynced(BlobCache):
+    def write(self, blob_hash: str, plain: bytes) -> None:
+        self._folder.mkdir(FOLDER_MODE, exist_ok=True)
+        self.path(blob_hash).write_bytes(plain)
+
+
 BUGS: Mapping[str, Change] = {
     "blob-hash-unchecked": part(codec=BlobHashUnchecked),
     "blob-hash-of-compressed": part(codec=BlobHashOfCompressed),
@@ -171,4 +178,5 @@ BUGS: Mapping[str, Change] = {
     "frames-behind-ignored": part(codec=FramesBehindIgnored),
     "blob-size-unlimited": part(codec=BlobSizeUnlimited),
     "blob-published-twice": part(publishing=BlobPublishedTwice),
+    "blob-cached-unsynced": part(cache=CachedUnsynced),
 }

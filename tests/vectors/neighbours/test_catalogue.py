@@ -16,7 +16,7 @@ GOOD: dict[LeafKind, Any] = {
     "blob": "AbCdAbCdAbCdAbCd",
     "boolean": True,
     "constant": "register-dot",
-    "document": '{"a":"x/y","header":{"b":"c","d":"e","items":[{"f":"g"}]}}',
+    "document": '{"a":"x/y","header":{"b":"c","d":"e","items":[{"f":"g\u00e9"}]}}',
     "duration": 24,
     "hex": "9f" * 32,
     "identifier": "olive-owner-1",
