@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+import msgspec
 import typer
 
 from holdfast.conformance.cli.console import Format, err, out, print_json, stop
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
 from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, stores_of, traces
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
-from holdfast.conformance.selfcheck.tasks import Beginning, End, Outcome, Traced
+from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Traced
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
@@ -19,11 +21,20 @@ from holdfast.specs.automatic import Site
 
 
 def automatic(
-    contracts: Sequence[Contract], *, count: int, seed: str, only: Sequence[str], jobs: int, format_: Format
+    contracts: Sequence[Contract],
+    *,
+    count: int,
+    seed: str,
+    only: Sequence[str],
+    minutes: float,
+    jobs: int,
+    format_: Format,
 ) -> NoReturn:
     """Try the mutants of each contract and print the scores. Exit 20 if too many survive, or the list is wrong."""
     try:
-        scores = [_score(contract, count=count, seed=seed, only=only, jobs=jobs) for contract in contracts]
+        scores = [
+            _score(contract, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs) for contract in contracts
+        ]
     except (ListingError, WorkerError) as error:
         stop(Exit.KIT, str(error))
     known = {site.id for score in scores for site in score.drawn}
@@ -39,42 +50,46 @@ def automatic(
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
 
 
-def _score(contract: Contract, *, count: int, seed: str, only: Sequence[str], jobs: int) -> Score:
+def _score(contract: Contract, *, count: int, seed: str, only: Sequence[str], minutes: float, jobs: int) -> Score:
     files, sites = listed(contract.name)
     equivalent, problems = equivalents(contract.name, sites)
     chosen = [site for site in sites if site.id in only] if only else drawn(sites, count=count, seed=seed)
     found: dict[str, Outcome] = {}
     if chosen:
         beginning = Beginning(contract.name, seed, files.files)
+        until = time.monotonic() + 60 * minutes
         with Workers(beginning, jobs=min(jobs, len(chosen))) as workers:
-            cases = portions(contract, mutants=len(chosen))
-            for portion in cases:
+            traced: list[Traced] = []
+            *scripts, suites = portions(contract, mutants=len(chosen))
+            for cases in (*scripts, suites, ()):
                 left = [site for site in chosen if site.id not in found or not found[site.id].end.is_kill]
+                # The list claims that no test finds these, and scripts find most of what would refute it.
+                if cases not in scripts and not only:
+                    left = [site for site in left if site.id not in equivalent]
                 if left:
-                    traced = traces(workers, stores=stores_of(contract.name), cases=portion)
-                    _warn(traced)
-                    found = _tried(contract, left, traced, workers, found, last=portion is cases[-1])
+                    new = traces(workers, stores=stores_of(contract.name), cases=cases)
+                    _warn(new)
+                    traced += new
+                    attacked = attacks(contract, left, traced, cases=cases, faults=not cases)
+                    found = _tried(attacked, workers, found, until=until)
     return Score(contract.name, seed, len(sites), chosen, found, equivalent, problems)
 
 
 def _tried(
-    contract: Contract,
-    sites: Sequence[Site],
-    traced: Sequence[Traced],
-    workers: Workers,
-    before: Mapping[str, Outcome],
-    *,
-    last: bool,
+    attacked: Sequence[Attack], workers: Workers, before: Mapping[str, Outcome], *, until: float
 ) -> dict[str, Outcome]:
     """The outcomes so far, with those of the mutants that survived before."""
     found = dict(before)
-    attacked = attacks(contract, sites, traced, faults=last)
+    waiting = {each.site.id for each in attacked if each.tests or each.faults}
     for attack in attacked:
         found.setdefault(attack.site.id, Outcome(attack.site.id, End.NO_TEST, 0))
-    for outcome in outcomes(attacked, workers):
+    for outcome in outcomes(attacked, workers, until=until):
+        waiting.discard(outcome.id)
         found[outcome.id] = outcome.after(found[outcome.id])
-        if outcome.end.is_kill or last:
+        if outcome.end.is_kill:
             err().print(f"{outcome.end.value} {outcome.id}", markup=False)
+    for name in waiting:
+        found[name] = msgspec.structs.replace(found[name], end=End.NOT_TRIED, detail="the time was over")
     return found
 
 

@@ -38,6 +38,8 @@ BASELINE_SLOW = 0.1
 VALUES = "selfcheck"
 # `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
 COUNT = 400
+# With what was begun before, within the hour of a contract.
+MINUTES = 54.0
 # With as many bugs as these, or more, `--full` first traces which cases each of them can change.
 _WORTH_A_TRACE = 4
 SEED = "automatic"
@@ -114,6 +116,9 @@ def selfcheck(
         bool, typer.Option("--automatic", help="bugs that a program plants, instead of those planted by hand")
     ] = False,
     count: Annotated[int, typer.Option(min=1, help="with --automatic: mutants of each contract")] = COUNT,
+    minutes: Annotated[
+        float, typer.Option(min=1, help="with --automatic: no new try of a contract after these")
+    ] = MINUTES,
     seed: Annotated[str, typer.Option(help="with --automatic: decides which of them, and the values of tests")] = SEED,
     only: Annotated[list[str] | None, typer.Option("--only", help="with --automatic: this mutant; repeat")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=32, help="mutants run at once")] = min(2, os.cpu_count() or 1),
@@ -124,7 +129,7 @@ def selfcheck(
         stop(Exit.USAGE, "--update writes what fails of a whole contract; it needs --full")
     names = contract or list(contract_names())
     if automatic:
-        _automatic(names, count=count, seed=seed, only=only or (), jobs=jobs, format_=format_)
+        _automatic(names, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
     extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES
     try:
         planted = [_chosen(load_contract(name), mutant, extent) for name in names]
@@ -169,7 +174,7 @@ def _chosen(contract: Contract, names: Sequence[str] | None, extent: Extent) -> 
 
 
 def _automatic(
-    names: Sequence[str], *, count: int, seed: str, only: Sequence[str], jobs: int, format_: Format
+    names: Sequence[str], *, count: int, seed: str, only: Sequence[str], minutes: float, jobs: int, format_: Format
 ) -> NoReturn:
     # numpy and what else the suites import takes a third of a second, for which the other mutants need not wait.
     from holdfast.conformance.cli.automatic import automatic
@@ -178,7 +183,7 @@ def _automatic(
         contracts = [load_contract(name) for name in names]
     except SpecError as error:
         stop(Exit.USAGE, str(error))
-    automatic(contracts, count=count, seed=seed, only=only, jobs=jobs, format_=format_)
+    automatic(contracts, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs, format_=format_)
 
 
 def _kills(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:

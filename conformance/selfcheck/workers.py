@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO, TypeVar
@@ -47,14 +49,17 @@ class Workers:
         _say(process, self._beginning)
         return process
 
-    def results(self, tasks: Sequence[Task], kind: type[_Result]) -> Iterator[_Result]:
-        """The results of all tasks, as they come. Raises WorkerError."""
+    def results(self, tasks: Sequence[Task], kind: type[_Result], *, until: float = math.inf) -> Iterator[_Result]:
+        """The results of the tasks, as they come; of those alone that begin before `until`, by the monotonic clock.
+
+        Raises WorkerError.
+        """
         waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
         for task in tasks:
             waiting.put(task)
         found: queue.SimpleQueue[_Result | WorkerError | None] = queue.SimpleQueue()
         for process in self._processes:
-            threading.Thread(target=_feed, args=(process, waiting, kind, found.put), daemon=True).start()
+            threading.Thread(target=_feed, args=(process, waiting, kind, found.put, until), daemon=True).start()
         at_work = len(self._processes)
         while at_work:
             result = found.get()
@@ -71,17 +76,19 @@ def _feed(
     waiting: queue.SimpleQueue[Task],
     kind: type[_Result],
     put: Callable[[_Result | WorkerError | None], None],
+    until: float,
 ) -> None:
     assert process.stdout is not None
     output: IO[bytes] = process.stdout
     try:
-        while True:
+        while time.monotonic() < until:
             task = waiting.get_nowait()
             _say(process, task)
             while (line := output.readline()) != b"\n":
                 if not line:
                     raise WorkerError(f"a worker ended with status {process.wait()} before its task was done")
                 put(msgspec.json.decode(line, type=kind))
+        put(None)
     except queue.Empty:
         put(None)
     except OSError as error:

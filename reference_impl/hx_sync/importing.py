@@ -131,7 +131,9 @@ class Importing:
                 return False
             before = self._ledger.forgotten(connection)
             fresh, leaves = plan.apply(connection)
-            forgets = self._ledger.forgotten(connection) != before
+            forgets = fresh and (
+                plan.found.place.kind is Kind.TOMBSTONE or self._ledger.forgotten(connection) != before
+            )
         if leaves:
             try:
                 self.sweep(node)

@@ -18,10 +18,11 @@ import msgspec
 import pytest
 
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
-from holdfast.conformance.selfcheck.automatic.runs import attacks, portions
+from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
-from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Traced, Trial
+from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Trace, Traced, Trial
 from holdfast.conformance.selfcheck.worker import Worker
+from holdfast.conformance.selfcheck.workers import Workers
 from holdfast.reference_impl.altered import Alteration, ChangedError
 from holdfast.reference_impl.automatic import sql
 from holdfast.reference_impl.automatic.operators import Operator
@@ -230,6 +231,23 @@ def test_a_mutant_meets_the_tests_that_execute_its_line_the_cheapest_first() -> 
     assert not attack.launched
     (unmet,) = attacks(load_contract("jcs"), [site_at(4)], tests, faults=True)
     assert not unmet.tests
+
+
+def test_a_mutant_that_scripts_did_not_find_meets_the_next_tests_alone_and_its_own_launcher() -> None:
+    tests = [traced("", 2, seconds=0.0), traced("script", 2, seconds=0.1), traced("suite", 1, seconds=1.0)]
+    (attack,) = attacks(load_contract("jcs"), [site_at(2)], tests, cases=("suite",), faults=False)
+    assert [test.case for test in attack.tests] == ["suite"]
+    assert attack.launched
+
+
+def test_nothing_is_tried_any_more_when_the_time_is_over() -> None:
+    contract = load_contract("jcs")
+    case = portions(contract, mutants=1)[0][0]
+    with Workers(Beginning("jcs", "any", {}), jobs=1) as workers:
+        late = workers.results([Trace((Trial("none", case),))], Traced, until=0.0)
+        assert list(late) == []
+        (attack,) = attacks(contract, [site_at(2)], [traced(case, 2, seconds=0.1)], faults=False)
+        assert list(outcomes([attack], workers, until=0.0)) == []
 
 
 @pytest.mark.parametrize(("operator", "crashed"), [("sync", True), ("guard", False)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from holdfast.conformance.run.plan import Form, plan_of
 from holdfast.conformance.selfcheck.tasks import Attack, End, Outcome, Trace, Traced, Trial
@@ -53,14 +54,23 @@ def traces(workers: Workers, *, stores: Sequence[str], cases: Sequence[str]) -> 
     return list(workers.results(tasks, Traced))
 
 
-def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced], *, faults: bool) -> list[Attack]:
+def attacks(
+    contract: Contract,
+    sites: Sequence[Site],
+    traced: Sequence[Traced],
+    *,
+    faults: bool,
+    cases: Collection[str] | None = None,
+) -> list[Attack]:
     """Each mutant with the tests that execute its lines, the cheapest first; with the faults that concern it.
+
+    `cases`: with these tests alone.
 
     A test that executes them with several stores is run with the one with which it is cheapest.
     """
     meeting: dict[tuple[str, int], set[int]] = {}
-    tests = sorted((each for each in traced if each.test.case and each.conforms), key=lambda each: each.seconds)
-    for number, each in enumerate(tests):
+    known = sorted((each for each in traced if each.test.case and each.conforms), key=lambda each: each.seconds)
+    for number, each in enumerate(known):
         for place in _places(each.lines):
             meeting.setdefault(place, set()).add(number)
     launched: dict[tuple[str, int], set[str]] = {}
@@ -74,13 +84,14 @@ def attacks(contract: Contract, sites: Sequence[Site], traced: Sequence[Traced],
         launchers = {store for place in places for store in launched.get(place, ())}
         if launchers:
             # Every session works on what the launcher has made.
-            numbers = [number for number, each in enumerate(tests) if each.test.store in launchers]
+            numbers = [number for number, each in enumerate(known) if each.test.store in launchers]
         met: dict[str, Trial] = {}
         for number in numbers:
-            met.setdefault(tests[number].test.case, tests[number].test)
+            met.setdefault(known[number].test.case, known[number].test)
         stores = tuple(dict.fromkeys(trial.store for trial in met.values())) or stores_of(contract.name)
         striking = _faults_for(contract, site, stores) if faults else ()
-        made.append(Attack(site, tuple(met.values()), bool(launchers), striking))
+        tests = tuple(trial for trial in met.values() if cases is None or trial.case in cases)
+        made.append(Attack(site, tests, bool(launchers), striking))
     return made
 
 
@@ -94,16 +105,16 @@ def _faults_for(contract: Contract, site: Site, stores: Sequence[str]) -> tuple[
     return tuple(Trial(store, case) for _, case in sorted(cases) for store in stores)
 
 
-def outcomes(attacked: Sequence[Attack], workers: Workers) -> Iterator[Outcome]:
-    """What comes of each mutant, as it comes. Mutants that no test meets are not there.
+def outcomes(attacked: Sequence[Attack], workers: Workers, *, until: float = math.inf) -> Iterator[Outcome]:
+    """What comes of each mutant, as it comes. Mutants that no test meets, or none before `until`, are not there.
 
     A mutant for which the machine was too busy is tried once more when the others are done.
     """
     again: list[Attack] = []
     by_id = {each.site.id: each for each in attacked if each.tests or each.faults}
-    for outcome in workers.results(list(by_id.values()), Outcome):
+    for outcome in workers.results(list(by_id.values()), Outcome, until=until):
         if outcome.end is End.NOT_TRIED:
             again.append(by_id[outcome.id])
         else:
             yield outcome
-    yield from workers.results(again, Outcome)
+    yield from workers.results(again, Outcome, until=until)
