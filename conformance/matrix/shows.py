@@ -95,6 +95,8 @@ class Shown:
         # How many calls had an effect in this session.
         self._made = 0
         self._large = self._bracketed = self._dirty = False
+        # The same of the time before the store was changed, and holds again once it is back.
+        self._was_dirty = False
         self._refused: set[str] = set()
 
     def _count(self, row: str, attack: Attack, subject: str = "") -> None:
@@ -110,7 +112,7 @@ class Shown:
         self._segment.append(call)
         self._made += call.is_new
         if call.outcome != REFUSED:
-            self._dirty = True
+            self._dirty = self._was_dirty = True
             return
         self._refused.add(call.row)
         if call.note in self._tells:
@@ -170,7 +172,7 @@ class Shown:
     # What is done around them
 
     def _provoked(self, each: Provoked) -> None:
-        self._dirty = True
+        self._dirty = self._was_dirty = True
         hook = self._matrix.hooks.get(each.name)
         attack = None if hook is None else _attack(hook, each.args)
         if attack is not None and each.later:
@@ -182,10 +184,12 @@ class Shown:
             self._lasting = attack
 
     def _changed(self, each: Changed) -> None:
-        self._dirty = True
+        before, self._dirty = self._dirty, True
         attack = self._change_of(each)
         if attack is None:
             return
+        if self._store is None:
+            self._was_dirty = before
         # What was put aside comes back, or what was gone.
         is_back = attack is Attack.REPLACED and self._store is not None
         is_back = is_back and (each.verb == "copy" or each.path in self._lost)
@@ -193,6 +197,8 @@ class Shown:
             self._lost.add(each.path)
         elif is_back:
             self._lost.clear()
+            # What was done to the store is undone.
+            self._dirty = self._was_dirty
         self._store = None if is_back else attack
         self._changed_at, self._ran = each.newest, bool(each.running)
 

@@ -176,6 +176,22 @@ def test_a_refusal_counts_as_inert_only_between_two_observations_with_nothing_ac
     assert told.shows()["inert REPLAY_DUPLICATE"] == 1
 
 
+def test_a_refusal_is_inert_too_where_the_store_was_away_and_is_back(told: Told) -> None:
+    told.state()
+    told.does("tamper store/file")
+    told.calls("register", REFUSED)
+    told.calls("register", REFUSED)
+    told.does("place store/file")
+    told.state()
+    assert told.shows()["inert REPLAY_DUPLICATE"] == 2
+    told.does("tamper store/file")
+    told.calls("register", NEW)
+    told.calls("register", REFUSED)
+    told.does("place store/file")
+    told.state()
+    assert told.shows()["inert REPLAY_DUPLICATE"] == 2
+
+
 def test_a_store_that_is_removed_under_a_process_is_not_one_that_was_missing_before(told: Told) -> None:
     told.does("tamper store/file")
     told.calls("register", REFUSED)

@@ -14,6 +14,7 @@ from holdfast.conformance.suites.histories import hold
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS
 from holdfast.conformance.suites.mesh_delivery.history import MESHES
 from holdfast.conformance.suites.mesh_delivery.outbox_history import playing
+from holdfast.conformance.suites.mesh_delivery.outbox_lost import losing
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
 from holdfast.conformance.suites.session import SuiteSession
@@ -74,6 +75,13 @@ def test_an_outbox_of_many_rows_is_as_one_of_few(bench: Bench) -> None:
         for number, (name, args) in enumerate((rows[0], rows[-1], *dice.sample(rows, _ASKED))):
             player.ask(name, args, number)
         player.compare()
+
+
+@clause("MESH-4.1-L4", "MESH-4.1-L1", "MESH-4.1-L3", "MESH-4.5-O6", whole=True)
+def test_no_call_takes_an_outbox_that_is_not_in_its_place_for_an_empty_one(bench: Bench) -> None:
+    """It is moved away under two processes, and nothing, or what is no outbox, is there for one call each."""
+    with losing(bench) as player:
+        player.lose()
 
 
 @clause("MESH-4.8-C6", "MESH-4.8-C7", "MESH-4.9-A9", "MESH-4.7-T10")

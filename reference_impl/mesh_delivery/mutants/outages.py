@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon, Response
 from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
-from holdfast.reference_impl.mesh_delivery.outbox import Outbox, Row
+from holdfast.reference_impl.mesh_delivery.outbox import Outbox, OutboxError, Row
 from holdfast.reference_impl.planting import Change, part
 
+_T = TypeVar("_T")
 _BUFFER = 4096
 _TRIES = 10
 _WEEK_S = 7 * 24 * 3600
@@ -94,6 +95,28 @@ class CountsRounds(Daemon):
             self.told = self.seconds
 
 
+class ComesLater(Outbox):
+    """A send or a requeue that was refused without the outbox is done before the next send."""
+
+    waiting: tuple[Callable[[], object], ...] = ()
+
+    def insert(self, name: str, fingerprint: bytes, payload: bytes, now: int) -> tuple[Row, bool]:
+        for late in self.waiting:
+            late()
+            self.waiting = self.waiting[1:]
+        return self.tried(lambda: Outbox.insert(self, name, fingerprint, payload, now))
+
+    def rotate(self, name: str, new: str, now: int) -> str | None:
+        return self.tried(lambda: Outbox.rotate(self, name, new, now))
+
+    def tried(self, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except OutboxError:
+            self.waiting = (*self.waiting, call)
+            raise
+
+
 class AsAForm(Daemon):
     """Encodes the id as a field of a form: a blank becomes a plus."""
 
@@ -135,6 +158,7 @@ BUGS: Mapping[str, Change] = {
     "delivered-when-taken": part(daemon=DeliveredWhenTaken),
     "first-error-kept": part(outbox=FirstError),
     "gone-told-once-a-round": part(daemon=CountsRounds),
+    "refused-calls-come-later": part(outbox=ComesLater),
     "id-encoded-as-a-form": part(daemon=AsAForm),
     "percent-not-encoded": part(daemon=PercentAsItIs),
     "long-answer-cut": part(daemon=ShortAnswers),
