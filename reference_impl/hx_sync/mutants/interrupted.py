@@ -134,6 +134,8 @@ class DeletesBeforeItWrites(Importing):
     def rebuild(self, node: Node, master: bytes) -> Answer:
         with node.index.writing() as connection:
             self._ledger.reset(connection)
+        # Some work in between, so that more of what fails is there.
+        node.index.purge()
         return super().rebuild(node, master)
 
 

@@ -59,6 +59,7 @@ class KeyWrittenDown(Nodes):
     def fill(self, connection: sqlite3.Connection, node_id: str) -> None:
         super().fill(connection, node_id)
         connection.execute("UPDATE vault_config SET vault_key = ?", (self._settings.vault_key,))
+        connection.commit()
 
 
 class KeyAsBase64(KeyWrittenDown):
@@ -66,6 +67,7 @@ class KeyAsBase64(KeyWrittenDown):
         super().fill(connection, node_id)
         encoded = base64.b64encode(bytes.fromhex(self._settings.vault_key)).decode()
         connection.execute("UPDATE vault_config SET vault_key = ?", (encoded,))
+        connection.commit()
 
 
 class KeyInFile(Importing):
