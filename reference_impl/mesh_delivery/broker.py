@@ -135,14 +135,12 @@ class Broker:
         place = self.store.insert_message(
             connection, send, message_id, self.now, client_message_id=send.client_message_id
         )
-        self.store.enqueue(connection, send, message_id)
         return self.first(send, message_id, place)
 
     def accept_without_record(self, connection: Connection, send: Send, message_id: str) -> Answer:
         """As before v6: no record, and a message row of legacy traffic."""
         self.must_have_destination(self.store.sight)
         place = self.store.insert_message(connection, send, message_id, self.now, client_message_id=None)
-        self.store.enqueue(connection, send, message_id)
         return self.first(send, message_id, place)
 
     def original(self, connection: Connection, send: Send) -> Record:

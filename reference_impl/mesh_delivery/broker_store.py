@@ -18,6 +18,8 @@ from holdfast.servers.environment import scaled
 
 _T = TypeVar("_T")
 Found = psycopg.Cursor[tuple[object, ...]]
+# With the values of its placeholders.
+Statement = tuple[str, Sequence[object]]
 
 # Below the patience of an operation, so that a working server reports the timeout itself. A retry waits for the outcome
 # of the transaction that holds its id.
@@ -221,7 +223,15 @@ class BrokerStore:
     def insert_message(
         self, connection: Connection, send: Send, message_id: str, now: datetime, *, client_message_id: str | None
     ) -> str:
-        """Insert the message row; its place in the history. Legacy rows have no client_message_id."""
+        """Insert the message row and its fan-out in one statement; its place in the history."""
+        message, values = self.message(send, message_id, now, client_message_id)
+        fan_out, others = self.fan_out(send, message_id)
+        statement = f"WITH message AS ({message}), sent AS ({fan_out}) SELECT position FROM message"
+        (position,) = self._ask(connection, statement, (*values, *others)).fetchone() or (None,)
+        return str(position)
+
+    def message(self, send: Send, message_id: str, now: datetime, client_message_id: str | None) -> Statement:
+        """Inserts the message row. Legacy rows have no client_message_id."""
         named = {"client_message_id": client_message_id} if client_message_id is not None else {}
         row: dict[str, Any] = {
             "id": message_id,
@@ -240,23 +250,20 @@ class BrokerStore:
             f"INSERT INTO mesh.{self.table_of(send.destination_kind)} ({', '.join(row)}) "
             f"VALUES ({', '.join(['%s'] * len(row))}) RETURNING position"
         )
-        (position,) = self._ask(connection, statement, tuple(row.values())).fetchone() or (None,)
-        return str(position)
+        return statement, tuple(row.values())
 
     def table_of(self, destination_kind: str) -> str:
         """The relation of the messages of a kind."""
         return "topic_message" if destination_kind == "topic" else "message_queue"
 
-    def enqueue(self, connection: Connection, send: Send, message_id: str) -> None:
-        """Enqueue the fan-out: one row for each receiver."""
-        receivers = self.receivers(connection, send)
-        statement = "INSERT INTO mesh.fan_out SELECT %s::uuid, %s::uuid, unnest(%s::text[])"
-        self._ask(connection, statement, (send.mesh_id, message_id, receivers))
+    def fan_out(self, send: Send, message_id: str) -> Statement:
+        """Enqueues the fan-out: one row for each receiver."""
+        receivers, values = self.receivers(send)
+        statement = f"INSERT INTO mesh.fan_out SELECT %s::uuid, %s::uuid, r.receiver FROM ({receivers}) r (receiver)"
+        return statement, (send.mesh_id, message_id, *values)
 
-    def receivers(self, connection: Connection, send: Send) -> list[str]:
+    def receivers(self, send: Send) -> Statement:
         """Everybody but the sender for a topic, else the destination itself."""
         if send.destination_kind != "topic":
-            return [send.destination_ref]
-        statement = "SELECT public_key FROM mesh.member WHERE mesh_id = %s AND public_key <> %s"
-        found: list[Any] = self._ask(connection, statement, (send.mesh_id, send.sender)).fetchall()
-        return [member for (member,) in found]
+            return "SELECT %s::text", (send.destination_ref,)
+        return "SELECT public_key FROM mesh.member WHERE mesh_id = %s AND public_key <> %s", (send.mesh_id, send.sender)

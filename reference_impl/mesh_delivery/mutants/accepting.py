@@ -30,7 +30,7 @@ class FanOutFirst(Broker):
     def decide(self, connection: Connection, send: Send, message_id: str) -> Answer:
         answer = super().decide(connection, send, message_id)
         if isinstance(answer, Accepted) and answer.effect is Effect.PRIOR:
-            self.store.enqueue(connection, send, message_id)
+            connection.execute(*self.store.fan_out(send, message_id))
         return answer
 
 

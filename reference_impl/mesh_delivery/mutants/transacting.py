@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ import psycopg
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.mesh_delivery.broker import Broker
-from holdfast.reference_impl.mesh_delivery.broker_store import AgainError, BrokerStore, Record, Send
+from holdfast.reference_impl.mesh_delivery.broker_store import AgainError, BrokerStore, Record, Send, Statement
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
 
@@ -99,22 +99,37 @@ class VanishedIsNew(Broker):
             return Accepted(Effect.PRIOR, {"broker_message_id": message_id, **value, **known})
 
 
-class FanOutLater(BrokerStore):
-    def enqueue(self, connection: Connection, send: Send, message_id: str) -> None:
+class _Apart(BrokerStore):
+    """The message row and its fan-out are two statements."""
+
+    def insert_message(
+        self, connection: Connection, send: Send, message_id: str, now: datetime, *, client_message_id: str | None
+    ) -> str:
+        found: Any = connection.execute(*self.message(send, message_id, now, client_message_id)).fetchone()
+        self.send_on(connection, *self.fan_out(send, message_id))
+        return str(found[0])
+
+    def send_on(self, connection: Connection, statement: str, values: Sequence[object]) -> None:
+        connection.execute(statement, values)
+
+
+class FanOutLater(_Apart):
+    def send_on(self, connection: Connection, statement: str, values: Sequence[object]) -> None:
         _committed(connection)
-        super().enqueue(connection, send, message_id)
+        super().send_on(connection, statement, values)
 
 
 class FanOutOfAPage(BrokerStore):
-    def receivers(self, connection: Connection, send: Send) -> list[str]:
-        return super().receivers(connection, send)[:_PAGE]
+    def receivers(self, send: Send) -> Statement:
+        query, values = super().receivers(send)
+        return f"{query} LIMIT {_PAGE}", values
 
 
-class FanOutOptional(BrokerStore):
-    def enqueue(self, connection: Connection, send: Send, message_id: str) -> None:
+class FanOutOptional(_Apart):
+    def send_on(self, connection: Connection, statement: str, values: Sequence[object]) -> None:
         connection.execute("SAVEPOINT fan_out")
         with contextlib.suppress(psycopg.IntegrityError):
-            super().enqueue(connection, send, message_id)
+            super().send_on(connection, statement, values)
             return
         connection.execute("ROLLBACK TO fan_out")
 
@@ -136,13 +151,6 @@ class RecordStays(Broker):
             connection.execute("ROLLBACK TO message")
             _committed(connection)
             raise
-
-
-class MessageFirst(BrokerStore):
-    def insert_message(self, connection: Connection, *args: Any, **named: Any) -> str:
-        place = super().insert_message(connection, *args, **named)
-        _committed(connection)
-        return place
 
 
 class TimeMoved(BrokerStore):
@@ -173,6 +181,5 @@ BUGS: Mapping[str, Change] = {
     "fan-out-optional": part(broker_store=FanOutOptional),
     "ids-of-a-process": part(broker=ByProcess),
     "record-outlives-a-failed-message": part(broker=RecordStays),
-    "message-committed-first": part(broker_store=MessageFirst),
     "retry-moves-the-time": part(broker_store=TimeMoved),
 }
