@@ -42,6 +42,15 @@ class Summary:
     # Cases of a role that the adapter does not claim: it was not asked.
     not_asked: frozenset[str] = frozenset()
 
+    def is_asked(self, result: CaseResult) -> bool:
+        """Whether a result is of what the adapter claims, or says more than that it does not."""
+        return result.case not in self.not_asked or result.judgement.verdict is not Verdict.UNSUPPORTED
+
+    @property
+    def of_claimed(self) -> Verdict:
+        """The worst verdict of what the adapter claims."""
+        return worst(result.judgement.verdict for result in self.results if self.is_asked(result))
+
 
 def missing_result(planned: PlannedCase) -> CaseResult:
     """The result of a planned case without a result."""

@@ -29,6 +29,8 @@ def test_a_sound_implementation_of_one_role_in_another_style_conforms(tmp_path: 
     done = verified(FOREIGN, folder=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "are of what the adapter does not claim: broker, daemon" in done.stdout
+    verdict = done.stdout.splitlines()[-1].split()
+    assert verdict[:2] == ["verdict:", "conforms"]
     assert gated("mesh-delivery/fingerprints", folder=tmp_path).returncode == 0
     for wider in ("mesh-delivery", "mesh-delivery/broker", "mesh-delivery/broker+fingerprints"):
         assert gated(wider, folder=tmp_path).returncode == 12

@@ -53,8 +53,7 @@ def print_summary(
         (
             result
             for result in summary.results
-            if result.judgement.verdict is not Verdict.CONFORMS
-            and not (result.case in summary.not_asked and result.judgement.verdict is Verdict.UNSUPPORTED)
+            if result.judgement.verdict is not Verdict.CONFORMS and summary.is_asked(result)
         ),
         key=lambda result: order.index(result.judgement.verdict),
     )
@@ -85,7 +84,7 @@ def print_summary(
     if len(decision.reasons) > MAX_REASONS:
         console.print(f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all")
     colour = "green" if final is Exit.OK else "red"
-    console.print(f"verdict:  {styled(summary.verdict)}   exit [{colour}]{int(final)}[/]")
+    console.print(f"verdict:  {styled(summary.of_claimed)}   exit [{colour}]{int(final)}[/]")
 
 
 def artefacts_text(artefacts: Artefacts | None) -> str:
