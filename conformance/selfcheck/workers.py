@@ -42,6 +42,11 @@ class Workers:
             assert process.stdin is not None
             process.stdin.close()
         self._stack.close()
+        # The janitor has killed what had not ended with its input.
+        for process in self._processes:
+            assert process.stdout is not None
+            process.stdout.close()
+            process.wait()
 
     def _started(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(_WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
