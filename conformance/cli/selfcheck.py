@@ -38,7 +38,7 @@ BASELINE_SLOW = 0.1
 VALUES = "selfcheck"
 # `--automatic` chooses this number of mutants of each contract, or all if there are fewer.
 COUNT = 400
-# With what was begun before, within the hour of a contract.
+# Nothing of a contract begins later than this, so that what runs then ends within its hour.
 MINUTES = 54.0
 # With as many bugs as these, or more, `--full` first traces which cases each of them can change.
 _WORTH_A_TRACE = 4

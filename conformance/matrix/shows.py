@@ -95,7 +95,7 @@ class Shown:
         # How many calls had an effect in this session.
         self._made = 0
         self._large = self._bracketed = self._dirty = False
-        # The same of the time before the store was changed, and holds again once it is back.
+        # Whether it was dirty before the harness changed the store. That holds again once the store is back.
         self._was_dirty = False
         self._refused: set[str] = set()
 

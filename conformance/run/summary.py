@@ -43,7 +43,7 @@ class Summary:
     not_asked: frozenset[str] = frozenset()
 
     def is_asked(self, result: CaseResult) -> bool:
-        """Whether a result is of what the adapter claims, or says more than that it does not."""
+        """Whether the result counts: False for a case of an unclaimed role that ended as unsupported."""
         return result.case not in self.not_asked or result.judgement.verdict is not Verdict.UNSUPPORTED
 
     @property

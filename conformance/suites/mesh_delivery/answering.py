@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,3 +97,12 @@ ANSWERS: Mapping[str, Said] = {
 UNSAID = ANSWERS["unavailable"]
 # Of these a round has one at most: a daemon waits for a second, and has two for a round.
 SLOW = frozenset({"late"})
+
+
+# The answers that the next requests get, each with the message that it is about.
+Armed = Sequence[tuple[Said, str]]
+
+
+def answer_at(armed: Armed, place: int) -> tuple[Said, str]:
+    """The answer to a request of a round, and the message that it is about."""
+    return armed[place] if place < len(armed) else (UNSAID, "")

@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.conformance.cases.values import format_instant
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, SLOW, UNSAID, Said
+from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, SLOW, Armed, Said, answer_at
 from holdfast.conformance.suites.mesh_delivery.history import MESHES, Step
 from holdfast.conformance.suites.mesh_delivery.outbox_model import (
     IN_USE,
@@ -31,7 +31,7 @@ from holdfast.conformance.suites.mesh_delivery.outbox_steps import MALFORMED, WR
 from holdfast.conformance.suites.session import SuiteSession
 
 # A send that nothing is wrong with.
-_SEND: Mapping[str, Any] = {
+SEND: Mapping[str, Any] = {
     "mesh_id": MESHES[0],
     "client_message_id": "",
     "request": {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA"},
@@ -90,8 +90,8 @@ class Player:
         """Put copies of a done row and of a dead one into the store, `count` in all; the ids, and a send of each."""
         found: list[tuple[str, Args]] = []
         for state, answer in (("dead", "conflict"), ("done", "first")):
-            request = {**_SEND["request"], "destination_ref": state}
-            args = {**_SEND, "client_message_id": state, "request": request}
+            request = {**SEND["request"], "destination_ref": state}
+            args = {**SEND, "client_message_id": state, "request": request}
             self._call("send", args, 0)
             self._deliver((answer,), 0)
             self._seen.look(self._model)
@@ -108,7 +108,7 @@ class Player:
 
     def outlast(self, name: str) -> None:
         """A row whose broker does not answer before it is too old. In no moment are there two attempts."""
-        self._call("send", {**_SEND, "client_message_id": name}, 0)
+        self._call("send", {**SEND, "client_message_id": name}, 0)
         while not self._model.is_dead(name):
             self._deliver(("unavailable",), 0)
             self._deliver((), 0)
@@ -184,7 +184,7 @@ class Player:
         names = sorted(self._model.rows)
         if why in WRONG:
             method, change = WRONG[why]
-            args: Args = {**_SEND, "client_message_id": "refused", "request": {**_SEND["request"], **change}}
+            args: Args = {**SEND, "client_message_id": "refused", "request": {**SEND["request"], **change}}
         elif why in MALFORMED:
             method, args, why = why, MALFORMED[why], "REQUEST_MALFORMED"
         else:
@@ -219,9 +219,7 @@ class Player:
         if due and not worker:
             self._differs("over_refusal", "a round", f"an attempt of {', '.join(sorted(due))}", "none")
 
-    def _round(
-        self, answer: Answer, armed: Sequence[tuple[Said, str]], worker: int, others: frozenset[str] = frozenset()
-    ) -> set[str]:
+    def _round(self, answer: Answer, armed: Armed, worker: int, others: frozenset[str] = frozenset()) -> set[str]:
         """What one round has sent, and what came of it; `others` were there before and may be left alone."""
         if answer.outcome != "accepted":
             self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
@@ -234,10 +232,10 @@ class Player:
         self._seen.log(worker, told, dying=dying)
         return set(names)
 
-    def _answered(self, names: Sequence[str], armed: Sequence[tuple[Said, str]], worker: int) -> list[Said]:
+    def _answered(self, names: Sequence[str], armed: Armed, worker: int) -> list[Said]:
         told: list[Said] = []
         for place, name in enumerate(names):
-            said, message_id = _at(armed, place)
+            said, message_id = answer_at(armed, place)
             if name in names[:place] or not self._model.attempted(name, said.fates, self._now, message_id):
                 self._differs("fail_open", "an attempt", "none now", name)
             told.append(said)
@@ -263,7 +261,7 @@ class Player:
         if not any(row["status"] == "inflight" for row in self._seen.stored().values()):
             self._differs("lost_durability", "the row of an attempt", "inflight", "none in flight")
         self._end("kill", 0)
-        told = {name: _at(armed, place) for place, name in enumerate(self._seen.requests(self._model))}
+        told = {name: answer_at(armed, place) for place, name in enumerate(self._seen.requests(self._model))}
         self._model.died(self._now, {name: (said.fates, message_id) for name, (said, message_id) in told.items()})
 
     def _beside(self, answers: Sequence[str], point: str, method: str, about: Any) -> None:
@@ -331,7 +329,7 @@ class Player:
         if told != len(names) and all(answer.outcome == "accepted" for answer in answers):
             self._differs("wrong_reason", "the attempts of two rounds at once", len(names), told)
         for name in dict.fromkeys(names):
-            messages = [_at(armed, place)[1] for place, each in enumerate(names) if each == name]
+            messages = [answer_at(armed, place)[1] for place, each in enumerate(names) if each == name]
             if not self._model.taken(name, messages, self._now):
                 self._differs("fail_open", "an attempt", "none now", name)
         self._model.passed_over([name for name in self._model.rows if name not in names], self._now, whole=False)
@@ -358,11 +356,6 @@ class Player:
         self._seen.forget(worker)
 
     # What is there
-
-
-def _at(armed: Sequence[tuple[Said, str]], place: int) -> tuple[Said, str]:
-    """The answer to a request of a round, and the message that it is about."""
-    return armed[place] if place < len(armed) else (UNSAID, "")
 
 
 @contextlib.contextmanager

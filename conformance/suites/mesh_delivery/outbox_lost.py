@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.history import MESHES
-from holdfast.conformance.suites.mesh_delivery.outbox_history import Player
+from holdfast.conformance.suites.mesh_delivery.outbox_history import SEND, Player
 from holdfast.conformance.suites.mesh_delivery.outbox_overlap import UNAVAILABLE
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
 
@@ -39,7 +38,7 @@ class Losing(Player):
     """A history whose outbox is lost for single calls."""
 
     def lose(self) -> None:
-        """Every call of both processes, in the place of the outbox nothing, then what is none."""
+        """Make every call in both processes: first without a file in the place of the outbox, then with a wrong one."""
         for number, put in enumerate((None, _CUT, _GARBAGE, _other_database())):
             for worker in range(self._workers):
                 self._prepare(f"{number}{worker}")
@@ -108,8 +107,7 @@ class Losing(Player):
 
 
 def _send(name: str) -> dict[str, Any]:
-    request = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA"}
-    return {"mesh_id": MESHES[0], "client_message_id": name, "request": request}
+    return {**SEND, "client_message_id": name}
 
 
 @contextmanager

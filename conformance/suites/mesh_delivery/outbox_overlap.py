@@ -1,4 +1,4 @@
-"""Two rounds of delivery that overlap: one waits in an attempt, while another process delivers whatever it finds."""
+"""Two rounds of delivery that overlap. One waits in an attempt. Meanwhile another process delivers what is due."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from datetime import datetime
 
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.answering import UNSAID, Said
+from holdfast.conformance.suites.mesh_delivery.answering import Armed, Said, answer_at
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Outbox, Row, longest
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import Seen
 from holdfast.conformance.suites.session import SuiteSession
 
-Armed = Sequence[tuple[Said, str]]
 UNAVAILABLE = "OUTBOX_UNAVAILABLE"
 
 
@@ -70,7 +69,7 @@ class Overlap:
             self._differs("wrong_reason", "the attempts of a round", str(len(names)), str(count))
         told = []
         for place, name in enumerate(names):
-            said, message_id = armed[place] if place < len(armed) else (UNSAID, "")
+            said, message_id = answer_at(armed, place)
             if name in names[:place] or not model.attempted(name, said.fates, now, message_id):
                 self._differs("fail_open", "an attempt", "none now", name)
             told.append(said)
