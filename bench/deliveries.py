@@ -48,7 +48,7 @@ from holdfast.reference_impl.mesh_delivery.launch import launch
 from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
 from holdfast.reference_impl.postgres import with_database, with_settings
-from holdfast.reference_impl.postgres_databases import session_database
+from holdfast.reference_impl.postgres_names import session_database
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.specs import load_contract
 from holdfast.specs.strictjson import canonical, loads

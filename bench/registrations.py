@@ -32,7 +32,7 @@ import psycopg
 from bench.turns import Taken, in_turns, median, tenths
 from holdfast.reference_impl.answers import Accepted
 from holdfast.reference_impl.postgres import with_database, with_settings
-from holdfast.reference_impl.postgres_databases import session_database
+from holdfast.reference_impl.postgres_names import session_database
 from holdfast.reference_impl.postgres_pipeline import Step, run
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.rs4a_replay.launch import launch

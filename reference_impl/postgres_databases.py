@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from psycopg import errors, sql
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Link, connect, describe, with_database
+from holdfast.reference_impl.postgres_names import pooled, session_database
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 from holdfast.servers.environment import scaled
 
@@ -24,16 +24,6 @@ _OPEN_S = scaled(20.0)
 _RECOVERY_S = scaled(8.0)
 # PostgreSQL's own empty template, for a session without a surface.
 EMPTY = "template0"
-
-
-def session_database(template: str, workdir: Path) -> str:
-    """The session database's name: the same for every worker on one workdir."""
-    return f"{template}_{hashlib.sha256(str(workdir.resolve()).encode()).hexdigest()[:16]}"
-
-
-def pooled(template: str) -> str:
-    """How the names of unused clones of a template begin."""
-    return f"{template}_pool_"
 
 
 def clone(connection: psycopg.Connection[Any], name: str, source: str) -> None:

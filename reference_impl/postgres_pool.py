@@ -17,9 +17,9 @@ from holdfast.reference_impl.postgres_databases import (
     databases,
     drop_database,
     note_workdir,
-    pooled,
     rename,
 )
+from holdfast.reference_impl.postgres_names import pooled
 
 # Enough for the sessions that begin while used databases are made ready again.
 _SPARE = 3
@@ -48,31 +48,31 @@ class TemplatePool:
     ) -> None:
         self._dsn = maintenance_dsn
         self._link = Link(maintenance_dsn)
-        self._template = template
+        self.template = template
         self._provision, self._unprovision = provision, unprovision
 
     def sweep(self) -> None:
         """One round: make used databases ready again, and keep some spare. Never raises."""
         try:
             connection = self._link.connection()
-            known = dict(databases(connection, self._template + "_"))
+            known = dict(databases(connection, self.template + "_"))
             for name, workdir in known.items():
                 if workdir is not None and not Path(workdir).exists():
                     self._recycle(connection, name, known)
-            spare = sum(1 for name, _ in databases(connection, pooled(self._template)))
+            spare = sum(1 for name, _ in databases(connection, pooled(self.template)))
             if spare < _SPARE:
                 self._add(connection)
         except psycopg.Error:
             self._link.drop()
 
     def _add(self, connection: psycopg.Connection[Any]) -> None:
-        clone(connection, self._new_name(), self._template)
+        clone(connection, self._new_name(), self.template)
         # A crash from now on must not replay the copying of whole databases; operations wait for the recovery.
         with contextlib.suppress(errors.InsufficientPrivilege):
             connection.execute("CHECKPOINT")
 
     def _new_name(self) -> str:
-        return pooled(self._template) + secrets.token_hex(6)
+        return pooled(self.template) + secrets.token_hex(6)
 
     def _recycle(self, connection: psycopg.Connection[Any], name: str, known: Mapping[str, object]) -> None:
         """The same statements that provisioned the template provision it again; what does not fit is dropped."""
@@ -108,6 +108,6 @@ class TemplatePool:
         """Drop the template and every database cloned from it. Never raises."""
         with contextlib.suppress(psycopg.Error):
             connection = self._link.connection()
-            for name, _ in databases(connection, self._template):
+            for name, _ in databases(connection, self.template):
                 drop_database(connection, name)
         self._link.drop()

@@ -19,7 +19,7 @@ from typing import Any
 
 from holdfast.specs.consistency import step_facts
 from holdfast.specs.leaves import leaves
-from holdfast.specs.matrix import LATER, WHILE, Attack, Matrix, Row, attack_of, cell
+from holdfast.specs.matrix import DATABASE, LATER, WHILE, Attack, Matrix, Row, attack_of, cell
 from holdfast.specs.model import Case, Contract, Group, Method
 from holdfast.specs.mutants import Mutants
 
@@ -205,7 +205,8 @@ def _names(contract: Contract, matrix: Matrix, rows: Mapping[str, Row]) -> Itera
                 yield f"matrix: {name}: its rival {rival} is no row"
             elif name not in rows[rival].rivals:
                 yield f"matrix: {name} is a rival of {rival}, and not the other way round"
-    for name in (*matrix.commands, *matrix.hooks, *(row.partition(" ")[0] for row in rows if " " in row)):
+    hooks = [name for name in matrix.hooks if name != DATABASE]
+    for name in (*matrix.commands, *hooks, *(row.partition(" ")[0] for row in rows if " " in row)):
         method = contract.methods.get(name)
         if method is None or method.group is not Group.PROVOCATION:
             yield f"matrix: {name} is no provocation"

@@ -135,7 +135,8 @@ class Matrix(Entry, frozen=True, omit_defaults=True):
 
     `horizon` is the parameter after which a retry is late; `volume` is how many rows are many; `store` are the
     beginnings of the paths of the store in the workdir, where no `inspection` says it. `commands` maps a provocation
-    that runs an operator's command to the argument that holds its words; `hooks` are the provocations that attack.
+    that runs an operator's command to the argument that holds its words; `hooks` are the provocations that attack, and
+    what the harness does to a database itself (DATABASE).
     `unbounded` gives the reason for each number among the parameters that no operation draws a boundary by.
     """
 
@@ -147,6 +148,10 @@ class Matrix(Entry, frozen=True, omit_defaults=True):
     hooks: Mapping[Name, Hook] = {}
     unbounded: Mapping[Name, Text] = {}
     operations: Mapping[RowName, Row] = {}
+
+
+# The hook for what the harness does to the database of a session; its argument says which change.
+DATABASE = "alter_database"
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.reports.evidence import Exchange
 from holdfast.specs import Contract
 from holdfast.specs.cells import FAILED
-from holdfast.specs.matrix import Matrix
+from holdfast.specs.matrix import DATABASE, Matrix
 from holdfast.specs.model import Group
 
 ACCEPTED, REFUSED = "accepted", "refused"
@@ -61,7 +61,7 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class Provoked:
-    """A provocation that is no command."""
+    """A provocation that is no command, or what the harness did to a database."""
 
     name: str
     args: Mapping[str, Any]
@@ -204,6 +204,9 @@ class Walk:
         elif verb == "inspect":
             rows = _json(detail).get("rows") or {} if len(detail) > 2 * self._matrix.volume else {}
             yield Observed(_rows(rows), is_state=True)
+        elif verb == DATABASE:
+            change, _, what = rest.partition(" ")
+            yield Provoked(verb, {"change": change, "what": what}, exchange.worker, live.ended > 0)
         elif verb in ("search", "remains"):
             yield Searched()
 

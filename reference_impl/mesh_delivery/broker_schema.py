@@ -75,17 +75,14 @@ class BrokerSchema:
         """The id in the message rows; legacy traffic has none."""
         return f"ALTER TABLE mesh.{table} ADD COLUMN IF NOT EXISTS client_message_id TEXT"
 
-    def migrated(self) -> str:
-        """The condition that all that enforcement needs is there."""
-        return (
-            "(SELECT count(*) FROM pg_attribute WHERE attname = 'client_message_id' AND NOT attisdropped "
-            "AND attrelid IN (to_regclass('mesh.client_message_dedupe'), to_regclass('mesh.topic_message'), "
-            f"to_regclass('mesh.message_queue'))) = {1 + len(MESSAGE_TABLES)}"
-        )
-
     def is_migrated(self, connection: psycopg.Connection[Any]) -> bool:
-        """The same, asked. Raises psycopg.Error."""
-        return connection.execute(f"SELECT {self.migrated()}").fetchone() == (True,)
+        """Whether all that enforcement needs is there. Raises psycopg.Error."""
+        statement = (
+            "SELECT count(*) FROM pg_attribute WHERE attname = 'client_message_id' AND NOT attisdropped "
+            "AND attrelid IN (to_regclass('mesh.client_message_dedupe'), to_regclass('mesh.topic_message'), "
+            "to_regclass('mesh.message_queue'))"
+        )
+        return connection.execute(statement).fetchone() == (1 + len(MESSAGE_TABLES),)
 
     def migrate(self, connection: psycopg.Connection[Any]) -> None:
         """Bring a database to v6, all of it or nothing. Raises psycopg.Error."""

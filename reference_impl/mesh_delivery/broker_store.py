@@ -73,7 +73,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a transaction finds. `is_enforced`: the flag is on, and the schema can hold the records."""
+    """What a transaction finds. `is_enforced`: the flag is on, whatever became of the schema since then."""
 
     is_member: bool
     is_enforced: bool
@@ -180,7 +180,7 @@ class BrokerStore:
         """Ask what is there of a send's sender and destination, and whether its id is to be deduplicated."""
         statement = (
             "SELECT EXISTS (SELECT FROM mesh.member WHERE mesh_id = %s AND public_key = %s), "
-            f"EXISTS (SELECT FROM mesh.setting WHERE name = %s AND value = 'on') AND {self.schema.migrated()}, "
+            "EXISTS (SELECT FROM mesh.setting WHERE name = %s AND value = 'on'), "
             f"EXISTS (SELECT FROM mesh.{_DESTINATIONS[send.destination_kind]} = %s AND mesh_id = %s)"
         )
         values = (send.mesh_id, send.sender, ENFORCED, send.destination_ref, send.mesh_id)

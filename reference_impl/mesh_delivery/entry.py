@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 from holdfast.reference_impl.mesh_delivery.claims import not_claimed
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
 from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxError
-from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
+from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, TEMPLATE
 from holdfast.reference_impl.planting import planted
+from holdfast.reference_impl.postgres_names import session_database
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.whole import Whole
 
@@ -46,7 +47,12 @@ class MeshDelivery(Whole):
 
         outbox = self._outbox(request)
         session = self.factory.build(
-            open_broker, request.now, outbox=outbox, settings=settings, workdir=request.workdir
+            open_broker,
+            request.now,
+            outbox=outbox,
+            settings=settings,
+            workdir=request.workdir,
+            place=_place_of(request),
         )
         if settings.listens:
             session.listen(self.factory)
@@ -71,6 +77,12 @@ class MeshDelivery(Whole):
         """See `session.Implementation`."""
         for opening in self.openings:
             opening.shut_down()
+
+
+def _place_of(request: OpenRequest) -> Mapping[str, str] | None:
+    """Which database is that of a session, on the server that the launcher names."""
+    template = request.config.get(TEMPLATE)
+    return None if template is None else {"database": session_database(template, request.workdir)}
 
 
 def implementation(*, mutant: str | None = None) -> MeshDelivery:

@@ -82,6 +82,7 @@ class Factory:
         outbox: Outbox | None = None,
         settings: Settings | None = None,
         workdir: Path | None = None,
+        place: Mapping[str, str] | None = None,
     ) -> Service:
         """A session, with a daemon if there is an outbox. Raises OpenError, TermsError."""
         methods, negotiator = kept_terms(CONTRACT).methods, self.negotiator()
@@ -94,7 +95,7 @@ class Factory:
             )
             failpoints = DeliveryFailpoints(workdir, Patience())
             failpoints.watch(daemon)
-        return self.service(self.fingerprints(), negotiator, methods, daemon, failpoints, open_broker, now)
+        return self.service(self.fingerprints(), negotiator, methods, daemon, failpoints, open_broker, now, place)
 
 
 REFERENCE = Factory()

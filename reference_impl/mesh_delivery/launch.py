@@ -11,6 +11,7 @@ from pathlib import Path
 from holdfast.reference_impl import postgres_launch
 from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema, provision, unprovision
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
+from holdfast.reference_impl.mesh_delivery.terms import TEMPLATE
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.postgres_launch import Template, launch_on
@@ -27,7 +28,9 @@ def make_template(server_dsn: str, factory: Factory) -> Template:
     dsn, pool = postgres_launch.make_template(
         server_dsn, "holdfast_mesh", provision=lambda into: _provide(into, factory), unprovision=unprovision
     )
-    return Template({"dsn": dsn}, pool, pool.drop)
+    # Sessions say themselves which database on this server is theirs.
+    surface = {"dsn": dsn, "disposable": True}
+    return Template({"dsn": dsn, TEMPLATE: pool.template}, pool, pool.drop, surface)
 
 
 def _provide(dsn: str, factory: Factory) -> None:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 class Service:
     """Implements `session.Session`."""
 
-    # See `session.Session`: no fitness proof is tied to it.
-    place = None
-
     def __init__(
         self,
         fingerprinter: Fingerprinter,
@@ -41,16 +38,19 @@ class Service:
         failpoints: DeliveryFailpoints | None = None,
         open_broker: Callable[[datetime], BrokerService] | None = None,
         now: datetime | None = None,
+        place: Mapping[str, str] | None = None,
     ) -> None:
         """Without a `daemon` there is no outbox.
 
-        `open_broker` opens the broker at a time, when it is first needed; without one there is none.
+        `open_broker` opens the broker at a time, when it is first needed; without one there is none. `place` says
+        where its database is.
         """
         self._fingerprinter, self._negotiator = fingerprinter, negotiator
         self._daemon, self._failpoints = daemon, failpoints
         self._methods = methods
         self._open_broker = open_broker
         self._now = now
+        self.place = place
         self._broker: BrokerService | None = None
         # One call at a time, whether it comes over the pipe or over a socket.
         self._lock = threading.Lock()

@@ -12,6 +12,8 @@ from holdfast.reference_impl.terms import hold_to_contract, value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "mesh-delivery"
+# The member of a config with the name of the database that those of sessions are copies of.
+TEMPLATE = "template"
 # Values of the config `transport` for which the broker listens.
 _SOCKETS = ("http", "websocket")
 

@@ -21,6 +21,7 @@ TEST = PlannedCase("rs4a-replay/suite/made-up", "rs4a-replay", ("RS4A-RP-01",), 
 HOOKS = {
     "hold_at": Hook("fault", {"abort": Attack.FAILING_CALLS}, once=True),
     "break_surface": Hook("how", {"unreachable": Attack.MISSING_WHILE}),
+    "alter_database": Hook("change", {"lacking": Attack.DAMAGED_WHILE}),
 }
 MATRIX = Matrix(
     "rs4a-replay",
@@ -232,6 +233,14 @@ def test_a_provocation_that_lasts_attacks_every_call_after_it(told: Told) -> Non
     told.calls("register", REFUSED)
     told.calls("register", REFUSED, args={})
     assert told.shows() == {"store-missing-while-it-runs": 2}
+
+
+def test_a_database_that_the_harness_altered_attacks_every_call_until_it_is_whole_again(told: Told) -> None:
+    told.does("alter_database lacking registration.nonce")
+    told.calls("register", NEW)
+    told.does("alter_database complete registration.nonce")
+    told.calls("register", NEW, args={"request": {"attempt_id": "two"}})
+    assert told.shows() == {"store-damaged-while-it-runs": 1}
 
 
 def test_a_clock_that_was_stepped_counts_against_the_calls_before(told: Told) -> None:

@@ -27,7 +27,7 @@ def test_no_server_is_asked_where_the_launcher_does_not_say_all_of_it(place: Map
     found = AMEND.do(place, OPERAND)
     assert found == {
         "unique": [],
-        "error": "the launcher names no server of disposable databases with an effect relation",
+        "error": "the launcher names no server of disposable databases with effect",
     }
 
 

@@ -1,8 +1,4 @@
-"""The surface of a session on PostgreSQL, altered by the harness as an administrator may alter it while it is in use.
-
-Only the database that the adapter's answer to `open` names is altered, with the login that the launcher names, and only
-if the launcher says that databases of sessions are `disposable`. No secret of it leaves this module.
-"""
+"""The surface of a session on PostgreSQL, altered by the harness as an administrator may do it in use."""
 
 from __future__ import annotations
 
@@ -14,8 +10,8 @@ from typing import Any
 from holdfast.conformance.cases.forms import TEXT, value_form
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.disposable import asked, quoted, worked
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.specs import schema
 
 _UNIQUE = """
 SELECT o.conname, array_agg(a.attname::text ORDER BY k.n) FROM pg_constraint o
@@ -35,14 +31,6 @@ _FAILS = "holdfast_fails"
 _ANY, _NONE = "holdfast_of_any", "holdfast_of_none"
 
 
-def _q(name: str) -> str:
-    """A name as it stands in a statement."""
-    # The drivers of databases are heavy, and most runs do not need them.
-    from holdfast.conformance.fitness.postgres.rows import quoted
-
-    return quoted(name)
-
-
 @dataclass(frozen=True, slots=True)
 class _Effect:
     """The effect relation of a surface, the columns that its nonce relation has too, and the tables of its schema.
@@ -60,19 +48,19 @@ class _Effect:
     @property
     def named(self) -> str:
         """Its name in a statement."""
-        return f"{_q(self.schema)}.{_q(self.table)}"
+        return f"{quoted(self.schema)}.{quoted(self.table)}"
 
     def constraint(self, name: str, columns: list[str]) -> Iterator[str]:
         """Another unique constraint of the same name."""
-        yield f"ALTER TABLE {self.named} DROP CONSTRAINT {_q(name)}"
-        yield f"ALTER TABLE {self.named} ADD CONSTRAINT {_q(name)} UNIQUE ({', '.join(map(_q, columns))})"
+        yield f"ALTER TABLE {self.named} DROP CONSTRAINT {quoted(name)}"
+        yield f"ALTER TABLE {self.named} ADD CONSTRAINT {quoted(name)} UNIQUE ({', '.join(map(quoted, columns))})"
 
 
 def _copied(effect: _Effect, what: str) -> Iterator[str]:
     """The whole relation again, in another schema."""
     del what
     yield f"CREATE SCHEMA {_COPY}"
-    yield f"CREATE TABLE {_COPY}.{_q(effect.table)} (LIKE {effect.named} INCLUDING ALL)"
+    yield f"CREATE TABLE {_COPY}.{quoted(effect.table)} (LIKE {effect.named} INCLUDING ALL)"
 
 
 def _hollow(effect: _Effect, what: str) -> Iterator[str]:
@@ -82,35 +70,35 @@ def _hollow(effect: _Effect, what: str) -> Iterator[str]:
     """
     (key,) = effect.primary.values()
     columns = effect.unique[what]
-    keys = ", ".join(map(_q, columns))
+    keys = ", ".join(map(quoted, columns))
     yield from effect.constraint(what, [*columns, *key])
     yield f"CREATE INDEX {_ANY} ON {effect.named} ({keys})"
-    yield f"CREATE UNIQUE INDEX {_NONE} ON {effect.named} ({keys}) WHERE {_q(columns[0])} IS NULL"
+    yield f"CREATE UNIQUE INDEX {_NONE} ON {effect.named} ({keys}) WHERE {quoted(columns[0])} IS NULL"
 
 
 def _mended(effect: _Effect, what: str) -> Iterator[str]:
     """The constraint as it was."""
     (key,) = effect.primary.values()
     yield from effect.constraint(what, [column for column in effect.unique[what] if column not in key])
-    yield f"DROP INDEX {', '.join(f'{_q(effect.schema)}.{name}' for name in (_ANY, _NONE))}"
+    yield f"DROP INDEX {', '.join(f'{quoted(effect.schema)}.{name}' for name in (_ANY, _NONE))}"
 
 
 def _lacking(effect: _Effect, what: str) -> Iterator[str]:
     """One of the columns that the nonce relation has too is gone."""
     del what
-    yield f"ALTER TABLE {effect.named} DROP COLUMN {_q(effect.shared[-1])} CASCADE"
+    yield f"ALTER TABLE {effect.named} DROP COLUMN {quoted(effect.shared[-1])} CASCADE"
 
 
 def _bare(effect: _Effect, what: str) -> Iterator[str]:
     """No unique constraint at all, not even a primary key."""
     del what
     for name in (*effect.unique, *effect.primary):
-        yield f"ALTER TABLE {effect.named} DROP CONSTRAINT {_q(name)} CASCADE"
+        yield f"ALTER TABLE {effect.named} DROP CONSTRAINT {quoted(name)} CASCADE"
 
 
 def _failing(effect: _Effect, what: str) -> Iterator[str]:
     """Each commit that adds a row fails with the SQLSTATE `what`."""
-    function = f"{_q(effect.schema)}.{_FAILS}()"
+    function = f"{quoted(effect.schema)}.{_FAILS}()"
     raised = f"RAISE EXCEPTION 'this commit is to fail' USING ERRCODE = '{what}'"
     yield f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {raised}; END $$"
     yield (
@@ -122,12 +110,12 @@ def _failing(effect: _Effect, what: str) -> Iterator[str]:
 def _working(effect: _Effect, what: str) -> Iterator[str]:
     """Commits go through again, those under way first."""
     del what
-    yield f"DROP FUNCTION {_q(effect.schema)}.{_FAILS}() CASCADE"
+    yield f"DROP FUNCTION {quoted(effect.schema)}.{_FAILS}() CASCADE"
 
 
 def _late(effect: _Effect, what: str) -> Iterator[str]:
     """Each commit that adds a row to the surface takes `what` seconds, whatever the limit of a statement is."""
-    function = f"{_q(effect.schema)}.{_FAILS}()"
+    function = f"{quoted(effect.schema)}.{_FAILS}()"
     wait = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())))"
     yield (
         f"CREATE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ "
@@ -136,7 +124,7 @@ def _late(effect: _Effect, what: str) -> Iterator[str]:
     )
     for table in effect.beside:
         yield (
-            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {_q(effect.schema)}.{_q(table)} "
+            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {quoted(effect.schema)}.{quoted(table)} "
             f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
         )
 
@@ -155,36 +143,23 @@ CHANGES = {
 
 def _done(launched: Mapping[str, Any], operand: Mapping[str, Any]) -> dict[str, Any]:
     """Alter the effect relation; which unique constraints it has, or why nothing could be altered."""
-    place, own = launched, operand["database"]
-    fits = schema.explain(schema.published_validator("surface"), place) is None
-    if not fits or not {"dsn", "effect", "disposable"} <= place.keys():
-        return {"unique": [], "error": "the launcher names no server of disposable databases with an effect relation"}
-    # The drivers of databases are heavy, and most runs do not need them.
-    import psycopg
-    from psycopg.conninfo import make_conninfo
 
-    from holdfast.conformance.fitness.errors import FitnessError
-    from holdfast.conformance.fitness.target import target_of
+    def amend(connection: Any) -> list[str]:
+        effect = _read(connection, launched)
+        for statement in CHANGES[operand["change"]](effect, operand["what"]):
+            connection.execute(statement.encode())
+        return sorted(_read(connection, launched).unique)
 
-    target = None
-    try:
-        target = target_of(make_conninfo(target_of(place["dsn"]).dsn, dbname=own, connect_timeout=2))
-        with psycopg.connect(target.dsn) as connection:
-            connection.execute("SET LOCAL lock_timeout = 5000")
-            effect = _read(connection, place)
-            for statement in CHANGES[operand["change"]](effect, operand["what"]):
-                connection.execute(statement.encode())
-            return {"unique": sorted(_read(connection, place).unique), "error": None}
-    except (psycopg.Error, FitnessError, ValueError, LookupError) as error:
-        return {"unique": [], "error": str(error) if target is None else target.first_line(error)}
+    unique, error = worked(launched, operand["database"], amend, "effect")
+    return {"unique": unique or [], "error": error}
 
 
 def _read(connection: Any, place: Mapping[str, Any]) -> _Effect:
     schema_name, _, table = place["effect"].rpartition(".")
     other, _, nonce = place.get("nonce", place["effect"]).rpartition(".")
-    named = f"{_q(schema_name)}.{_q(table)}"
+    named = f"{quoted(schema_name)}.{quoted(table)}"
     unique, primary = (dict(connection.execute(_UNIQUE, (named, kind)).fetchall()) for kind in ("u", "p"))
-    shared = connection.execute(_SHARED, (named, f"{_q(other)}.{_q(nonce)}")).fetchall()
+    shared = connection.execute(_SHARED, (named, f"{quoted(other)}.{quoted(nonce)}")).fetchall()
     beside = connection.execute(_TABLES, (schema_name,)).fetchall()
     audit = place.get("audit", "").rpartition(".")[2]
     tables = [name for (name,) in beside if name != audit]
@@ -201,13 +176,6 @@ AMEND = Report(
 
 def amended(bench: Bench, session: SuiteSession, change: str, what: str = "") -> list[str] | None:
     """Change the effect relation; its unique constraints beside the primary key. None where that cannot be done."""
-    said = session.said.get("surface", {}) if isinstance(session.said, dict) else {}
-    if "database" not in said or "dsn" in said:
-        bench.note("no database on a server is named as that of the session alone")
-        return None
-    operand = {"database": said["database"], "change": change, "what": what}
-    found = session.report(AMEND, f"{change} {what}".strip(), operand)
-    if found["error"] is not None:
-        bench.note(f"the surface was not altered: {found['error']}")
-    names: list[str] | None = None if found["error"] is not None else found["unique"]
+    found = asked(bench, session, AMEND, {"change": change, "what": what}, f"{change} {what}".strip())
+    names: list[str] | None = None if found is None else found["unique"]
     return names

@@ -1,0 +1,251 @@
+"""mesh-delivery: the database of a broker as the harness sees it, and a broker on a database that is altered under it.
+
+It needs a launcher that says that databases of sessions are `disposable` (docs/adapter-protocol.md). Without it these
+tests note that nothing was read or altered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.disposable import asked
+from holdfast.conformance.suites.mesh_delivery.database import ALTER, DEDUPE, LOOK
+from holdfast.conformance.suites.session import SuiteSession
+
+_MESH = "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60"
+# Classes of errors: it may succeed another time, a constraint, there is no room, the server ends the statement.
+_STATES = ("40001", "23514", "53100", "57014")
+# Longer than an answer may take.
+_LATE_S = "2.2"
+_LOST = (
+    *(f"{DEDUPE}.{name}" for name in ("client_message_id", "broker_message_id", "request_fingerprint")),
+    "topic_message.client_message_id",
+)
+_UNIT = timedelta(milliseconds=1)
+
+
+class _Broker:
+    """A session with a mesh, whose database the harness reads and alters."""
+
+    def __init__(self, bench: Bench, session: SuiteSession) -> None:
+        self._bench, self.session = bench, session
+        self._alice, self._bob = session.hex64("alice"), session.hex64("bob")
+        made = {"mesh_id": _MESH, "members": [self._alice, self._bob], "topics": ["alerts"], "queues": ["jobs"]}
+        session.provoke("make_mesh", made)
+
+    def args(self, name: str, kind: str = "topic", body: str = "aGVsbG8") -> dict[str, Any]:
+        """A send."""
+        reference = {"topic": "alerts", "dm": self._bob, "queue": "jobs"}[kind]
+        request = {"envelope_version": 1, "destination_kind": kind, "destination_ref": reference, "body": body}
+        return {"mesh_id": _MESH, "sender": self._alice, "client_message_id": name, "request": request}
+
+    def send(self, args: Mapping[str, Any], due: str, when: str = "as usual", worker: int = 0) -> Answer:
+        """Send it; the answer has to be the one that is due."""
+        answer = self.session.call("accept", args, worker)
+        if _told(answer) != due:
+            verdict = "fail_open" if answer.outcome == "accepted" else "over_refusal"
+            self._bench.fail(verdict, f"a send {when}", expected=due, received=_told(answer))
+        return answer
+
+    def must_not_be_taken(self, args: Mapping[str, Any], when: str, worker: int = 0, effect: str = "") -> Answer:
+        """Send it; it must not be accepted, at least not with this effect."""
+        answer = self.session.call("accept", args, worker)
+        if answer.outcome == "accepted" and effect in ("", answer.effect):
+            self._bench.fail("fail_open", f"a send {when}", expected="no acceptance", received=_told(answer))
+        return answer
+
+    def alter(self, change: str, what: str = "") -> bool:
+        """Alter the database; whether that was done."""
+        return asked(self._bench, self.session, ALTER, {"change": change, "what": what}, f"{change} {what}") is not None
+
+    def look(self) -> Any:
+        """What the harness reads; None where it cannot."""
+        return asked(self._bench, self.session, LOOK, {}, "database")
+
+    def state(self) -> Any:
+        """What the broker shows."""
+        return self.session.observe("broker_state")
+
+    def must_be_alike(self, when: str) -> None:
+        """What the broker says of its database is what is there."""
+        catalogue, state = self.session.observe("broker_schema")["relations"], self.state()
+        seen = self.look()
+        if seen is None:
+            return
+        for name in sorted(catalogue.keys() | seen["relations"].keys()):
+            told, found = _shape(catalogue.get(name)), _shape(seen["relations"].get(name))
+            for part in sorted(told.keys() | found.keys()):
+                if told.get(part) != found.get(part):
+                    self._differ(f"{part} of {name} {when}", found.get(part), told.get(part))
+        if len(state["dedupe"]) != len(seen["dedupe"]):
+            self._differ(f"the records {when}", len(seen["dedupe"]), len(state["dedupe"]))
+        records = {(row.get("mesh_id"), row.get("client_message_id")): row for row in seen["dedupe"]}
+        for row in state["dedupe"]:
+            record = records.get((row["mesh_id"], row["client_message_id"]), {})
+            wrong = [name for name, value in row.items() if not _is(name, value, record.get(name))]
+            if wrong:
+                found = {name: record.get(name) for name in wrong}
+                self._differ(f"a record {when}", found, {name: row[name] for name in wrong})
+        if seen["taken"]:
+            took = ", ".join(seen["taken"])
+            self._bench.fail("fail_open", f"records put in past the broker {when}", expected="refused", received=took)
+        told, found = (Counter(names) for names in (_named(state), seen["messages"]))
+        if told != found:
+            self._differ(f"the ids of messages {when}", sorted(map(str, found)), sorted(map(str, told)))
+
+    def _differ(self, what: str, found: object, told: object) -> None:
+        self._bench.fail("wrong_reason", what, expected=f"what is there: {found}", received=f"told: {told}")
+
+
+def _told(answer: Answer) -> str:
+    return f"{answer.outcome} {answer.effect or answer.reason or ''}".strip()
+
+
+def _named(state: Mapping[str, Any]) -> list[str | None]:
+    return [row["client_message_id"] for row in state["messages"]]
+
+
+def _shape(relation: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A relation without what two right descriptions of it may write in two ways."""
+    if relation is None:
+        return {}
+    columns = sorted(relation["columns"], key=lambda column: str(column["name"]))
+    names = {column["name"] for column in columns}
+    return {
+        "columns": columns,
+        "primary_key": relation["primary_key"],
+        "foreign_keys": sorted((each["columns"], each["on_delete"]) for each in relation["foreign_keys"]),
+        "indexes": sorted(
+            (each["columns"], each["unique"], "".join(str(each["where"]).split()).strip("()"))
+            for each in relation["indexes"]
+            if names.issuperset(each["columns"])
+        ),
+    }
+
+
+def _is(name: str, told: Any, found: Any) -> bool:
+    if told is not None and name in ("first_seen_at", "expires_at"):
+        return found is not None and abs(datetime.fromisoformat(told) - datetime.fromisoformat(found)) < _UNIT
+    if name == "request_fingerprint":
+        return bool(found == f"\\x{told}")
+    return bool(told == found)
+
+
+@clause("MESH-17-1", "MESH-4.3-C1", provocations=("make_mesh", "migrate", "prune"))
+def test_what_a_broker_says_of_its_database_is_what_is_there(bench: Bench) -> None:
+    """Catalogue and rows, before and behind a migration, sends of all kinds, retries, conflicts, jobs."""
+    with bench.session(config={"schema": "pre-v6"}) as session:
+        broker = _Broker(bench, session)
+        broker.send(broker.args("old"), "accepted new", "before the migration")
+        broker.must_be_alike("before the migration")
+        session.provoke("migrate")
+        session.provoke("set_flag", {"enabled": True})
+        broker.must_be_alike("behind the migration")
+        for kind in ("topic", "dm", "queue"):
+            broker.send(broker.args(kind, kind), "accepted new")
+            broker.send(broker.args(kind, kind), "accepted prior")
+            broker.send(broker.args(kind, kind, body="AA"), "refused IDEMPOTENCY_KEY_REUSED")
+            session.clock("+1h")
+        broker.must_be_alike("behind sends")
+        session.provoke("prune", {"older_than": session.now})
+        broker.must_be_alike("behind a sweep")
+        session.clock("+31d")
+        session.provoke("expire")
+        broker.must_be_alike("behind the nightly job")
+
+
+@clause("MESH-4.6-J1", "MESH-4.7-T7", provocations=("make_mesh",))
+def test_a_commit_that_the_server_refuses_leaves_nothing_and_can_be_sent_again(bench: Bench) -> None:
+    """For every class of error that a commit can end with."""
+    with bench.session() as session:
+        broker = _Broker(bench, session)
+        broker.send(broker.args("first"), "accepted new")
+        for state in _STATES:
+            for kind in ("topic", "dm", "queue"):
+                args, before, when = (
+                    broker.args(f"{state} {kind}", kind),
+                    broker.state(),
+                    f"whose commit failed: {state}",
+                )
+                if not broker.alter("failing", state):
+                    return
+                broker.must_not_be_taken(args, when)
+                broker.send(broker.args("first"), "accepted prior", f"again, beside one {when}")
+                broker.alter("working")
+                _must_be_as_before(bench, broker, before, when)
+                for due in ("accepted new", "accepted prior"):
+                    broker.send(args, due, f"again, behind one {when}")
+
+
+@clause("MESH-4.7-T8", "MESH-4.6-J1", provocations=("make_mesh",))
+def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> None:
+    """What was refused is not there afterwards, and what was accepted is."""
+    with bench.session(workers=2) as session:
+        broker = _Broker(bench, session)
+        broker.send(broker.args("first"), "accepted new", worker=1)
+        if not broker.alter("late", _LATE_S):
+            return
+        args = broker.args("late")
+        answer = session.finish(session.start("accept", args))
+        # This waits for it.
+        broker.alter("working")
+        there = "late" in _named(broker.state())
+        if answer.outcome == ("refused" if there else "accepted"):
+            verdict = "state_leak" if there else "lost_durability"
+            told = f"{_told(answer)}, and it is {'' if there else 'not '}there"
+            bench.fail(verdict, "a send whose commit came late", expected="what is true", received=told)
+        for worker in range(session.workers):
+            broker.send(args, "accepted prior" if there or worker else "accepted new", "again, behind it", worker)
+
+
+@clause("MESH-17-10", provocations=("make_mesh",))
+def test_a_column_that_is_lost_in_use_lets_no_send_be_taken_without_its_record(bench: Bench) -> None:
+    """Each column in turn is gone and comes back, under two processes that have used it."""
+    with bench.session(workers=2) as session:
+        broker = _Broker(bench, session)
+        for worker in range(session.workers):
+            broker.send(broker.args(f"first {worker}"), "accepted new", worker=worker)
+        for at, column in enumerate(_LOST):
+            before, worker, when = broker.state(), at % session.workers, f"while {column} is gone"
+            if not broker.alter("lacking", column):
+                return
+            broker.must_not_be_taken(broker.args(f"new {at}"), f"that is new, {when}", worker)
+            broker.must_not_be_taken(broker.args("first 0"), f"that is not new, {when}", worker, "new")
+            broker.must_not_be_taken(broker.args("first 0", body="AA"), f"that is another one, {when}", worker)
+            broker.alter("complete", column)
+            _must_be_as_before(bench, broker, before, when)
+            broker.send(broker.args(f"new {at}"), "accepted new", f"again, once {column} is back", worker)
+
+
+@clause("MESH-17-10", "MESH-4.6-J1", provocations=("make_mesh",))
+def test_an_empty_database_in_the_place_of_the_own_one_takes_no_send(bench: Bench) -> None:
+    """It is swapped under two processes, and comes back with all that it held."""
+    with bench.session(workers=2) as session:
+        broker = _Broker(bench, session)
+        for worker in range(session.workers):
+            broker.send(broker.args(f"first {worker}"), "accepted new", worker=worker)
+        before = broker.state()
+        if not broker.alter("swapped"):
+            return
+        when = "to an empty database"
+        for worker in range(session.workers):
+            broker.must_not_be_taken(broker.args(f"new {worker}"), f"that is new, {when}", worker)
+            broker.must_not_be_taken(broker.args("first 0"), f"that is not new, {when}", worker)
+        broker.alter("back")
+        _must_be_as_before(bench, broker, before, when)
+        for worker in range(session.workers):
+            broker.send(broker.args(f"first {1 - worker}"), "accepted prior", f"again, behind one {when}", worker)
+            broker.send(broker.args(f"new {worker}"), "accepted new", f"again, behind one {when}", worker)
+
+
+def _must_be_as_before(bench: Bench, broker: _Broker, before: Any, when: str) -> None:
+    after = broker.state()
+    if after != before:
+        left = [name for name in before if after[name] != before[name]]
+        bench.fail("state_leak", f"what was sent {when} is there", expected="nothing of it", received=", ".join(left))

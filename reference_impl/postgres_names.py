@@ -1,0 +1,16 @@
+"""Names of databases. No driver is imported here, because most sessions of some contracts need no database."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+
+def session_database(template: str, workdir: Path) -> str:
+    """The session database's name: the same for every worker on one workdir."""
+    return f"{template}_{hashlib.sha256(str(workdir.resolve()).encode()).hexdigest()[:16]}"
+
+
+def pooled(template: str) -> str:
+    """How the names of unused clones of a template begin."""
+    return f"{template}_pool_"
