@@ -140,4 +140,4 @@ class Store:
         if held is not None:
             held.database.close()
             with contextlib.suppress(OSError):
-                self._witness.sync()
+                self._witness.close()

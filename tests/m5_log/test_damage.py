@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.reference_impl.m5_log.opening import MARKS, VERSION, WATERMARK, number
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
-from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, encode_marks, newest
+from holdfast.reference_impl.m5_log.witness import PERIOD, Mark, Witness, decode_marks, encode_marks, newest
 from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of
 
@@ -253,7 +253,7 @@ def test_a_witness_from_before_its_anchor_is_noticed(box: Box) -> None:
     witness = box.root / "m5/witness"
     early = witness.read_bytes()
     # Two anchors are behind it: the first one is what a power failure may leave as long as there is no second one.
-    box.put_all([draft(ms) for ms in range(COUNT)])
+    box.put_all([draft(ms) for ms in range(2 * PERIOD)])
     box.parts.store.release()
     witness.write_bytes(early)
     with pytest.raises(StoreError):

@@ -82,8 +82,8 @@ class MarkedWhenSynced(Witness):
 
 class NoAnchor(Witness):
     def write(self, mark: Mark) -> None:
-        with self._opened() as handle:
-            os.pwrite(handle, mark.encode(), mark.slot)
+        with self.path.open("r+b") as file:
+            os.pwrite(file.fileno(), mark.encode(), mark.slot)
 
 
 class HexKeys(Log):
