@@ -1,4 +1,6 @@
-"""A broker that the kit plays for a daemon: an HTTP server on the loopback that answers what a case says.
+"""A broker that the kit plays for a daemon: a server on the loopback that answers what a case says.
+
+To an HTTP request it has an answer, to one who connects by a WebSocket a handshake.
 
 What comes is kept byte for byte, so that the harness itself judges whether each attempt sends the same.
 """
@@ -16,11 +18,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from holdfast.conformance.adapter.handshake import handed_over
+
 # Stands for the peer's address in the config of a session, because the address differs from run to run.
 PLACE = "{peer}"
 # A text of an answer that stands for the id of the request, as it was before it was percent-encoded.
 ID = "{client_message_id}"
 ID_HEADER = "client-message-id"
+# Members of what is told to one who connects by a WebSocket: the bytes of the handshake, and that a close is due.
+HANDSHAKE, CLOSES = "handshake", "closes"
 # What is said where no answer is left: a broker that cannot do it now.
 _NOTHING_LEFT: Mapping[str, Any] = {"status": 503}
 # Of headers, those that a client chooses for itself and that say nothing of the send.
@@ -46,13 +52,16 @@ class Peer:
         self._script: deque[Mapping[str, Any]] = deque()
         self._standing = standing or {}
         self._received: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._closed = threading.Event()
         peer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 peer.answer(self)
+
+            def do_GET(self) -> None:
+                peer.shake(self)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as the library calls it
                 """Nothing is logged."""
@@ -78,9 +87,10 @@ class Peer:
             self._script = deque(answers)
 
     def received(self) -> list[dict[str, Any]]:
-        """Every request so far, in the order of their arrival."""
+        """Every request so far, in the order of their arrival. A WebSocket that is to be closed has a moment for it."""
         with self._lock:
-            return [dict(each) for each in self._received]
+            self._lock.wait_for(lambda: not any(CLOSES in each for each in self._received), _LATE_S / 3)
+            return [{name: part for name, part in each.items() if name != CLOSES} for each in self._received]
 
     def close(self) -> None:
         """End it. Answers that are late never come."""
@@ -89,17 +99,29 @@ class Peer:
         self._server.server_close()
         self._thread.join()
 
+    def shake(self, handler: BaseHTTPRequestHandler) -> None:
+        """Send the handshake of a broker over a WebSocket, and keep the code with which the daemon closes it."""
+        kept = {**_kept(handler, b""), "close_code": None}
+        with self._lock:
+            told = self._script.popleft() if self._script else {}
+            self._received.append({**kept, CLOSES: True} if told.get(CLOSES) else kept)
+            number = len(self._received) - 1
+        handler.close_connection = True
+        try:
+            if HANDSHAKE in told:
+                code = handed_over(handler, base64.urlsafe_b64decode(told[HANDSHAKE] + "=="))
+                kept["close_code"] = code
+        finally:
+            with self._lock:
+                self._received[number] = kept
+                self._lock.notify_all()
+
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """Keep one request and answer it."""
         size = int(handler.headers.get("Content-Length") or 0)
         body = handler.rfile.read(min(size, _MOST_BYTES))
-        headers = {name.lower(): value for name, value in handler.headers.items() if name.lower() not in _OWN}
-        name = unquote(headers.get(ID_HEADER, ""))
-        kept = {
-            "path": handler.path,
-            "headers": headers,
-            "body": base64.urlsafe_b64encode(body).rstrip(b"=").decode(),
-        }
+        kept = _kept(handler, body)
+        name = unquote(kept["headers"].get(ID_HEADER, ""))
         with self._lock:
             self._received.append(kept)
             standing = self._standing.get(name, _NOTHING_LEFT)
@@ -146,6 +168,11 @@ class Peer:
             if how == "twice":
                 handler.wfile.write(whole)
             handler.wfile.flush()
+
+
+def _kept(handler: BaseHTTPRequestHandler, body: bytes) -> dict[str, Any]:
+    headers = {name.lower(): value for name, value in handler.headers.items() if name.lower() not in _OWN}
+    return {"path": handler.path, "headers": headers, "body": base64.urlsafe_b64encode(body).rstrip(b"=").decode()}
 
 
 def _filled(part: Any, name: str) -> Any:

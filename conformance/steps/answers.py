@@ -26,6 +26,9 @@ ANSWER: Mapping[str, Any] = {
         "raw": {"type": "string"},
         "how": {"enum": ["whole", "cut", "drop", "late", "twice", "half", "again"]},
         "through": {"const": True},
+        # To one who connects by a WebSocket: the handshake, base64url, and whether it is to close the connection.
+        "handshake": {"type": "string"},
+        "closes": {"const": True},
     },
 }
 

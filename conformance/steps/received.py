@@ -18,11 +18,18 @@ RECEIVED = Report(
     schema=value_form(
         requests={
             "type": "array",
-            "items": value_form(
-                path={"type": "string"},
-                headers={"type": "object", "additionalProperties": {"type": "string"}},
-                body={"type": "string"},
-            ),
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["path", "headers", "body"],
+                "properties": {
+                    "path": {"type": "string"},
+                    "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "body": {"type": "string"},
+                    # Of a WebSocket: the code with which the daemon closed it, null if it did not.
+                    "close_code": {"type": ["integer", "null"]},
+                },
+            },
         }
     ),
     about=attrgetter("peer"),

@@ -13,6 +13,8 @@ from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 
 DEDUPE = "client_message_id_dedupe"
+# The argument that holds the bytes that the broker sent.
+HANDSHAKE = "handshake"
 # Versions that compare no fingerprint, so that the feature is not there (section 15.1).
 _WITHOUT_FINGERPRINT = (0, 1)
 _DEDUPE_VERSION, _OTHER_VERSION = 2, 1
@@ -56,12 +58,12 @@ class Negotiator:
 
     def start(self, args: Mapping[str, Any]) -> Answer:
         """Start against a handshake, or refuse to, and log why."""
-        supported = self.read(args["handshake"])
+        supported = self.read(args[HANDSHAKE])
         required = [DEDUPE, *(name for name in args.get("required", ()) if name != DEDUPE)]
         faults = [Fault(Reason.FEATURE_PARAM_INVALID, "")] if supported is None else self.faults(supported, required)
         if supported is None or faults:
             first = self.first(faults)
-            self.warn(f"{first.reason.value} {first.feature}", args["handshake"])
+            self.warn(f"{first.reason.value} {first.feature}", args[HANDSHAKE])
             data = {
                 "close_code": self.close_code(first.reason),
                 **({"feature": first.feature} if first.feature else {}),
@@ -182,6 +184,10 @@ class Negotiator:
     def close_code(self, reason: Reason) -> int:
         """The code that the WebSocket is closed with."""
         return _CODES[reason]
+
+    def closing(self, code: int) -> int:
+        """The code that a connection is really closed with."""
+        return code
 
     # The max age
 

@@ -13,7 +13,7 @@ from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon
 from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints, Point
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
+from holdfast.reference_impl.mesh_delivery.negotiation import HANDSHAKE, Negotiator
 from holdfast.reference_impl.mesh_delivery.outbox import OutboxError
 from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError
 from holdfast.reference_impl.session import OpenError
@@ -82,12 +82,27 @@ class Service:
                 return Refused(Reason.REQUEST_MALFORMED.value, detail="expected what methods.yaml says of a request")
             return Fault(f"expected the arguments that methods.yaml says of {method}")
         if method == "negotiate":
-            return self._negotiator.start(args)
+            return self._negotiated(args)
         if method == "daemon_log":
             return Ok({"records": self._negotiator.shown()})
         if known.role == "daemon":
             return self._of_daemon(method, args)
         return self._fingerprint(args) if method == "fingerprint" else self._asked(method, args)
+
+    def _negotiated(self, args: Mapping[str, Any]) -> Answer:
+        if HANDSHAKE in args:
+            return self._negotiator.start(args)
+        socket = import_module("holdfast.reference_impl.mesh_delivery.daemon_socket")
+        answer: Answer = socket.negotiated(self._negotiator, args, self._broker_socket)
+        return answer
+
+    @property
+    def _broker_socket(self) -> str:
+        """The address of the broker's WebSocket; empty if the config names no broker."""
+        route = self._methods["accept"].route
+        if self._daemon is None or not self._daemon.settings.broker or route is None:
+            return ""
+        return f"{self._daemon.settings.broker.replace('http', 'ws', 1)}{route.websocket}"
 
     def _of_daemon(self, method: str, args: Mapping[str, Any]) -> Answer:
         daemon, failpoints = self._daemon, self._failpoints

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import http.client
+import socket
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
+from websockets.sync.client import connect
 
 from holdfast.conformance.adapter.peer import Peer
 
@@ -117,3 +119,36 @@ def test_where_no_broker_listens_what_is_passed_on_has_no_answer() -> None:
             asked(relay)
     finally:
         relay.close()
+
+
+HANDSHAKE = base64.urlsafe_b64encode('{"of": "é\u2028"}'.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("code", [1000, 4011])
+def test_one_who_connects_by_a_websocket_gets_the_handshake_whole_and_its_code_is_kept(peer: Peer, code: int) -> None:
+    peer.arm([{"handshake": HANDSHAKE, "closes": True}])
+    with connect(f"ws://{peer.address}/v1/socket", additional_headers={"Mesh-Member": "me"}, proxy=None) as link:
+        assert link.recv(5) == '{"of": "é\u2028"}'
+        link.close(code)
+    (kept,) = peer.received()
+    assert (kept["path"], kept["close_code"]) == ("/v1/socket", code)
+    assert kept["headers"]["mesh-member"] == "me"
+
+
+def test_a_websocket_that_is_cut_has_no_code(peer: Peer) -> None:
+    peer.arm([{"handshake": HANDSHAKE, "closes": True}])
+    with connect(f"ws://{peer.address}/v1/socket", proxy=None) as link:
+        link.recv(5)
+        link.socket.shutdown(socket.SHUT_RDWR)
+    assert [each["close_code"] for each in peer.received()] == [None]
+
+
+def test_what_asks_for_no_websocket_gets_no_handshake(peer: Peer) -> None:
+    peer.arm([{"handshake": HANDSHAKE, "closes": True}])
+    with socket.create_connection(("127.0.0.1", int(peer.address.rpartition(":")[2])), timeout=5) as link:
+        link.sendall(b"GET /v1/socket HTTP/1.1\r\nHost: x\r\n\r\n")
+        link.shutdown(socket.SHUT_WR)
+        came = b"".join(iter(lambda: link.recv(4096), b""))
+    assert b"of" not in came
+    assert not came.startswith(b"HTTP/1.1 101")
+    assert [each["close_code"] for each in peer.received()] == [None]

@@ -1,12 +1,15 @@
-"""mesh-delivery: the max age of any retention, computed in integers."""
+"""mesh-delivery: the start of a daemon: the max age of any retention, and a handshake that comes over a WebSocket."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Any
 
 from holdfast.conformance.cases.values import base64url
+from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
@@ -14,6 +17,30 @@ from holdfast.conformance.suites.session import SuiteSession
 _SHORT, _LONGEST, _OTHERS = 40, 10_000, 160
 _LEAST_DAYS = 3
 _BELOW, _ABOVE = "FEATURE_PARAM_BELOW_FLOOR", "OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW"
+_DEDUPE, _OTHER = "client_message_id_dedupe", "key_epoch"
+_PARAMS = {"version": 2, "mode": "retention_scoped", "dedupe_retention_days": 30, "request_fingerprint": True}
+# What may be wrong with the parameters: nothing; a feature that is missing in effect; one that is invalid; one that is
+# below the floor; and what is wrong together.
+_WRONG: tuple[dict[str, Any] | None, ...] = (
+    {},
+    None,
+    {"version": 1},
+    {"version": 3},
+    {"mode": "forever"},
+    {"mode": "permanent"},
+    {"request_fingerprint": False},
+    {"dedupe_retention_days": 2},
+    {"dedupe_retention_days": "30"},
+    {"dedupe_retention_days": 2, "request_fingerprint": False},
+    {"dedupe_retention_days": 1, "version": 1},
+)
+_EPOCHS: tuple[dict[str, Any] | None, ...] = (
+    {"version": 1, "max_concurrent_epochs": 2},
+    None,
+    {"version": 1, "max_concurrent_epochs": 0},
+)
+_UNREADABLE = (b"{", b"[]", b'{"supported": []}')
+_CODES = (4010, 4011, 4012)
 
 
 def _derived(days: int) -> int:
@@ -21,8 +48,7 @@ def _derived(days: int) -> int:
 
 
 def _asked(session: SuiteSession, days: int, **more: Any) -> Any:
-    params = {"version": 2, "mode": "retention_scoped", "dedupe_retention_days": days, "request_fingerprint": True}
-    handshake = json.dumps({"supported": {"client_message_id_dedupe": params}}).encode()
+    handshake = json.dumps({"supported": {_DEDUPE: {**_PARAMS, "dedupe_retention_days": days}}}).encode()
     return session.call("negotiate", {"handshake": base64url(handshake), **more})
 
 
@@ -57,3 +83,44 @@ def _must_be_refused(bench: Bench, answer: Any, reason: str, what: str) -> None:
         bench.fail("fail_open", f"{what} is taken", expected=reason)
     if answer.reason != reason:
         bench.fail("wrong_reason", f"{what} is refused with {answer.reason}", expected=reason)
+
+
+@clause("MESH-15.5-X6", "MESH-15.5-X1", "MESH-15.5-X2", "MESH-15.5-X3", "MESH-15.5-X5", "MESH-15.5-X4")
+def test_a_handshake_over_a_websocket_is_decided_as_any_other_and_told_by_the_code_of_the_close(bench: Bench) -> None:
+    """Parameters that are right, invalid, below the floor, of two features in both orders, and what is no handshake."""
+    if "websocket" in bench.not_claimed:
+        bench.note("the adapter has no WebSocket")
+        return
+    with bench.session(config={"broker": "{peer}"}) as session:
+        for handshake in _handshakes():
+            asked = {"required": [_OTHER]}
+            told = session.call("negotiate", {**asked, "handshake": base64url(handshake)})
+            code = (told.data or {}).get("close_code")
+            session.answers([{"handshake": base64url(handshake), **({"closes": True} if code in _CODES else {})}])
+            behind = len(session.received())
+            answer = session.call("negotiate", asked)
+            if _whole(answer) != _whole(told):
+                verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
+                expected, received = str(_whole(told)), str(_whole(answer))
+                bench.fail(verdict, "another answer over a WebSocket", expected=expected, received=received)
+            closed = [each.get("close_code") for each in session.received(behind)]
+            if len(closed) != 1 or (closed[0] != code if code in _CODES else closed[0] in _CODES):
+                due = f"one connection, closed with {code or 'none of those codes'}"
+                bench.fail("wrong_reason", f"{handshake.decode()} over a WebSocket", expected=due, received=f"{closed}")
+            if code in _CODES and session.observe("daemon_log")["records"][-1]["payload"] != base64url(handshake):
+                bench.fail("wrong_reason", "the handshake of a WebSocket in the log", expected=handshake.decode())
+
+
+def _whole(answer: Answer) -> tuple[Any, ...]:
+    return answer.outcome, answer.reason, answer.value, answer.data
+
+
+def _handshakes() -> Iterator[bytes]:
+    yield from _UNREADABLE
+    for wrong, epochs in product(_WRONG, _EPOCHS):
+        features = {
+            **({} if wrong is None else {_DEDUPE: {**_PARAMS, **wrong}}),
+            **({} if epochs is None else {_OTHER: epochs}),
+        }
+        for supported in (features, dict(reversed(features.items()))):
+            yield json.dumps({"supported": supported, "of": "é\u2028"}, ensure_ascii=False).encode()

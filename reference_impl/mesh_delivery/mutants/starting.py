@@ -22,6 +22,12 @@ class AnyRetention(Negotiator):
         return [] if self.is_integer(days) else [Reason.FEATURE_PARAM_INVALID]
 
 
+class ClosedAsEver(Negotiator):
+    def closing(self, code: int) -> int:
+        del code
+        return 1000
+
+
 class OneCode(Negotiator):
     def close_code(self, reason: Reason) -> int:
         return 4010
@@ -220,4 +226,5 @@ BUGS: Mapping[str, Change] = {
     "handshake-not-logged": part(negotiator=Unlogged),
     "no-handshake-is-an-empty-one": part(negotiator=Reread),
     "first-fault-answered": part(negotiator=FirstComes),
+    "socket-closed-as-ever": part(negotiator=ClosedAsEver),
 }
