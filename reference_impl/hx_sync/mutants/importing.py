@@ -180,6 +180,32 @@ class OwnOnly(Importing):
         return super().take(node, place, master)
 
 
+class ForgottenNotRecorded(Importing):
+    """A blob that may not lie in the cache is not recorded, and comes as new each time."""
+
+    def apply_blob(self, connection: sqlite3.Connection, node: Node, found: Found, plain: bytes) -> tuple[bool, bool]:
+        if not self._ledger.available(connection, found.place.object_id):
+            return True, False
+        return super().apply_blob(connection, node, found, plain)
+
+
+class PurgedForEvents(Importing):
+    """The log is purged where an event is forgotten, and not where a title alone is."""
+
+    def run(self, node: Node, plan: Plan) -> bool:
+        with node.index.writing() as connection:
+            if self.known(connection, node, plan.found):
+                return False
+            before = self._ledger.forgotten(connection)
+            fresh, leaves = plan.apply(connection)
+            forgets = self._ledger.forgotten(connection) != before
+        if leaves:
+            self.sweep(node)
+        if forgets:
+            node.index.purge()
+        return fresh
+
+
 BUGS: Mapping[str, Change] = {
     "first-bad-object-ends-import": part(importing=FirstBadEnds),
     "applied-before-verified": part(importing=AppliedFirst),
@@ -191,4 +217,6 @@ BUGS: Mapping[str, Change] = {
     "imports-noted-beside-index": part(importing=NotedBeside),
     "rejected-for-ever": part(importing=RejectedForEver),
     "own-segments-only": part(importing=OwnOnly),
+    "forgotten-blob-not-recorded": part(importing=ForgottenNotRecorded),
+    "log-purged-for-events-alone": part(importing=PurgedForEvents),
 }
