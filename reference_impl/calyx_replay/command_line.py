@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import holdfast
 from holdfast.reference_impl.calyx_replay.timing import written
-from holdfast.servers.environment import scaled
-
-# docs/adapter-protocol.md: the adapter has 2 s for its answer.
-GIVE_UP_S = scaled(1.8)
-_PACKAGE_ROOT = Path(holdfast.__file__).parents[1]
+from holdfast.reference_impl.commanding import commanded
 
 
 class CommandLine:
@@ -30,23 +22,10 @@ class CommandLine:
 
     def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
         """Exit status and all output. Raises OSError, subprocess.SubprocessError."""
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "holdfast.reference_impl", "calyx", *self.words(arguments, now=now)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_PACKAGE_ROOT), *_python_path()])},
-            timeout=GIVE_UP_S,
-            check=False,
-        )
-        return {"status": done.returncode, "output": done.stdout.decode("utf-8", "replace")}
+        return commanded(["calyx", *self.words(arguments, now=now)])
 
     def words(self, arguments: Sequence[str], *, now: datetime) -> list[str]:
         """The words of the command line."""
         planted = [] if self._mutant is None else ["--mutant", self._mutant]
         config = ["--config", json.dumps(dict(self._config))]
         return [*arguments, "--root", str(self._root), "--clock", written(now), *config, *planted]
-
-
-def _python_path() -> list[str]:
-    return [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import holdfast
-from holdfast.servers.environment import scaled
-
-# docs/adapter-protocol.md: the adapter has 2 s for its answer.
-GIVE_UP_S = scaled(1.8)
-_PACKAGE_ROOT = Path(holdfast.__file__).parents[1]
+from holdfast.reference_impl.commanding import commanded
 
 
 class CommandLine:
@@ -29,16 +21,7 @@ class CommandLine:
 
     def run(self, node: str, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
         """Exit status and all output. Raises OSError, subprocess.SubprocessError."""
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "holdfast.reference_impl", "hx", *self.words(node, arguments, now=now)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_PACKAGE_ROOT), *_python_path()])},
-            timeout=GIVE_UP_S,
-            check=False,
-        )
-        return {"status": done.returncode, "output": done.stdout.decode("utf-8", "replace")}
+        return commanded(["hx", *self.words(node, arguments, now=now)])
 
     def words(self, node: str, arguments: Sequence[str], *, now: datetime) -> list[str]:
         """The words of the command line."""
@@ -55,7 +38,3 @@ class CommandLine:
             json.dumps(dict(self._config)),
         ]
         return [*arguments, *session, *planted]
-
-
-def _python_path() -> list[str]:
-    return [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]

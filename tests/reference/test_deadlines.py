@@ -22,13 +22,11 @@ from holdfast.servers.launcher import Launcher
 
 LIMITS = """
 import json
-from holdfast.reference_impl import failpoints, patience
+from holdfast.reference_impl import commanding, failpoints, patience
 from holdfast.servers.postgres import cluster, confined
-from holdfast.reference_impl.calyx_replay import command_line as calyx
-from holdfast.reference_impl.hx_sync import command_line as hx
 from holdfast.reference_impl.rs4a_replay import postgres_store
 print(json.dumps({
-    "op": [calyx.GIVE_UP_S, hx.GIVE_UP_S, patience.PATIENCE_S, postgres_store.LOCK_TIMEOUT_S],
+    "op": [commanding.GIVE_UP_S, patience.PATIENCE_S, postgres_store.LOCK_TIMEOUT_S],
     "start": [cluster._START_S], "quit": [confined._STOP_S], "hold": [failpoints.HOLD_GIVE_UP_S],
 }))
 """

@@ -1,0 +1,39 @@
+"""The operator's command line of a reference, run as another process for the kit (provocation `command_line`)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import holdfast
+from holdfast.servers.environment import scaled
+
+# docs/adapter-protocol.md: the adapter has 2 s for its answer.
+GIVE_UP_S = scaled(1.8)
+_PACKAGE_ROOT = Path(holdfast.__file__).parents[1]
+
+
+def commanded(
+    words: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    with_errors: bool = True,
+) -> dict[str, Any]:
+    """Exit status and output of `python -m holdfast.reference_impl WORDS`. Raises OSError, SubprocessError."""
+    path = [str(_PACKAGE_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "holdfast.reference_impl", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if with_errors else None,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), **(environment or {})},
+        cwd=folder,
+        timeout=GIVE_UP_S,
+        check=False,
+    )
+    return {"status": done.returncode, "output": done.stdout.decode("utf-8", "replace")}
