@@ -51,7 +51,7 @@ def worked(
         name = _MAINTENANCE if beside else database
         target = target_of(make_conninfo(target_of(launched["dsn"]).dsn, dbname=name, connect_timeout=2))
         with psycopg.connect(target.dsn, autocommit=beside) as connection:
-            connection.execute(f"SET lock_timeout = {_LOCK_MS}".encode())
+            connection.execute(f"SET lock_timeout = {_LOCK_MS}; SET TIME ZONE 'UTC'".encode())
             return work(connection), None
     except (psycopg.Error, FitnessError, ValueError, LookupError) as error:
         return None, str(error) if target is None else target.first_line(error)

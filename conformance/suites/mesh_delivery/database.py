@@ -17,8 +17,10 @@ _RELATIONS = """
 SELECT relname::text, oid::regclass::text FROM pg_class
  WHERE relname = ANY(%s) AND relkind IN ('r', 'p') AND relnamespace::regnamespace::text NOT LIKE 'pg\\_%%' ORDER BY 1
 """
+# Whether what is generated has a default is told in two ways, and left out.
 _COLUMNS = """
-SELECT attname::text, format_type(atttypid, atttypmod), NOT attnotnull, atthasdef FROM pg_attribute
+SELECT attname::text, format_type(atttypid, atttypmod), NOT attnotnull,
+       CASE WHEN attgenerated = '' AND attidentity = '' THEN atthasdef END FROM pg_attribute
  WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1
 """
 _KEYS = """
@@ -40,12 +42,16 @@ _FAILS, _AWAY = "holdfast_fails", "_away"
 
 
 def catalogue(connection: Any) -> dict[str, Any]:
-    """Columns, keys and indexes of the relations, each in an order of its own. Raises psycopg.Error."""
-    return {name: _relation(connection, found) for name, found in _places(connection).items()}
+    """Columns, keys and indexes of the relations, None for one that is there twice. Raises psycopg.Error."""
+    return {name: place and _relation(connection, place) for name, place in _found(connection).items()}
+
+
+def _found(connection: Any) -> dict[str, str | None]:
+    return dict(connection.execute(_RELATIONS, ([DEDUPE, *MESSAGES],)).fetchall())
 
 
 def _places(connection: Any) -> dict[str, str]:
-    return dict(connection.execute(_RELATIONS, ([DEDUPE, *MESSAGES],)).fetchall())
+    return {name: place for name, place in _found(connection).items() if place is not None}
 
 
 def _relation(connection: Any, place: str) -> dict[str, Any]:
