@@ -117,6 +117,16 @@ class SuiteSession:
         """The value of a provocation."""
         return self._value("provoke", method, args, worker)
 
+    def attempt(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> bool:
+        """A provocation that may fail; whether it was done. One that was not is answered `fault`."""
+        try:
+            self._value("provoke", method, args, worker)
+        except Finding as finding:
+            if finding.judgement.silence is not Silence.FAULT:
+                raise
+            return False
+        return True
+
     def _value(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int) -> Any:
         answer = self._run(self._session.call(worker, method, args or {}, f"{verb} {method}"))
         if answer.outcome != "ok":

@@ -38,7 +38,7 @@ SELECT array_agg(a.attname::text ORDER BY k.n), x.indisunique, pg_get_expr(x.ind
  GROUP BY x.indexrelid, x.indisunique, x.indpred, x.indrelid
 """
 _ON_DELETE = {"a": "no action", "r": "restrict", "c": "cascade", "n": "set null", "d": "set default"}
-_FAILS, _AWAY = "holdfast_fails", "_away"
+_FAILS, _REFUSES, _AWAY = "holdfast_fails", "holdfast_refuses", "_away"
 
 
 def catalogue(connection: Any) -> dict[str, Any]:
@@ -151,6 +151,22 @@ def _working(connection: Any, what: str) -> Iterator[str]:
     yield f"DROP FUNCTION {_FAILS}() CASCADE"
 
 
+def _unchanging(connection: Any, what: str) -> Iterator[str]:
+    """Each command of the kind `what` that changes the schema fails."""
+    del connection
+    yield (
+        f"CREATE OR REPLACE FUNCTION {_REFUSES}() RETURNS event_trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION 'this change is to fail'; END $$"
+    )
+    yield (f"CREATE EVENT TRIGGER {_REFUSES} ON ddl_command_start WHEN TAG IN ('{what}') EXECUTE FUNCTION {_REFUSES}()")
+
+
+def _changing(connection: Any, what: str) -> Iterator[str]:
+    """They go through again."""
+    del connection, what
+    yield f"DROP EVENT TRIGGER {_REFUSES}"
+
+
 def _lacking(connection: Any, what: str) -> Iterator[str]:
     """A column is gone by its name, and comes back with its values by `_complete`."""
     relation, _, column = what.partition(".")
@@ -168,6 +184,8 @@ CHANGES: Mapping[str, Callable[[Any, str], Iterator[str]]] = {
     "failing": _failing,
     "late": _late,
     "working": _working,
+    "unchanging": _unchanging,
+    "changing": _changing,
     "lacking": _lacking,
     "complete": _complete,
 }

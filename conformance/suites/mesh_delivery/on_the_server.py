@@ -28,6 +28,8 @@ _LOST = (
     "topic_message.client_message_id",
 )
 _UNIT = timedelta(milliseconds=1)
+_STEPS = ("CREATE TABLE", "CREATE INDEX", "ALTER TABLE")
+_LAST_STEP = _STEPS[-1]
 
 
 class _Broker:
@@ -173,6 +175,34 @@ def test_what_a_broker_says_of_its_database_is_what_is_there(bench: Bench) -> No
         broker.must_be_alike("behind the nightly job")
 
 
+@clause("MESH-17-1", "MESH-17-2", "MESH-17-7", provocations=("make_mesh", "migrate", "set_flag"))
+def test_a_migration_that_fails_at_any_step_loses_nothing_and_can_be_run_again(bench: Bench) -> None:
+    """A table, an index or a column cannot be made. Sends go on without deduplication, and nothing is advertised."""
+    with bench.session(workers=2, config={"schema": "pre-v6"}) as session:
+        broker = _Broker(bench, session)
+        broker.send(broker.args("old"), "accepted new", "before the migration")
+        for at, step in enumerate(_STEPS):
+            before, when = broker.state(), f"behind a migration that failed at {step}"
+            if not broker.alter("unchanging", step):
+                return
+            done = session.attempt("migrate")
+            broker.alter("changing")
+            if not done and step == _LAST_STEP:
+                session.attempt("set_flag", {"enabled": True})
+                if session.observe("features", worker=1)["supported"]:
+                    bench.fail("fail_open", f"the features {when}", expected="none", received="they are advertised")
+            for worker in range(session.workers):
+                broker.send(broker.args(f"{at}"), "accepted new", when, worker)
+            _must_be_there(bench, broker, before, when)
+        before = broker.state()
+        session.provoke("migrate")
+        _must_be_as_before(bench, broker, before, "behind the migration")
+        session.provoke("set_flag", {"enabled": True})
+        for worker, due in enumerate(("accepted new", "accepted prior")):
+            broker.send(broker.args("old"), due, "behind the migration", worker)
+        broker.must_be_alike("behind the migration")
+
+
 @clause("MESH-4.6-J1", "MESH-4.7-T7", provocations=("make_mesh",))
 def test_a_commit_that_the_server_refuses_leaves_nothing_and_can_be_sent_again(bench: Bench) -> None:
     """For every class of error that a commit can end with."""
@@ -262,3 +292,10 @@ def _must_be_as_before(bench: Bench, broker: _Broker, before: Any, when: str) ->
     if after != before:
         left = [name for name in before if after[name] != before[name]]
         bench.fail("state_leak", f"what was sent {when} is there", expected="nothing of it", received=", ".join(left))
+
+
+def _must_be_there(bench: Bench, broker: _Broker, before: Any, when: str) -> None:
+    after = broker.state()
+    lost = [name for name, rows in before.items() if any(row not in after[name] for row in rows)]
+    if lost:
+        bench.fail("lost_durability", f"rows {when}", expected="all that was there", received=f"not all {lost}")

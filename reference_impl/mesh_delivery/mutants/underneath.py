@@ -37,6 +37,29 @@ class NoIndex(BrokerSchema):
         return "SELECT 1"
 
 
+class RenamesFirst(BrokerSchema):
+    """The old relation is put aside before the rest is done, and comes back behind it."""
+
+    def migrate(self, connection: psycopg.Connection[Any]) -> None:
+        if not self.is_migrated(connection):
+            connection.execute("ALTER TABLE mesh.topic_message RENAME TO topic_message_before")
+            connection.execute(self.dedupe_table())
+            connection.execute("ALTER TABLE mesh.topic_message_before RENAME TO topic_message")
+        super().migrate(connection)
+
+
+class TableAlone(BrokerSchema):
+    """Steps that are transactions of their own, of which the first one counts for all."""
+
+    def migrate(self, connection: psycopg.Connection[Any]) -> None:
+        for statement in self.migration():
+            connection.execute(statement)
+
+    def is_migrated(self, connection: psycopg.Connection[Any]) -> bool:
+        found = connection.execute("SELECT to_regclass('mesh.client_message_dedupe') IS NOT NULL")
+        return found.fetchone() == (True,)
+
+
 class IndexTold(Administrator):
     def catalogue(self) -> dict[str, Any]:
         found = super().catalogue()
@@ -103,6 +126,8 @@ class KnowsByHeart(Broker):
 
 
 BUGS: Mapping[str, Change] = {
+    "migration-renames-first": part(broker_schema=RenamesFirst),
+    "table-alone-is-migrated": part(broker_schema=TableAlone),
     "deduplication-ends-with-the-schema": part(broker_store=EndsWithTheSchema),
     "index-told-and-not-there": part(broker_schema=NoIndex, administrator=IndexTold),
     "expiry-told-and-not-stored": part(broker_store=ExpiryNotStored, administrator=ExpiryTold, jobs=ExpiryComputed),
