@@ -19,6 +19,9 @@ from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
 from holdfast.specs.automatic import Site
 
+# What scripts have not found lies where something fails, so that most of its tests wait for it.
+_WAITING = 2
+
 
 def automatic(
     contracts: Sequence[Contract],
@@ -55,24 +58,32 @@ def _score(contract: Contract, *, count: int, seed: str, only: Sequence[str], mi
     equivalent, problems = equivalents(contract.name, sites)
     chosen = [site for site in sites if site.id in only] if only else drawn(sites, count=count, seed=seed)
     found: dict[str, Outcome] = {}
-    if chosen:
-        beginning = Beginning(contract.name, seed, files.files)
-        until = time.monotonic() + 60 * minutes
-        with Workers(beginning, jobs=min(jobs, len(chosen))) as workers:
-            traced: list[Traced] = []
-            *scripts, suites = portions(contract, mutants=len(chosen))
-            for cases in (*scripts, suites, ()):
-                left = [site for site in chosen if site.id not in found or not found[site.id].end.is_kill]
-                # The list claims that no test finds these, and scripts find most of what would refute it.
-                if cases not in scripts and not only:
-                    left = [site for site in left if site.id not in equivalent]
-                if left:
-                    new = traces(workers, stores=stores_of(contract.name), cases=cases)
-                    _warn(new)
-                    traced += new
-                    attacked = attacks(contract, left, traced, cases=cases, faults=not cases)
-                    found = _tried(attacked, workers, found, until=until)
+    beginning = Beginning(contract.name, seed, files.files)
+    until = time.monotonic() + 60 * minutes
+    traced: list[Traced] = []
+    *scripts, suites = portions(contract, mutants=len(chosen))
+    # The list claims that no test finds these, and scripts find most of what would refute it.
+    later = [site for site in chosen if only or site.id not in equivalent]
+    for attackable, phases, at_once in ((chosen, scripts, jobs), (later, [suites, ()], _WAITING * jobs)):
+        left = _left(attackable, found)
+        if not left:
+            continue
+        with Workers(beginning, jobs=min(at_once, len(left))) as workers:
+            for cases in phases:
+                new = traces(workers, stores=stores_of(contract.name), cases=cases)
+                _warn(new)
+                traced += new
+                attacked = attacks(contract, left, traced, cases=cases, faults=not cases)
+                found = _tried(attacked, workers, found, until=until)
+                left = _left(left, found)
+                if not left:
+                    break
     return Score(contract.name, seed, len(sites), chosen, found, equivalent, problems)
+
+
+def _left(sites: Sequence[Site], found: Mapping[str, Outcome]) -> list[Site]:
+    """Those that were not killed so far."""
+    return [site for site in sites if site.id not in found or not found[site.id].end.is_kill]
 
 
 def _tried(
