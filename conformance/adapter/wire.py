@@ -6,6 +6,7 @@ response becomes an answer of the protocol. What is no answer becomes the same e
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import io
 import json
@@ -28,6 +29,8 @@ from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
 
 _CHUNK = 65536
+# Between two packets, so that they are read one by one.
+_APART_S = 0.005
 
 # Values of the config `transport`; the third is `http`.
 PIPE, WEBSOCKET = "pipe", "websocket"
@@ -171,7 +174,7 @@ class _Http(_Request):
     def send(self) -> None:
         """See `Sending`."""
         route = self._wire.route
-        body = json.dumps(route.body(self._args)).encode()
+        body = json.dumps(route.body(self._args), ensure_ascii=False).encode()
         whole = {
             "Host": urlsplit(self._wire.endpoint).netloc,
             "Content-Type": "application/json",
@@ -181,7 +184,13 @@ class _Http(_Request):
         }
         head = f"{route.method} {route.target(route.path, self._args)} HTTP/1.1"
         lines = [head, *(f"{name}: {value}" for name, value in whole.items()), "", ""]
-        self._sent("\r\n".join(lines).encode() + body)
+        at = _within_a_letter(body)
+        self._sent("\r\n".join(lines).encode() + body[:at])
+        if at < len(body):
+            # The rest is a packet of its own. Who has answered without it is found by `wait`.
+            time.sleep(_APART_S)
+            with contextlib.suppress(OSError):
+                self._link.send(body[at:])
 
     def wait(self, seconds: float) -> Answer | Event | None:
         """See `Exchange`."""
@@ -191,7 +200,9 @@ class _Http(_Request):
                 if not self._link.more(until):
                     return None
         except OSError as error:
-            return self._lose(error)
+            # What came before it counts.
+            lost = self._lose(error)
+            return self._read() if self._link.data else lost
         self._link.close()
         return self._lost or self._read()
 
@@ -249,7 +260,11 @@ class _WebSocket(_Request):
 
     def send(self) -> None:
         """See `Sending`."""
-        self._protocol.send_text(json.dumps(self._wire.route.frame(self._args)).encode())
+        text = json.dumps(self._wire.route.frame(self._args), ensure_ascii=False).encode()
+        at = _within_a_letter(text)
+        self._protocol.send_text(text[:at], fin=at == len(text))
+        if at < len(text):
+            self._protocol.send_continuation(text[at:], fin=True)
         self._sent(b"".join(self._protocol.data_to_send()))
 
     def wait(self, seconds: float) -> Answer | Event | None:
@@ -296,6 +311,11 @@ class _WebSocket(_Request):
             return Event(Silence.GARBAGE, "a message without a member `code`")
         body = None if "body" not in message else strictjson.canonical(message["body"])
         return _answer(self._wire.route, message["code"], body or b"")
+
+
+def _within_a_letter(text: bytes) -> int:
+    """A place between the bytes of a letter; the end of a text in which each letter is one byte."""
+    return next((at for at, byte in enumerate(text) if byte & 0xC0 == 0x80), len(text))
 
 
 def _answer(route: Route, status: int, body: bytes) -> Answer | Event:

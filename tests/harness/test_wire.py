@@ -6,6 +6,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import re
 import socket
 import struct
 import threading
@@ -63,7 +64,11 @@ def head_of(link: socket.socket) -> bytes:
     data = b""
     while b"\r\n\r\n" not in data:
         data += link.recv(4096)
-    return data
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\nContent-Length: (\d+)", head)
+    while length is not None and len(body) < int(length[1]):
+        body += link.recv(4096)
+    return head + b"\r\n\r\n" + body
 
 
 def http(status: str, body: bytes, *, length: int | None = None) -> Peer:
@@ -96,6 +101,19 @@ def test_a_request_is_sent_as_the_route_says(served: Callable[[Peer], str]) -> N
     assert head.startswith(b"POST /v1/here/things HTTP/1.1\r\n")
     assert b"\r\nWho: me" in head
     assert json.loads(body) == {"what": "ü"}
+
+
+def test_the_packets_of_a_request_end_within_a_letter(served: Callable[[Peer], str]) -> None:
+    came: list[bytes] = []
+
+    def peer(link: socket.socket) -> None:
+        while not b"".join(came).endswith(b"}"):
+            came.append(link.recv(4096))
+        link.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 8\r\n\r\n" + b'{"id":1}')
+
+    assert asked(served(peer)) == NEW
+    assert came[-2].endswith("ü".encode()[:1])
+    assert came[-1].startswith("ü".encode()[1:])
 
 
 @pytest.mark.parametrize(
@@ -164,7 +182,7 @@ def websocket(*frames: bytes, accept: bytes | None = None, status: bytes = b"101
         link.sendall(b"HTTP/1.1 " + status + upgrade + (accept or due) + b"\r\n\r\n")
         with contextlib.suppress(OSError):
             # Nothing comes of a client that refuses the handshake.
-            if link.recv(4096).startswith(b"\x81"):
+            if link.recv(4096)[:1] in (b"\x01", b"\x81"):
                 for each in frames:
                     link.sendall(each)
 

@@ -87,7 +87,7 @@ _OTHER: Mapping[str, str | None] = {
     "client_message_id": "another record",
     "broker_message_id": "0192f0c1-7a52-7c3e-9d4b-0a1b2c3d4e5f",
 }
-_WRONG: Mapping[str, Mapping[str, str | None]] = {
+WRONG: Mapping[str, Mapping[str, str | None]] = {
     "of a mesh that is not there": {"mesh_id": "7c9e6679-7425-40de-944b-e07fc1f90ae7"},
     "with 31 bytes of a fingerprint": {"request_fingerprint": "\\x" + "00" * 31},
     "with 33 bytes of a fingerprint": {"request_fingerprint": "\\x" + "00" * 33},
@@ -113,7 +113,7 @@ def taken(connection: Any) -> list[str] | None:
         except psycopg.Error:
             return False
 
-    return [name for name, other in _WRONG.items() if takes(other)] if takes({}) else None
+    return [name for name, other in WRONG.items() if takes(other)] if takes({}) else None
 
 
 # What an administrator may do

@@ -1,0 +1,209 @@
+"""mesh-delivery: sends that differ from the usual one in what is stored of them, and how they come."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import count
+from random import Random
+from typing import Any
+
+from holdfast.conformance.cases.values import base64url
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.mesh_delivery.database import WRONG
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
+from holdfast.vectors.fingerprints import load
+from holdfast.vectors.mesh_delivery.derive import preimage
+
+_KEY = "mesh.fingerprint"
+MESH = "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60"
+_ALICE, _BOB = "a" * 64, "b" * 64
+# Names with letters of several bytes: what cuts bytes takes them apart.
+_TOPICS, _QUEUES = ("alerts", "größe ✓ \U0001d4b3"), ("jobs",)
+_PLACES = (("topic", "alerts"), ("dm", _BOB), ("queue", "jobs"))
+_BODY_HASH_CHARACTERS = 64
+# Around what fits into integers of a database and of a language.
+_VERSIONS = (2**15, 2**31 - 1, 2**31, 2**32, 2**53 - 1)
+# What compares so many bytes of a digest, from either end, takes two of them for one.
+_COMPARED = 4
+# Texts that are one only to who decodes, normalises or splits them once more.
+_IDS = (
+    *("A", "%41", "%2541", "a b", "a+b", "a%20b", "a/b", "a%2Fb", "a?b=1", "a#b", "a;b", "a&b", "a=b", 'a"b', "a\\b"),
+    *(
+        "é",
+        "e\u0301",
+        "%C3%A9",
+        "Ã©",
+        "\u2028",
+        "\ufeffa",
+        "a\tb",
+        "a\u00a0b",
+        ".",
+        "..",
+        "%",
+        "%zz",
+        "null",
+        "\u0131",
+        "\U0001d4b3",
+    ),
+)
+
+
+def _made(session: SuiteSession) -> None:
+    made = {"mesh_id": MESH, "members": [_ALICE, _BOB], "topics": list(_TOPICS), "queues": list(_QUEUES)}
+    session.provoke("make_mesh", made)
+
+
+def _args(name: str, **request: Any) -> dict[str, Any]:
+    whole = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA", **request}
+    return {"mesh_id": MESH, "sender": _ALICE, "client_message_id": name, "request": whole}
+
+
+def _must_be(bench: Bench, answer: Answer, due: str, what: str) -> Answer:
+    came = f"{answer.outcome} {answer.effect or answer.reason or ''}".strip()
+    if came != due:
+        taken = answer.outcome == "accepted"
+        bench.fail("fail_open" if taken else "over_refusal", what, expected=due, received=came)
+    return answer
+
+
+def _transports(bench: Bench) -> Iterator[str]:
+    yield from (each for each in ("http", "websocket") if each not in bench.not_claimed)
+
+
+@clause("MESH-4.7-T1", "MESH-4.4-P3", provocations=("make_mesh",))
+def test_every_request_that_has_a_fingerprint_can_be_sent_to_every_kind_of_destination(bench: Bench) -> None:
+    """Versions, metas, replies, priorities and bodies at their bounds. A retry is known by all of them."""
+    requests = [record.request for record in load() if record.key == _KEY and record.sha256 is not None]
+    requests += [{"envelope_version": version} for version in _VERSIONS]
+    with bench.session() as session:
+        _made(session)
+        due = {}
+        for number, request in enumerate(requests):
+            for kind, reference in _PLACES:
+                args = _args(f"{number} {kind}", **{**request, "destination_kind": kind, "destination_ref": reference})
+                what = f"request {number} to a {kind}"
+                _must_be(bench, session.call("accept", args), "accepted new", what)
+                _must_be(bench, session.call("accept", args), "accepted prior", f"{what}, again")
+                due[args["client_message_id"]] = (derive(_KEY, args["request"]), args["request"]["body"])
+        state = session.observe("broker_state")
+        prints = {row["client_message_id"]: row["request_fingerprint"] for row in state["dedupe"]}
+        bodies = {row["client_message_id"]: row["body"] for row in state["messages"]}
+        for name, (digest, body) in due.items():
+            if (prints.get(name), bodies.get(name)) != (digest, body):
+                came = f"{prints.get(name)}, body {bodies.get(name)}"
+                bench.fail("lost_durability", f"what is stored of {name}", expected=f"{digest}, {body}", received=came)
+
+
+def _collision(dice: Random, behind: slice) -> tuple[bytes, bytes]:
+    """Two bodies of which the fingerprints of `_args` are the same in these bytes, and nowhere else."""
+    head = preimage(_args("", body="AA")["request"])[:-_BODY_HASH_CHARACTERS]
+    seen: dict[bytes, bytes] = {}
+    for number in count(dice.getrandbits(64)):
+        body = str(number).encode()
+        print_ = hashlib.sha256(head + hashlib.sha256(body).hexdigest().encode()).digest()
+        other = seen.setdefault(print_[behind], body)
+        if other != body:
+            return other, body
+    raise AssertionError("unreachable")
+
+
+@clause("MESH-4.4-P3", "MESH-4.1-B3", provocations=("make_mesh",))
+def test_a_fingerprint_that_differs_in_a_part_of_its_bytes_alone_is_another_one(bench: Bench) -> None:
+    """Two bodies are looked for whose fingerprints have the same first bytes, and two with the same last ones."""
+    dice = Random(bench.seed)  # noqa: S311 - nothing is kept secret with it
+    with bench.session() as session:
+        _made(session)
+        for name, part in (("first", slice(0, _COMPARED)), ("last", slice(-_COMPARED, None))):
+            one, other = _collision(dice, part)
+            _must_be(bench, session.call("accept", _args(name, body=base64url(one))), "accepted new", name)
+            conflict = session.call("accept", _args(name, body=base64url(other)))
+            _must_be(
+                bench, conflict, "refused IDEMPOTENCY_KEY_REUSED", f"another body with the {name} bytes of the same"
+            )
+
+
+@clause("MESH-4.5-R2", provocations=("make_mesh",))
+def test_a_retry_tells_the_very_moment_that_is_stored(bench: Bench) -> None:
+    """The clock has fractions of a second, down to the last that an instant can have."""
+    with bench.session(workers=2) as session:
+        _made(session)
+        for number, span in enumerate(("+0.123456s", "+0.000001s", "+0.999s", "+1h")):
+            session.clock(span)
+            _must_be(bench, session.call("accept", _args(str(number))), "accepted new", "a send")
+        session.clock("+1d")
+        stored = {row["client_message_id"]: row["first_seen_at"] for row in session.observe("broker_state")["dedupe"]}
+        for worker in range(session.workers):
+            for name, moment in stored.items():
+                answer = _must_be(bench, session.call("accept", _args(name), worker), "accepted prior", "a retry")
+                told = answer.value["first_seen_at"]
+                if datetime.fromisoformat(told) != datetime.fromisoformat(moment):
+                    bench.fail("wrong_reason", "first_seen_at of a retry", expected=moment, received=told)
+
+
+@clause("MESH-4.1-B1", "MESH-4.5-R4", provocations=("make_mesh",))
+def test_ids_that_a_transport_may_spoil_are_each_another_one(bench: Bench) -> None:
+    """Over HTTP and over a WebSocket; each id comes back as it was sent, and is stored so."""
+    for transport in _transports(bench):
+        with bench.session(config={"transport": transport}) as session:
+            _made(session)
+            for due in ("accepted new", "accepted prior"):
+                for name in _IDS:
+                    answer = _must_be(bench, session.call("accept", _args(name)), due, f"{name!r} over {transport}")
+                    if answer.value["client_message_id"] != name:
+                        told = answer.value["client_message_id"]
+                        bench.fail("wrong_reason", f"the id over {transport}", expected=repr(name), received=repr(told))
+            stored = sorted(row["client_message_id"] for row in session.observe("broker_state")["dedupe"])
+            if stored != sorted(_IDS):
+                lost = [name for name in _IDS if name not in stored]
+                bench.fail("lost_durability", f"ids over {transport}", expected=f"{lost}", received=f"{stored}")
+
+
+@clause("MESH-4.6-J2", "MESH-4.5-R4", provocations=("make_mesh",))
+def test_letters_of_several_bytes_come_whole_over_every_transport(bench: Bench) -> None:
+    """The harness sends them as they are, and lets the parts of a request end within one."""
+    for transport in _transports(bench):
+        with bench.session(config={"transport": transport}) as session:
+            _made(session)
+            for number, topic in enumerate(_TOPICS):
+                args = _args(str(number), destination_ref=topic)
+                _must_be(bench, session.call("accept", args), "accepted new", f"a send to {topic} over {transport}")
+            stored = [row["destination_ref"] for row in session.observe("broker_state")["dedupe"]]
+            if stored != list(_TOPICS):
+                bench.fail("lost_durability", "the destinations", expected=f"{_TOPICS}", received=f"{stored}")
+
+
+@clause("MESH-17-1", "MESH-4.3-C4", "MESH-4.3-C5", provocations=("make_mesh", "migrate", "raw_insert"))
+def test_a_migrated_database_refuses_every_record_that_a_fresh_one_refuses(bench: Bench) -> None:
+    """Its table of records is that of a fresh database, and what is put in past the broker is refused by both."""
+    seen: list[tuple[Mapping[str, Any], list[str]]] = []
+    for config in ({}, {"schema": "pre-v6"}):
+        with bench.session(config=config) as session:
+            _made(session)
+            if config:
+                session.provoke("migrate")
+            relation = session.observe("broker_schema")["relations"]["client_message_dedupe"]
+            columns = {each["name"]: (each["type"], each["nullable"]) for each in relation["columns"]}
+            seen.append((columns, [name for name, wrong in WRONG.items() if _inserted(session, name, wrong)]))
+            if not _inserted(session, "right", {}):
+                bench.fail("over_refusal", "a right record", expected="put in", received="refused")
+    for what, (fresh, migrated) in zip(("columns", "wrong records"), zip(*seen, strict=True), strict=True):
+        if fresh != migrated:
+            bench.fail("fail_open", f"{what} of a migrated database", expected=str(fresh), received=str(migrated))
+
+
+def _inserted(session: SuiteSession, name: str, other: Mapping[str, str | None]) -> bool:
+    row = {
+        "mesh_id": MESH,
+        "client_message_id": name,
+        "broker_message_id": "0192f0c1-7a52-7c3e-9d4b-0a1b2c3d4e5f",
+        "request_fingerprint": "\\x" + "00" * 32,
+        "destination_kind": "topic",
+        "destination_ref": "alerts",
+    }
+    done = session.provoke("raw_insert", {"relation": "client_message_dedupe", "row": {**row, **other}})
+    return bool(done["inserted"])
