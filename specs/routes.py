@@ -57,6 +57,11 @@ class Route(Entry, frozen=True):
         places = elsewhere | {name for name in args if f"{{{name}}}" in self.path}
         return {name: value for name, value in args.items() if name not in places}
 
+    def carries(self, args: Mapping[str, Any]) -> bool:
+        """Whether these arguments can travel so: those in headers and in the path are text."""
+        elsewhere = {*self.headers, *(name for name in args if f"{{{name}}}" in self.path)}
+        return all(isinstance(args.get(name, ""), str) for name in elsewhere)
+
     def header(self, name: str, args: Mapping[str, Any]) -> str:
         """The value of the header that takes an argument."""
         return quote(str(args.get(name, "")), safe="")

@@ -139,6 +139,8 @@ class Worker:
         self._count += 1
         request_id = str(self._count)
         wire = self.wires.get(request["method"]) if request["op"] == "call" else None
+        if wire is not None and not wire.route.carries(request["args"]):
+            wire = None
         line = encode_request({"id": request_id, **request})
         if wire is None or self.dead is not None:
             return Prepared(request_id, line, None)

@@ -12,6 +12,7 @@ from holdfast.vectors.derive import derive
 Args = Mapping[str, Any]
 _KEY = "mesh.fingerprint"
 _PREFIX = "mesh.prefix"
+_REUSED = "IDEMPOTENCY_KEY_REUSED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Mesh:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message row. A legacy one has no client_message_id."""
+    """A message row. A legacy one has no client_message_id, or that which it was `sent` with: both are right."""
 
     mesh_id: str
     client_message_id: str | None
@@ -38,6 +39,7 @@ class Message:
     reference: str
     body: str
     created: datetime
+    sent: str
 
     @property
     def relation(self) -> str:
@@ -66,6 +68,8 @@ class Due:
     effect: str | None
     reason: str | None = None
     record: Record | None = None
+    # A conflict to a destination that is not there may have either reason.
+    or_reason: str | None = None
     data: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -89,12 +93,14 @@ class Model:
             there = mesh.has(request["destination_kind"], _reference(request))
             return Due("new") if there else Due(None, "DESTINATION_NOT_FOUND")
         told = {"client_message_id": args["client_message_id"]}
+        there = mesh.has(request["destination_kind"], _reference(request))
+        other = None if there else "DESTINATION_NOT_FOUND"
         if record.sender != args["sender"]:
-            return Due(None, "IDEMPOTENCY_KEY_REUSED", data={**told, "conflict": "sender_mismatch"})
+            return Due(None, _REUSED, or_reason=other, data={**told, "conflict": "sender_mismatch"})
         if record.fingerprint != derive(_KEY, request):
             prefix = {"broker_fingerprint_prefix": record.fingerprint[: len(derive(_PREFIX, request))]}
             told |= {"conflict": "request_fingerprint_mismatch", **prefix}
-            return Due(None, "IDEMPOTENCY_KEY_REUSED", data=told)
+            return Due(None, _REUSED, or_reason=other, data=told)
         return Due("prior", record=record)
 
     def accepted(self, args: Args, message_id: str, now: datetime) -> None:
@@ -102,7 +108,7 @@ class Model:
         request, reference = args["request"], _reference(args["request"])
         kind, name = request["destination_kind"], args["client_message_id"] if self.enforced else None
         self.messages[message_id] = Message(
-            args["mesh_id"], name, args["sender"], kind, reference, request["body"], now
+            args["mesh_id"], name, args["sender"], kind, reference, request["body"], now, args["client_message_id"]
         )
         if self.enforced:
             expires = None if self.days is None else now + timedelta(days=self.days)
@@ -139,6 +145,12 @@ class Model:
         self.meshes.pop(mesh_id, None)
         self.records = {key: each for key, each in self.records.items() if key[0] != mesh_id}
         self.messages = {name: each for name, each in self.messages.items() if each.mesh_id != mesh_id}
+
+    def as_legacy(self, row: Mapping[str, Any], message_id: str) -> dict[str, Any]:
+        """A row that is shown, without the id of a legacy message."""
+        found = self.messages.get(message_id)
+        is_legacy = found is not None and found.client_message_id is None and row["client_message_id"] == found.sent
+        return {**row, "client_message_id": None} if is_legacy else dict(row)
 
     def receivers(self, message: Message) -> list[str]:
         """Who is handed out a message."""
