@@ -18,8 +18,6 @@ _NORMAL = 1000
 
 def negotiated(negotiator: Negotiator, args: Mapping[str, Any], broker: str) -> Answer:
     """Start against the handshake of the broker at this address. A refusal closes the connection with its code."""
-    if not broker:
-        return Fault("expected a handshake, or a broker in the config to get one from")
     try:
         with connect(broker, open_timeout=_PATIENCE_S, close_timeout=_PATIENCE_S, proxy=None) as connection:
             came = connection.recv(_PATIENCE_S)

@@ -90,7 +90,7 @@ class Service:
         return self._fingerprint(args) if method == "fingerprint" else self._asked(method, args)
 
     def _negotiated(self, args: Mapping[str, Any]) -> Answer:
-        if HANDSHAKE in args:
+        if args[HANDSHAKE] or not self._broker_socket:
             return self._negotiator.start(args)
         socket = import_module("holdfast.reference_impl.mesh_delivery.daemon_socket")
         answer: Answer = socket.negotiated(self._negotiator, args, self._broker_socket)
