@@ -6,18 +6,21 @@ launcher says that databases of sessions are `disposable`. No secret of it leave
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.specs import schema
+from holdfast.specs.schema import explain, published_validator
 
 _T = TypeVar("_T")
 _LOCK_MS = 5000
 # The database that every server has, to connect to while others are renamed.
 _MAINTENANCE = "postgres"
+# The trigger that lets commits fail or come late, and its function.
+AT_COMMIT = "holdfast_at_commit"
+_WAIT = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())))"
 
 
 def quoted(name: str) -> str:
@@ -28,6 +31,35 @@ def quoted(name: str) -> str:
     return written(name)
 
 
+def failing(state: str) -> str:
+    """The function of a trigger that ends a commit with this SQLSTATE."""
+    return f"BEGIN RAISE EXCEPTION 'this commit is to fail' USING ERRCODE = '{state}'; END"
+
+
+def late(seconds: str) -> str:
+    """The function of a trigger by which a commit takes so many seconds. No limit of a statement ends it."""
+    return (
+        f"DECLARE until timestamptz := clock_timestamp() + interval '{seconds} s'; BEGIN "
+        f"BEGIN {_WAIT}; EXCEPTION WHEN query_canceled THEN {_WAIT}; END; RETURN NULL; END"
+    )
+
+
+def at_commit(body: str, relations: Iterable[str], *, schema: str = "public") -> Iterator[str]:
+    """Statements by which each commit that adds a row to the relations runs a function."""
+    function = f"{quoted(schema)}.{AT_COMMIT}()"
+    yield f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
+    for relation in relations:
+        yield (
+            f"CREATE CONSTRAINT TRIGGER {AT_COMMIT} AFTER INSERT ON {relation} "
+            f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
+        )
+
+
+def as_usual(*, schema: str = "public") -> str:
+    """The statement that ends that. It waits for commits that are under way."""
+    return f"DROP FUNCTION {quoted(schema)}.{AT_COMMIT}() CASCADE"
+
+
 def worked(
     launched: Mapping[str, Any], database: str, work: Callable[[Any], _T], *needs: str, beside: bool = False
 ) -> tuple[_T | None, str | None]:
@@ -36,7 +68,7 @@ def worked(
     `needs` are members that the launcher has to say too. With `beside` the connection is to another database on that
     server, and each statement is a transaction.
     """
-    if schema.explain(schema.published_validator("surface"), launched) is not None or not (
+    if explain(published_validator("surface"), launched) is not None or not (
         {"dsn", *needs} <= launched.keys() and launched.get("disposable") is True
     ):
         return None, " with ".join(("the launcher names no server of disposable databases", *needs))

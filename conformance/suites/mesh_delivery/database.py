@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.conformance.cases.forms import value_form
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.suites.disposable import quoted, worked
+from holdfast.conformance.suites.disposable import as_usual, at_commit, failing, late, quoted, worked
 from holdfast.specs.matrix import DATABASE
 
 DEDUPE, MESSAGES = "client_message_dedupe", ("topic_message", "message_queue")
@@ -38,20 +38,16 @@ SELECT array_agg(a.attname::text ORDER BY k.n), x.indisunique, pg_get_expr(x.ind
  GROUP BY x.indexrelid, x.indisunique, x.indpred, x.indrelid
 """
 _ON_DELETE = {"a": "no action", "r": "restrict", "c": "cascade", "n": "set null", "d": "set default"}
-_FAILS, _REFUSES, _AWAY = "holdfast_fails", "holdfast_refuses", "_away"
+_REFUSES, _AWAY = "holdfast_refuses", "_away"
 
 
 def catalogue(connection: Any) -> dict[str, Any]:
-    """Columns, keys and indexes of the relations, None for one that is there twice. Raises psycopg.Error."""
-    return {name: place and _relation(connection, place) for name, place in _found(connection).items()}
-
-
-def _found(connection: Any) -> dict[str, str | None]:
-    return dict(connection.execute(_RELATIONS, ([DEDUPE, *MESSAGES],)).fetchall())
+    """Columns, keys and indexes of the relations that are there. Raises psycopg.Error."""
+    return {name: _relation(connection, place) for name, place in _places(connection).items()}
 
 
 def _places(connection: Any) -> dict[str, str]:
-    return {name: place for name, place in _found(connection).items() if place is not None}
+    return dict(connection.execute(_RELATIONS, ([DEDUPE, *MESSAGES],)).fetchall())
 
 
 def _relation(connection: Any, place: str) -> dict[str, Any]:
@@ -97,7 +93,7 @@ WRONG: Mapping[str, Mapping[str, str | None]] = {
 
 
 def taken(connection: Any) -> list[str] | None:
-    """Which wrong records the table takes; None where there is no record, or it takes no right one. Nothing stays."""
+    """Which wrong records the table takes; None where it takes no copy of a right one. Nothing stays."""
     place = _places(connection)[DEDUPE]
 
     def takes(other: Mapping[str, str | None]) -> bool:
@@ -121,34 +117,18 @@ def taken(connection: Any) -> list[str] | None:
 
 def _failing(connection: Any, what: str) -> Iterator[str]:
     """Each commit that adds a row to the relations fails with the SQLSTATE `what`."""
-    raised = f"RAISE EXCEPTION 'this commit is to fail' USING ERRCODE = '{what}'"
-    yield f"CREATE OR REPLACE FUNCTION {_FAILS}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {raised}; END $$"
-    yield from _at_commit(connection)
+    yield from at_commit(failing(what), _places(connection).values())
 
 
 def _late(connection: Any, what: str) -> Iterator[str]:
-    """Each commit that adds a row takes `what` seconds, whatever the limit of a statement is."""
-    wait = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())))"
-    yield (
-        f"CREATE OR REPLACE FUNCTION {_FAILS}() RETURNS trigger LANGUAGE plpgsql AS $$ "
-        f"DECLARE until timestamptz := clock_timestamp() + interval '{what} s'; BEGIN "
-        f"BEGIN {wait}; EXCEPTION WHEN query_canceled THEN {wait}; END; RETURN NULL; END $$"
-    )
-    yield from _at_commit(connection)
-
-
-def _at_commit(connection: Any) -> Iterator[str]:
-    for place in _places(connection).values():
-        yield (
-            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {place} "
-            f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {_FAILS}()"
-        )
+    """Each commit that adds a row takes `what` seconds."""
+    yield from at_commit(late(what), _places(connection).values())
 
 
 def _working(connection: Any, what: str) -> Iterator[str]:
     """Commits go through again, those under way first."""
     del connection, what
-    yield f"DROP FUNCTION {_FAILS}() CASCADE"
+    yield as_usual()
 
 
 def _unchanging(connection: Any, what: str) -> Iterator[str]:
@@ -156,9 +136,9 @@ def _unchanging(connection: Any, what: str) -> Iterator[str]:
     del connection
     yield (
         f"CREATE OR REPLACE FUNCTION {_REFUSES}() RETURNS event_trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION 'this change is to fail'; END $$"
+        "$$ BEGIN RAISE EXCEPTION 'this change is to fail'; END $$"
     )
-    yield (f"CREATE EVENT TRIGGER {_REFUSES} ON ddl_command_start WHEN TAG IN ('{what}') EXECUTE FUNCTION {_REFUSES}()")
+    yield f"CREATE EVENT TRIGGER {_REFUSES} ON ddl_command_start WHEN TAG IN ('{what}') EXECUTE FUNCTION {_REFUSES}()"
 
 
 def _changing(connection: Any, what: str) -> Iterator[str]:

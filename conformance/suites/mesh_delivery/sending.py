@@ -10,65 +10,29 @@ from random import Random
 from typing import Any
 
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.database import WRONG
+from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.fingerprints import load
 from holdfast.vectors.mesh_delivery.derive import preimage
 
 _KEY = "mesh.fingerprint"
-MESH = "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60"
-_ALICE, _BOB = "a" * 64, "b" * 64
-# Names with letters of several bytes: what cuts bytes takes them apart.
-_TOPICS, _QUEUES = ("alerts", "größe ✓ \U0001d4b3"), ("jobs",)
-_PLACES = (("topic", "alerts"), ("dm", _BOB), ("queue", "jobs"))
+# A name with letters of several bytes: what cuts bytes takes them apart.
+_WIDE = "größe ✓ \U0001d4b3"
 _BODY_HASH_CHARACTERS = 64
 # Around what fits into integers of a database and of a language.
 _VERSIONS = (2**15, 2**31 - 1, 2**31, 2**32, 2**53 - 1)
-# What compares so many bytes of a digest, from either end, takes two of them for one.
+# Two digests are found that have this number of bytes in common, at one of their ends.
 _COMPARED = 4
 # Texts that are one only to who decodes, normalises or splits them once more.
 _IDS = (
     *("A", "%41", "%2541", "a b", "a+b", "a%20b", "a/b", "a%2Fb", "a?b=1", "a#b", "a;b", "a&b", "a=b", 'a"b', "a\\b"),
-    *(
-        "é",
-        "e\u0301",
-        "%C3%A9",
-        "Ã©",
-        "\u2028",
-        "\ufeffa",
-        "a\tb",
-        "a\u00a0b",
-        ".",
-        "..",
-        "%",
-        "%zz",
-        "null",
-        "\u0131",
-        "\U0001d4b3",
-    ),
+    *("é", "e\u0301", "%C3%A9", "Ã©", "\u2028", "\ufeffa", "a\tb", "a\u00a0b", ".", "..", "%", "%zz", "null"),
+    *("\u0131", "\U0001d4b3"),
 )
-
-
-def _made(session: SuiteSession) -> None:
-    made = {"mesh_id": MESH, "members": [_ALICE, _BOB], "topics": list(_TOPICS), "queues": list(_QUEUES)}
-    session.provoke("make_mesh", made)
-
-
-def _args(name: str, **request: Any) -> dict[str, Any]:
-    whole = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "AA", **request}
-    return {"mesh_id": MESH, "sender": _ALICE, "client_message_id": name, "request": whole}
-
-
-def _must_be(bench: Bench, answer: Answer, due: str, what: str) -> Answer:
-    came = f"{answer.outcome} {answer.effect or answer.reason or ''}".strip()
-    if came != due:
-        taken = answer.outcome == "accepted"
-        bench.fail("fail_open" if taken else "over_refusal", what, expected=due, received=came)
-    return answer
 
 
 def _transports(bench: Bench) -> Iterator[str]:
@@ -81,14 +45,15 @@ def test_every_request_that_has_a_fingerprint_can_be_sent_to_every_kind_of_desti
     requests = [record.request for record in load() if record.key == _KEY and record.sha256 is not None]
     requests += [{"envelope_version": version} for version in _VERSIONS]
     with bench.session() as session:
-        _made(session)
+        made(session)
         due = {}
         for number, request in enumerate(requests):
-            for kind, reference in _PLACES:
-                args = _args(f"{number} {kind}", **{**request, "destination_kind": kind, "destination_ref": reference})
+            others = {name: value for name, value in request.items() if not name.startswith("destination_")}
+            for kind in PLACES:
+                args = args_of(f"{number} {kind}", kind, **others)
                 what = f"request {number} to a {kind}"
-                _must_be(bench, session.call("accept", args), "accepted new", what)
-                _must_be(bench, session.call("accept", args), "accepted prior", f"{what}, again")
+                must_be(bench, session.call("accept", args), "accepted new", what)
+                must_be(bench, session.call("accept", args), "accepted prior", f"{what}, again")
                 due[args["client_message_id"]] = (derive(_KEY, args["request"]), args["request"]["body"])
         state = session.observe("broker_state")
         prints = {row["client_message_id"]: row["request_fingerprint"] for row in state["dedupe"]}
@@ -100,8 +65,8 @@ def test_every_request_that_has_a_fingerprint_can_be_sent_to_every_kind_of_desti
 
 
 def _collision(dice: Random, behind: slice) -> tuple[bytes, bytes]:
-    """Two bodies of which the fingerprints of `_args` are the same in these bytes, and nowhere else."""
-    head = preimage(_args("", body="AA")["request"])[:-_BODY_HASH_CHARACTERS]
+    """Two bodies of which the fingerprints in `args_of` are the same in these bytes, and not in all."""
+    head = preimage(args_of("")["request"])[:-_BODY_HASH_CHARACTERS]
     seen: dict[bytes, bytes] = {}
     for number in count(dice.getrandbits(64)):
         body = str(number).encode()
@@ -117,29 +82,28 @@ def test_a_fingerprint_that_differs_in_a_part_of_its_bytes_alone_is_another_one(
     """Two bodies are looked for whose fingerprints have the same first bytes, and two with the same last ones."""
     dice = Random(bench.seed)  # noqa: S311 - nothing is kept secret with it
     with bench.session() as session:
-        _made(session)
+        made(session)
         for name, part in (("first", slice(0, _COMPARED)), ("last", slice(-_COMPARED, None))):
             one, other = _collision(dice, part)
-            _must_be(bench, session.call("accept", _args(name, body=base64url(one))), "accepted new", name)
-            conflict = session.call("accept", _args(name, body=base64url(other)))
-            _must_be(
-                bench, conflict, "refused IDEMPOTENCY_KEY_REUSED", f"another body with the {name} bytes of the same"
-            )
+            must_be(bench, session.call("accept", args_of(name, body=base64url(one))), "accepted new", name)
+            conflict = session.call("accept", args_of(name, body=base64url(other)))
+            what = f"another body, whose fingerprint has the same {name} bytes"
+            must_be(bench, conflict, "refused IDEMPOTENCY_KEY_REUSED", what)
 
 
 @clause("MESH-4.5-R2", provocations=("make_mesh",))
 def test_a_retry_tells_the_very_moment_that_is_stored(bench: Bench) -> None:
     """The clock has fractions of a second, down to the last that an instant can have."""
     with bench.session(workers=2) as session:
-        _made(session)
+        made(session)
         for number, span in enumerate(("+0.123456s", "+0.000001s", "+0.999s", "+1h")):
             session.clock(span)
-            _must_be(bench, session.call("accept", _args(str(number))), "accepted new", "a send")
+            must_be(bench, session.call("accept", args_of(str(number))), "accepted new", "a send")
         session.clock("+1d")
         stored = {row["client_message_id"]: row["first_seen_at"] for row in session.observe("broker_state")["dedupe"]}
         for worker in range(session.workers):
             for name, moment in stored.items():
-                answer = _must_be(bench, session.call("accept", _args(name), worker), "accepted prior", "a retry")
+                answer = must_be(bench, session.call("accept", args_of(name), worker), "accepted prior", "a retry")
                 told = answer.value["first_seen_at"]
                 if datetime.fromisoformat(told) != datetime.fromisoformat(moment):
                     bench.fail("wrong_reason", "first_seen_at of a retry", expected=moment, received=told)
@@ -150,10 +114,10 @@ def test_ids_that_a_transport_may_spoil_are_each_another_one(bench: Bench) -> No
     """Over HTTP and over a WebSocket; each id comes back as it was sent, and is stored so."""
     for transport in _transports(bench):
         with bench.session(config={"transport": transport}) as session:
-            _made(session)
+            made(session)
             for due in ("accepted new", "accepted prior"):
                 for name in _IDS:
-                    answer = _must_be(bench, session.call("accept", _args(name)), due, f"{name!r} over {transport}")
+                    answer = must_be(bench, session.call("accept", args_of(name)), due, f"{name!r} over {transport}")
                     if answer.value["client_message_id"] != name:
                         told = answer.value["client_message_id"]
                         bench.fail("wrong_reason", f"the id over {transport}", expected=repr(name), received=repr(told))
@@ -168,13 +132,14 @@ def test_letters_of_several_bytes_come_whole_over_every_transport(bench: Bench) 
     """The harness sends them as they are, and lets the parts of a request end within one."""
     for transport in _transports(bench):
         with bench.session(config={"transport": transport}) as session:
-            _made(session)
-            for number, topic in enumerate(_TOPICS):
-                args = _args(str(number), destination_ref=topic)
-                _must_be(bench, session.call("accept", args), "accepted new", f"a send to {topic} over {transport}")
+            made(session, _WIDE)
+            topics = [PLACES["topic"], _WIDE]
+            for number, topic in enumerate(topics):
+                args = args_of(str(number), destination_ref=topic)
+                must_be(bench, session.call("accept", args), "accepted new", f"a send to {topic} over {transport}")
             stored = [row["destination_ref"] for row in session.observe("broker_state")["dedupe"]]
-            if stored != list(_TOPICS):
-                bench.fail("lost_durability", "the destinations", expected=f"{_TOPICS}", received=f"{stored}")
+            if stored != topics:
+                bench.fail("lost_durability", "the destinations", expected=f"{topics}", received=f"{stored}")
 
 
 @clause("MESH-17-1", "MESH-4.3-C4", "MESH-4.3-C5", provocations=("make_mesh", "migrate", "raw_insert"))
@@ -183,7 +148,7 @@ def test_a_migrated_database_refuses_every_record_that_a_fresh_one_refuses(bench
     seen: list[tuple[Mapping[str, Any], list[str]]] = []
     for config in ({}, {"schema": "pre-v6"}):
         with bench.session(config=config) as session:
-            _made(session)
+            made(session)
             if config:
                 session.provoke("migrate")
             relation = session.observe("broker_schema")["relations"]["client_message_dedupe"]

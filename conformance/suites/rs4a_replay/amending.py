@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.conformance.cases.forms import TEXT, value_form
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.disposable import asked, quoted, worked
+from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
 from holdfast.conformance.suites.session import SuiteSession
 
 _UNIQUE = """
@@ -27,7 +27,6 @@ SELECT a.attname::text FROM pg_attribute a JOIN pg_attribute o USING (attname)
 """
 _TABLES = "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace ORDER BY relname"
 _COPY = "holdfast_copy"
-_FAILS = "holdfast_fails"
 _ANY, _NONE = "holdfast_of_any", "holdfast_of_none"
 
 
@@ -98,35 +97,19 @@ def _bare(effect: _Effect, what: str) -> Iterator[str]:
 
 def _failing(effect: _Effect, what: str) -> Iterator[str]:
     """Each commit that adds a row fails with the SQLSTATE `what`."""
-    function = f"{quoted(effect.schema)}.{_FAILS}()"
-    raised = f"RAISE EXCEPTION 'this commit is to fail' USING ERRCODE = '{what}'"
-    yield f"CREATE OR REPLACE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {raised}; END $$"
-    yield (
-        f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {effect.named} "
-        f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
-    )
+    yield from at_commit(failing(what), [effect.named], schema=effect.schema)
 
 
 def _working(effect: _Effect, what: str) -> Iterator[str]:
     """Commits go through again, those under way first."""
     del what
-    yield f"DROP FUNCTION {quoted(effect.schema)}.{_FAILS}() CASCADE"
+    yield as_usual(schema=effect.schema)
 
 
 def _late(effect: _Effect, what: str) -> Iterator[str]:
-    """Each commit that adds a row to the surface takes `what` seconds, whatever the limit of a statement is."""
-    function = f"{quoted(effect.schema)}.{_FAILS}()"
-    wait = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp())))"
-    yield (
-        f"CREATE FUNCTION {function} RETURNS trigger LANGUAGE plpgsql AS $$ "
-        f"DECLARE until timestamptz := clock_timestamp() + interval '{what} s'; BEGIN "
-        f"BEGIN {wait}; EXCEPTION WHEN query_canceled THEN {wait}; END; RETURN NULL; END $$"
-    )
-    for table in effect.beside:
-        yield (
-            f"CREATE CONSTRAINT TRIGGER {_FAILS} AFTER INSERT ON {quoted(effect.schema)}.{quoted(table)} "
-            f"DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {function}"
-        )
+    """Each commit that adds a row to the surface takes `what` seconds."""
+    relations = [f"{quoted(effect.schema)}.{quoted(table)}" for table in effect.beside]
+    yield from at_commit(late(what), relations, schema=effect.schema)
 
 
 CHANGES = {

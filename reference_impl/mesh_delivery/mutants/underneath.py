@@ -18,6 +18,7 @@ from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_jobs import Jobs
 from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore, Found, Send, Sight, UnavailableError
+from holdfast.reference_impl.mesh_delivery.mutants.tables import NoIndex
 from holdfast.reference_impl.mesh_delivery.terms import Reason
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
@@ -30,11 +31,6 @@ class EndsWithTheSchema(BrokerStore):
     def seen(self, connection: Connection, found: Found) -> Sight:
         sight = super().seen(connection, found)
         return replace(sight, is_enforced=sight.is_enforced and self.schema.is_migrated(connection))
-
-
-class NoIndex(BrokerSchema):
-    def expires_index(self) -> str:
-        return "SELECT 1"
 
 
 class RenamesFirst(BrokerSchema):
@@ -74,7 +70,8 @@ class ExpiryNotStored(BrokerStore):
     def insert_record(
         self, connection: Connection, send: Send, message_id: str, now: datetime, expires: datetime | None
     ) -> bool:
-        return super().insert_record(connection, send, message_id, now, expires and None)
+        del expires
+        return super().insert_record(connection, send, message_id, now, None)
 
 
 class ExpiryTold(Administrator):

@@ -1,0 +1,39 @@
+"""Sends to a broker, and the answers that are due."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.session import SuiteSession
+
+MESH = "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60"
+ALICE, BOB = "a" * 64, "b" * 64
+# One destination of each kind.
+PLACES = {"topic": "alerts", "dm": BOB, "queue": "jobs"}
+
+
+def made(session: SuiteSession, *topics: str) -> None:
+    """The mesh with two members and all destinations, and with more topics."""
+    names = {"topics": [PLACES["topic"], *topics], "queues": [PLACES["queue"]]}
+    session.provoke("make_mesh", {"mesh_id": MESH, "members": [ALICE, BOB], **names})
+
+
+def args_of(name: str, kind: str = "topic", **request: Any) -> dict[str, Any]:
+    """A send of Alice with this id."""
+    usual = {"envelope_version": 1, "destination_kind": kind, "destination_ref": PLACES[kind], "body": "aGVsbG8"}
+    return {"mesh_id": MESH, "sender": ALICE, "client_message_id": name, "request": {**usual, **request}}
+
+
+def told(answer: Answer) -> str:
+    """An answer in two words."""
+    return f"{answer.outcome} {answer.effect or answer.reason or ''}".strip()
+
+
+def must_be(bench: Bench, answer: Answer, due: str, what: str) -> Answer:
+    """The answer, if it is the one that is due."""
+    if told(answer) != due:
+        verdict = "fail_open" if answer.outcome == "accepted" else "over_refusal"
+        bench.fail(verdict, what, expected=due, received=told(answer))
+    return answer
