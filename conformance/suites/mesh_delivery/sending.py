@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import count
 from random import Random
@@ -35,8 +35,11 @@ _IDS = (
 )
 
 
-def _transports(bench: Bench) -> Iterator[str]:
-    yield from (each for each in ("http", "websocket") if each not in bench.not_claimed)
+def _transports(bench: Bench) -> list[str]:
+    claimed = [each for each in ("http", "websocket") if each not in bench.not_claimed]
+    if not claimed:
+        bench.fail("unsupported", "the test needs what the adapter does not claim: http or websocket")
+    return claimed
 
 
 @clause("MESH-4.7-T1", "MESH-4.4-P3", provocations=("make_mesh",))

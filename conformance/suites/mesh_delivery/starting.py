@@ -89,8 +89,7 @@ def _must_be_refused(bench: Bench, answer: Any, reason: str, what: str) -> None:
 def test_a_handshake_over_a_websocket_is_decided_as_any_other_and_told_by_the_code_of_the_close(bench: Bench) -> None:
     """Parameters that are right, invalid, below the floor, of two features in both orders, and what is no handshake."""
     if "websocket" in bench.not_claimed:
-        bench.note("the adapter has no WebSocket")
-        return
+        bench.fail("unsupported", "the test needs what the adapter does not claim: websocket")
     with bench.session(config={"broker": "{peer}"}) as session:
         for handshake in _handshakes():
             asked = {"required": [_OTHER]}

@@ -1,0 +1,69 @@
+"""What an adapter, or its launcher, does not offer is not proven: a test without it is no pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from holdfast.conformance.cli.target import REFERENCE
+
+SUITE = "mesh-delivery/suite/"
+COLUMN = f"{SUITE}a-column-that-is-lost-in-use-lets-no-send-be-taken-without-its-record"
+SOCKETS = (
+    f"{SUITE}a-handshake-over-a-websocket-is-decided-as-any-other-and-told-by-the-code-of-the-close",
+    f"{SUITE}ids-that-a-transport-may-spoil-are-each-another-one",
+    f"{SUITE}letters-of-several-bytes-come-whole-over-every-transport",
+)
+ADAPTER, LAUNCHER = [*REFERENCE, "adapter"], [*REFERENCE, "launch"]
+# It hands on all that the reference's launcher says, but for where its databases are.
+SILENT = f"""
+import json, subprocess, sys
+child = subprocess.Popen({LAUNCHER!r}, stdout=subprocess.PIPE)
+for line in child.stdout:
+    said = json.loads(line)
+    said.pop("surface", None)
+    print(json.dumps(said), flush=True)
+sys.exit(child.wait())
+"""
+# It hands on all that the reference's adapter says, and claims no socket.
+WITHOUT_SOCKETS = f"""
+import json, subprocess, sys
+child = subprocess.Popen({ADAPTER!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+for line in sys.stdin.buffer:
+    child.stdin.write(line)
+    child.stdin.flush()
+    said = json.loads(child.stdout.readline())
+    for claim in said.get("ok", {{}}).get("claims", []):
+        if claim["contract"] == "mesh-delivery":
+            claim["not_claimed"] = {{"http": "none", "websocket": "none"}}
+    print(json.dumps(said), flush=True)
+sys.exit(child.wait())
+"""
+
+
+def verified(folder: Path, *cases: str, adapter: list[str], launcher: list[str]) -> subprocess.CompletedProcess[str]:
+    """The run of `holdfast verify`."""
+    verify = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", "mesh-delivery"]
+    named = [word for case in cases for word in ("--case", case)]
+    command = [*verify, *named, "--launcher", " ".join(launcher), "--", *adapter]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def written(folder: Path, source: str) -> list[str]:
+    """The command of a program with this source."""
+    path = folder / "program.py"
+    path.write_text(source, encoding="utf-8")
+    return [sys.executable, str(path)]
+
+
+def test_a_clause_that_only_an_altered_database_shows_is_not_proven_without_one(tmp_path: Path) -> None:
+    done = verified(tmp_path, COLUMN, adapter=ADAPTER, launcher=written(tmp_path, SILENT))
+    assert done.returncode == 12, done.stdout + done.stderr
+    assert "1 not_reached" in done.stdout
+
+
+def test_a_test_of_sockets_is_unsupported_where_none_is_claimed(tmp_path: Path) -> None:
+    done = verified(tmp_path, *SOCKETS, adapter=written(tmp_path, WITHOUT_SOCKETS), launcher=LAUNCHER)
+    assert done.returncode == 13, done.stdout + done.stderr
+    assert "3 unsupported" in done.stdout
