@@ -43,13 +43,14 @@ def expected_order(entries: Sequence[Entry]) -> list[Entry]:
     """Place the least of those whose parents are placed, until there is none."""
     left = {entry.op_id: entry for entry in entries}
     placed: list[Entry] = []
+    done: set[str] = set()
     while True:
-        done = {entry.op_id for entry in placed}
         ready = [entry for entry in left.values() if done.issuperset(entry.parents)]
         if not ready:
             return placed
         least = min(ready, key=lambda entry: (entry.ms, entry.logical, bytes.fromhex(entry.op_id)))
         placed.append(left.pop(least.op_id))
+        done.add(least.op_id)
 
 
 class _Judge:

@@ -19,6 +19,7 @@ from holdfast.conformance.suites.m5_log.graphs import (
     Graph,
     Issued,
     Made,
+    clock_of,
     decision_of,
     order_of,
     state_of,
@@ -44,7 +45,7 @@ QUESTIONS = (
     "part",
 )
 # Whose key each name has in the trust file. Two of them have the same length.
-_TRUSTED: Sequence[Mapping[str, str]] = (
+TRUSTED: Sequence[Mapping[str, str]] = (
     {ISSUER: ISSUER},
     {ISSUER: ISSUER},
     {ISSUER: STRANGER},
@@ -90,7 +91,7 @@ class Asker:
         self._points: dict[int, _Point] = {}
         self._highest = 0
         self._ends: list[int] = []
-        self.trust(_TRUSTED[0])
+        self.trust(TRUSTED[0])
 
     def ask(self, question: str) -> None:
         """Ask one of `QUESTIONS`."""
@@ -103,7 +104,7 @@ class Asker:
             "scan": self._scan,
             "decide": self._decide,
             "verify": self._verify,
-            "trust": lambda: self.trust(self.dice.choice(_TRUSTED)),
+            "trust": lambda: self.trust(self.dice.choice(TRUSTED)),
             "revoke": self._revoke,
             "part": self._part,
         }
@@ -197,10 +198,12 @@ class Asker:
 
     # Checkpoints
 
-    def checkpoint(self) -> int:
-        """Make one, of the whole order or of a beginning; its id."""
+    def checkpoint(self, at: int | None = None) -> int:
+        """Make one, of the whole order or of a beginning, `at` if that is named; its id."""
         order, args = order_of(self.stored), {}
-        if self.dice.random() < 0.5:
+        if at is not None:
+            args = {"topo_index": at}
+        elif self.dice.random() < 0.5:
             args = {"topo_index": self.dice.choice((0, 1, len(order), self.dice.randint(0, len(order) + 2)))}
         index = args.get("topo_index", len(order))
         if not args and self.dice.random() < _BY_COMMAND:
@@ -226,11 +229,9 @@ class Asker:
         return self._state([each for each in self.stored if each.op_id in first])
 
     def load_all(self) -> None:
-        """Load each checkpoint under each of the trust files."""
-        for trusted in _TRUSTED:
-            self.trust(trusted)
-            for checkpoint_id in self._points:
-                self._loaded(checkpoint_id)
+        """Load each checkpoint."""
+        for checkpoint_id in self._points:
+            self._loaded(checkpoint_id)
 
     def _load(self) -> None:
         if self._points:
@@ -314,7 +315,7 @@ class Asker:
         if not self.stored:
             return
         author = self.dice.choice(self.stored).draft["key"]
-        own = sorted((_clock(each), each.op_id) for each in self.stored if each.draft["key"] == author)
+        own = sorted((clock_of(each), each.op_id) for each in self.stored if each.draft["key"] == author)
         clocks = [clock for clock, _ in own]
         clocks += [clock[:16] + count for clock in clocks for count in ("0" * 8, _LAST_COUNT)]
         first, last = self.dice.choice(clocks), self.dice.choice(clocks)
@@ -370,7 +371,3 @@ class Asker:
     def differs(self, verdict: str, what: str, expected: object, received: object) -> None:
         """Fail."""
         self.bench.fail(verdict, f"{what} differs", expected=str(expected), received=str(received))
-
-
-def _clock(made: Made) -> str:
-    return f"{made.draft['ms']:016x}{made.draft['logical']:08x}"

@@ -172,28 +172,25 @@ def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) 
         draft = {"key": dice.choice(labels), "ms": 1000 * _SECONDS, "logical": 2 + number, "parents": []}
         made.append(Made.of({**draft, "kind": kind, "payload": {"key": name, **value}}))
     for number, credential in enumerate(credentials):
-        made += _used(dice, credential, words, 2**16 + 2 * number)
+        made += _used(dice, credential, words, 2**16 + 8 * number, ends=number == 0)
     return Graph(made, credentials)
 
 
-def _used(dice: Random, credential: Issued, words: Words, logical: int) -> Sequence[Made]:
-    """A grant of a credential, and an operation that nothing else may allow, near the end of its time."""
+def _used(dice: Random, credential: Issued, words: Words, logical: int, *, ends: bool) -> Sequence[Made]:
+    """A grant of a credential, and an operation that nothing else may allow, near the end of its time.
+
+    `ends`: it is granted twice, and behind that operation comes a revocation, which ends both, and one more operation.
+    """
     says = credential.draft
-    granted = {"subject": says["subject"], "role": says["role"], "tag": dice.choice(says["scope"])}
-    used = {"key": dice.choice(words.keys), "amount": dice.choice(words.amounts), "tag": granted["tag"]}
-    grant = {"kind": "grant", "payload": {**granted, "credential": credential.cred_hash}}
+    target = {"subject": says["subject"], "role": says["role"], "tag": dice.choice(says["scope"])}
+    used = {"key": dice.choice(words.keys), "amount": dice.choice(words.amounts), "tag": target["tag"]}
+    begin, end = 1000 * says["nbf"], 1000 * says["exp"] - 1
+    grant = (ISSUER, begin, "grant", {**target, "credential": credential.cred_hash})
+    use = (says["subject"], end, "add", used)
+    said = [grant, grant, use, (ISSUER, end, "revoke", target), use] if ends else [grant, use]
     return [
-        Made.of({"key": ISSUER, "ms": 1000 * says["nbf"], "logical": logical, "parents": [], **grant}),
-        Made.of(
-            {
-                "key": says["subject"],
-                "ms": 1000 * says["exp"] - 1,
-                "logical": logical + 1,
-                "parents": [],
-                "kind": "add",
-                "payload": used,
-            }
-        ),
+        Made.of({"key": key, "ms": ms, "logical": logical + at, "parents": [], "kind": kind, "payload": payload})
+        for at, (key, ms, kind, payload) in enumerate(said)
     ]
 
 
@@ -229,6 +226,11 @@ def _said(
         "payload": target,
         **({"key": dice.choice((ISSUER, STRANGER))} if dice.random() < 0.6 else {}),
     }
+
+
+def clock_of(made: Made) -> str:
+    """Its clock, as a scan names it."""
+    return f"{made.draft['ms']:016x}{made.draft.get('logical', 0):08x}"
 
 
 def order_of(operations: Sequence[Made]) -> list[str]:

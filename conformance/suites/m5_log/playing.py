@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from holdfast.conformance.suites.m5_log.asking import QUESTIONS, Asker
+from holdfast.conformance.suites.m5_log.asking import QUESTIONS, TRUSTED, Asker
 from holdfast.conformance.suites.m5_log.graphs import ISSUER, Made, order_of
 from holdfast.conformance.suites.m5_log.world import COMMAND
 
@@ -50,11 +50,27 @@ class Player(Asker):
         self.compare("with all operations")
         self.revoke(())
         self.checkpoint()
-        self.load_all()
+        for trusted in TRUSTED:
+            self.trust(trusted)
+            self.load_all()
         self.trust({ISSUER: ISSUER})
         self.decide_all()
         self.checkpoint()
         self.compare(_END)
+
+    def restore(self) -> None:
+        """Go on from every beginning of the order, also of one that depends on a credential that is revoked then."""
+        for each in self.graph.operations:
+            self._put(each, new=True)
+        for credential in self.graph.credentials:
+            self.persist(credential)
+        for index in range(len(self.stored) + 1):
+            self.checkpoint(index)
+            self.must_dump(self.state(), "latest", f"behind a checkpoint of {index} operations")
+        for credential in self.graph.credentials:
+            self.revoke([credential.cred_hash])
+            self.load_all()
+            self.must_dump(self.state(), "latest", "behind a revocation")
 
     def _put(self, each: Made, *, new: bool) -> None:
         there = {stored.op_id for stored in self.stored}

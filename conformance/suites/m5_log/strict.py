@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.graphs import ISSUER, Issued, Made, state_of
+from holdfast.conformance.suites.m5_log.graphs import ISSUER, Issued, Made, clock_of, order_of, state_of
 from holdfast.conformance.suites.m5_log.world import COMMAND, World, alter, must_be_done, must_be_refused, place_status
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
@@ -21,9 +21,11 @@ _VERSION_KEY = base64url(b"schema_version")
 # What stands there, and what resembles it.
 _VERSION = b"ecac:v1"
 _NEAR_VERSIONS = (b"ecac:v10", b"ecac:v1.1", b"ecac:v1 ", b"ECAC:v1", b"ecac:v", b"ecac:v1\0", b"", b"ecac:v2")
-# More than the thousand at which a list or a cascade may end unnoticed.
-_LONG, _FULL, _MOST_PARENTS = 1050, 5, 256
+# More than the thousand, and more than the 2^11, at which a list or a cascade may end unnoticed.
+_LONG, _FULL, _MOST_PARENTS = 2**11 + 50, 5, 256
 _POINTS = 1001
+# Where numbers that are no integers of 64 or 32 bits begin to be taken for their neighbours.
+_CLOCK_WIDTHS, _COUNTER_WIDTHS = (8, 15, 16, 24, 31, 32, 48, 53, 54, 63), (7, 8, 15, 16, 24, 31)
 # The bytes of credentials: more than half of the limit of `$defs/credential`, and just below it.
 _SIZES = (12_000, 29_000)
 # A status of a process is one byte.
@@ -60,12 +62,16 @@ def _made(author: str, number: int, ms: int, parents: Sequence[str] = ()) -> Mad
 
 
 def _chain(author: str, count: int) -> list[Made]:
-    """Each operation names the one before it and the first, and has an earlier clock than both."""
+    """Each operation names the one before it and the first. Clocks run backwards, and are equal in the second half."""
     chain = [_made(author, 0, count)]
     for number in range(1, count):
         parents = dict.fromkeys((chain[-1].op_id, chain[0].op_id))
-        chain.append(_made(author, number, count - number, list(parents)))
+        chain.append(_made(author, number, max(count - number, count // 2), list(parents)))
     return chain
+
+
+def _by_clock(operations: Sequence[Made]) -> list[str]:
+    return [each.op_id for each in sorted(operations, key=lambda each: (clock_of(each), each.op_id))]
 
 
 def _shows(bench: Bench, session: SuiteSession, method: str, due: Any, args: Any = None) -> None:
@@ -82,7 +88,7 @@ def _append(bench: Bench, session: SuiteSession, operations: Sequence[Made]) -> 
 
 
 @clause("M5-AC6", "M5-TOPO-3", "M5-ITER-1", "M5-CLI-1", provocations=(COMMAND,), whole=True, written=True)
-def test_a_chain_of_more_than_a_thousand_that_arrives_in_reverse_waits_and_comes_at_once(bench: Bench) -> None:
+def test_a_chain_of_thousands_that_arrives_in_reverse_waits_and_comes_at_once(bench: Bench) -> None:
     """No list ends before its end, and no cascade: here and after a restart."""
     with bench.session() as session:
         author = f"alice {session.rand('long')}"
@@ -102,9 +108,38 @@ def test_a_chain_of_more_than_a_thousand_that_arrives_in_reverse_waits_and_comes
             _shows(bench, session, "topo_iter", {"op_ids": ids})
             _shows(bench, session, "iter_ops", {"op_ids": sorted(ids)})
             whole = {"author": key, "from": "00" * 12, "to": "ff" * 12}
-            _shows(bench, session, "scan", {"op_ids": ids[::-1]}, whole)
+            _shows(bench, session, "scan", {"op_ids": _by_clock(chain)}, whole)
             _shows(bench, session, "pending", {"op_ids": [], "missing": []})
             _shows(bench, session, "dump", {"state": state, "checkpoint_id": None}, {"from": "latest"})
+            session.restart()
+
+
+def _near_clocks() -> Sequence[tuple[int, int]]:
+    """Milliseconds on both sides of each width, each with the least and the largest counter; and so the counters."""
+    late = {2**width + beside for width in _CLOCK_WIDTHS for beside in (-1, 0, 1)} | {2**64 - 2, 2**64 - 1}
+    counters = {2**width + beside for width in _COUNTER_WIDTHS for beside in (-1, 0, 1)} | {2**32 - 2, 2**32 - 1}
+    clocks = {(ms, counter) for ms in late for counter in (0, 2**32 - 1)} | {(2**53, counter) for counter in counters}
+    return sorted(clocks)
+
+
+@clause("M5-TOPO-5", "M5-TOPO-1", "M5-PUT-3", provocations=(COMMAND,), whole=True, written=True)
+def test_no_near_miss_of_a_clock_is_as_early(bench: Bench) -> None:
+    """Milliseconds that differ in the last bit, with counters the other way round. Here and after a restart."""
+    with bench.session() as session:
+        author = f"alice {session.rand('clocks')}"
+        kind = {"key": author, "kind": "add", "payload": {"key": "c", "amount": 1}}
+        made = [Made.of({**kind, "ms": ms, "logical": counter}) for ms, counter in _near_clocks()]
+        # The later ones come first, half of them in one file.
+        _append(bench, session, made[::-2])
+        for each in made[-2::-2]:
+            must_be_done(bench, session.call("put_op", {"op": each.raw}), f"the append of {each.draft}")
+        key, state = derive("m5.public_key", author), state_of(made, [])
+        for _ in range(2):
+            _shows(bench, session, "topo_iter", {"op_ids": order_of(made)})
+            _shows(bench, session, "dump", {"state": state, "checkpoint_id": None}, {"from": "latest"})
+            for part in (made, *([each] for each in made)):
+                asked = {"author": key, "from": clock_of(part[0]), "to": clock_of(part[-1])}
+                _shows(bench, session, "scan", {"op_ids": _by_clock(part)}, asked)
             session.restart()
 
 

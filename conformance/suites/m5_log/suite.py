@@ -37,6 +37,13 @@ def test_any_history_with_kills_anywhere_has_the_state_of_the_oracle(bench: Benc
             Player(bench, session, graph, _dice(session, f"play {number}")).play(crashes=True)
 
 
+@clause("M5-CKP-5", "M5-CKP-6", "M5-AC5", provocations=(COMMAND,), whole=True)
+def test_every_beginning_of_the_order_is_restored_and_continued(bench: Bench) -> None:
+    """Among them those before and behind a revocation that ends two equal grants. Then each credential is revoked."""
+    with bench.session() as session:
+        Player(bench, session, _graph(session, "restore", 0), _dice(session, "restore")).restore()
+
+
 @clause("M5-AC6", "M5-CKP-3", "M5-TOPO-2", provocations=(COMMAND,), whole=True)
 def test_the_order_of_arrival_shows_nowhere(bench: Bench) -> None:
     """The same operations in several orders leave the same snapshot, byte for byte, each in a store of its own."""

@@ -1,3 +1,3 @@
 """The suite of mesh-delivery: what its scripts cannot say."""
 
-MODULES = ("suite", "neighbours", "broker", "delivering", "both", "starting", "on_the_server", "sending")
+MODULES = ("suite", "neighbours", "broker", "delivering", "both", "starting", "on_the_server", "sending", "holding")

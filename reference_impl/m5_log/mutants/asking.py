@@ -10,9 +10,10 @@ from rocksdict import Rdict, WriteOptions
 
 from holdfast.reference_impl.answers import Answer, Refused
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
+from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Access, Change, Database
 from holdfast.reference_impl.m5_log.log import Log
-from holdfast.reference_impl.m5_log.opening import Opened
+from holdfast.reference_impl.m5_log.opening import Opened, Opening
 from holdfast.reference_impl.m5_log.service import Service
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError, UncertainError
@@ -49,6 +50,27 @@ class MalformedCounted(Service):
                 key = str(sum(1 for _ in opened.database.rows(Family.POLICY_INDEX))).encode()
                 store.commit(opened, [(Family.POLICY_INDEX, key, b"malformed")])
         return answer
+
+
+class GraphKeptByCommands(Service):
+    def command_line(self, args: Any) -> Mapping[str, Any]:
+        held, opening = self._parts.store.held, self._parts.store.opening
+        if isinstance(opening, KeptGraph) and args["arguments"][0] != "op-append":
+            opening.kept = None if held is None else held.dag
+        return super().command_line(args)
+
+
+class KeptGraph(Opening):
+    """What the last command left in memory is taken for the graph of what is stored."""
+
+    kept: Dag | None = None
+
+    def dag(self, database: Database) -> Dag:
+        return super().dag(database) if self.kept is None else self.kept
+
+    def check_contents(self, dag: Dag, mark: Mark) -> None:
+        if dag is not self.kept:
+            super().check_contents(dag, mark)
 
 
 class ToldOtherwise(Service):
@@ -128,6 +150,7 @@ BUGS = {
     "malformed-requests-counted": part(service=MalformedCounted),
     "damaged-checkpoint-is-a-warning": part(service=CheckpointsWarned),
     "line-separators-escaped-by-command": part(service=EscapedByCommand),
+    "graph-kept-by-commands": part(service=GraphKeptByCommands, opening=KeptGraph),
     "checkpoint-in-pieces": part(log=InPieces),
     "only-operations-are-synced": part(database=SyncsOnRequest, store=OperationsSynced),
     "failed-write-is-done": part(store=SaysDone),

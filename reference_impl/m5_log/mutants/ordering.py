@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from typing import Any
 
@@ -33,6 +34,12 @@ class ClockAsText(Dag):
         return str(int.from_bytes(clock[:8], "big")).encode() + b"." + clock[8:], op_id
 
 
+class ClockAsDouble(Dag):
+    def place(self, op_id: bytes) -> Place:
+        clock = self._clocks[op_id]
+        return struct.pack(">d", float(int.from_bytes(clock[:8], "big"))) + clock[8:], op_id
+
+
 class CounterIgnored(Dag):
     def place(self, op_id: bytes) -> Place:
         return self._clocks[op_id][:8], op_id
@@ -58,6 +65,8 @@ class MissingSorted(Dag):
 
 
 class EndsAtALevel(Dag):
+    levels = _MOST_LEVELS
+
     def _surface(self, op_id: bytes) -> None:
         self._order = None
         ready = [(op_id, 0)]
@@ -66,8 +75,27 @@ class EndsAtALevel(Dag):
             del self._waits[placed]
             for child in self._children.get(placed, ()):
                 self._waits[child] -= 1
-                if self._waits[child] == 0 and level < _MOST_LEVELS:
+                if self._waits[child] == 0 and level < self.levels:
                     ready.append((child, level + 1))
+
+
+class EndsAtElevenBits(EndsAtALevel):
+    levels = 2**11
+
+
+class PagedByClock(Observing):
+    """A page ends after so many rows, and the next one begins behind the clock of the last of them."""
+
+    def scan(self, author: bytes, first: bytes, last: bytes) -> dict[str, Any]:
+        found: list[str] = super().scan(author, first, last)["op_ids"]
+        with self._store.reading() as opened:
+            clocks = [opened.dag.place(bytes.fromhex(op_id))[0] for op_id in found]
+        shown, at = [], 0
+        while at < len(found):
+            end = min(at + _MOST_ROWS, len(found))
+            shown += found[at:end]
+            at = next((later for later in range(end, len(found)) if clocks[later] > clocks[end - 1]), len(found))
+        return {"op_ids": shown}
 
 
 class ScanEnds(Observing):
@@ -122,10 +150,13 @@ BUGS = {
     "direct-parents-only": part(dag=DirectParentsOnly),
     "order-by-clock-alone": part(dag=ByClockAlone),
     "clock-compared-as-text": part(dag=ClockAsText),
+    "clock-compared-as-double": part(dag=ClockAsDouble),
     "counter-of-clock-ignored": part(dag=CounterIgnored),
     "order-of-arrival": part(dag=OrderOfArrival),
     "missing-parents-sorted": part(dag=MissingSorted),
     "waiting-ends-at-a-level": part(dag=EndsAtALevel),
+    "waiting-ends-at-eleven-bits": part(dag=EndsAtElevenBits),
+    "scan-page-ends-within-a-clock": part(observing=PagedByClock),
     "scan-ends-at-a-thousand": part(observing=ScanEnds),
     "missing-parents-end-at-a-thousand": part(observing=MissingEnd),
     "checkpoints-end-at-a-thousand": part(observing=CheckpointsEnd),

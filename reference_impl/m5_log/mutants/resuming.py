@@ -61,6 +61,26 @@ class AbsentForgotten(Fold):
         return super().still_true(replace(state, judged=known))
 
 
+class NewestOfEqualGrants(Snapshots):
+    """Of equal grants that are open a restored state finds the newest alone."""
+
+    def decode(self, blob: bytes) -> State:
+        state = super().decode(blob)
+        for key, places in state.places.items():
+            newest = {(state.grants[at].role, state.grants[at].author, state.grants[at].until): at for at in places}
+            state.places[key] = sorted(newest.values())
+        return state
+
+
+class EndedNotJudged(Fold):
+    """A checkpoint depends on the credentials of open grants alone."""
+
+    def still_true(self, state: State) -> bool:
+        in_use = {grant.credential for grant in state.grants if grant.until is None}
+        judged = {key: said for key, said in state.judged.items() if key in in_use}
+        return super().still_true(replace(state, judged=judged))
+
+
 class JudgedForEver(Fold):
     def still_true(self, state: State) -> bool:
         return True
@@ -153,6 +173,8 @@ BUGS = {
     "replay-to-the-watermark": part(replay=FromWatermark),
     "last-of-memory-left-out": part(replay=LastOfMemoryLeftOut),
     "judged-for-ever": part(fold=JudgedForEver),
+    "ended-grants-not-judged": part(fold=EndedNotJudged),
+    "newest-of-equal-grants": part(snapshots=NewestOfEqualGrants),
     "unknown-checkpoint-is-empty": part(checkpoints=EmptyForUnknown),
     "checkpoint-digest-unchecked": part(checkpoints=DigestUnchecked),
     "checkpoint-id-used-again": part(checkpoints=IdUsedAgain),

@@ -1,0 +1,187 @@
+"""mesh-delivery: each operation of a broker held at each point, and any other by a second process meanwhile.
+
+Both are answered, and what they leave has to be that of one behind the other, or of one alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.session import Answer
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.mesh_delivery.history import MEMBERS, MESHES, QUEUES, TOPICS, Player
+from holdfast.conformance.suites.mesh_delivery.model import Args, Model
+from holdfast.conformance.suites.mesh_delivery.sends import told
+from holdfast.conformance.suites.session import Handle
+from holdfast.conformance.verdict import Silence
+from holdfast.servers.environment import scaled
+
+_DAYS = 30
+_ACCEPT = ("before_dedupe", "after_dedupe", "after_message", "before_commit", "after_commit")
+_MESH, _OTHER = MESHES
+# How long the second has for itself, in seconds. It may wait for the first, so it is not waited for.
+_ALONE = 0.03
+_LATER = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request, and what follows from its answer; None where it cannot be answered so."""
+
+    method: str
+    args: Args
+    behind: Callable[[Model, Answer], Model | None]
+
+
+class _Holder(Player):
+    """One broker with two processes, of which the first is held."""
+
+    def prepare(self) -> None:
+        """The mesh with a message for each kind of destination, and the flag on."""
+        for mesh_id in MESHES:
+            if mesh_id not in self._model.meshes:
+                self._make(mesh_id)
+        self._model.enforced = True
+        self._session.provoke("set_flag", {"enabled": True})
+        for name in ("old", "older"):
+            self._accept(self._send(name), 0)
+
+    def _send(self, name: str, kind: str = "topic", mesh_id: str = _MESH) -> dict[str, Any]:
+        place = {"topic": TOPICS[0], "dm": MEMBERS[1], "queue": QUEUES[0]}[kind]
+        request = {"envelope_version": 1, "destination_kind": kind, "destination_ref": place, "body": "AA"}
+        return {"mesh_id": mesh_id, "sender": MEMBERS[0], "client_message_id": name, "request": request}
+
+    def held(self, number: int) -> Iterator[tuple[str, _Asked]]:
+        """What is held, at each of its points."""
+        for at, point in enumerate(_ACCEPT):
+            yield point, self.accept(self._send(f"held {number} {point}", ("topic", "dm", "queue")[(number + at) % 3]))
+        yield "between_prune", self._pruned()
+
+    def beside(self, number: int) -> Sequence[Callable[[_Asked], _Asked]]:
+        """What comes meanwhile, beside what is held."""
+        return (
+            lambda _: self.accept(self._send(f"beside {number}")),
+            lambda held: self.accept(held.args if held.method == "accept" else self._send("old")),
+            lambda _: self._pruned(),
+            lambda _: self._job("expire", {}, lambda model: model.expire(self._now)),
+            lambda _: self._orphans(),
+            lambda _: self._job("delete_mesh", {"mesh_id": _MESH}, lambda model: model.delete_mesh(_MESH)),
+            lambda _: self._job("set_flag", {"enabled": False}, _off),
+            lambda _: self._job("migrate", {}, lambda _: None),
+        )
+
+    # Requests
+
+    def accept(self, args: Args) -> _Asked:
+        """A send."""
+
+        def behind(model: Model, answer: Answer) -> Model | None:
+            due = model.due(args)
+            if answer.outcome != "accepted":
+                return model if answer.reason in (due.reason, due.or_reason) else None
+            if answer.effect != due.effect:
+                return None
+            value = answer.value
+            if due.record is not None:
+                known = due.record.message_id, due.record.history
+                return model if (value["broker_message_id"], value["history_available"]) == known else None
+            model.accepted(args, value["broker_message_id"], self._now)
+            return model
+
+        return _Asked("accept", args, behind)
+
+    def _job(self, method: str, args: Args, change: Callable[[Model], None]) -> _Asked:
+        def behind(model: Model, answer: Answer) -> Model | None:
+            change(model)
+            return model if answer.outcome == "ok" else None
+
+        return _Asked(method, args, behind)
+
+    def _pruned(self) -> _Asked:
+        # All that there is, and all that comes meanwhile.
+        moment = self._now + _LATER
+        args = {"older_than": moment.isoformat().replace("+00:00", "Z")}
+        return self._job("prune", args, lambda model: model.prune(moment))
+
+    def _orphans(self) -> _Asked:
+        def behind(model: Model, answer: Answer) -> Model | None:
+            return model if answer.outcome == "ok" and answer.value["orphans"] == model.orphans() else None
+
+        return _Asked("check_orphans", {}, behind)
+
+    # Two at once
+
+    def overlap(self, point: str, first: _Asked, second: _Asked) -> None:
+        """The first is held while the second comes; some order of both explains the answers and what is there."""
+        session = self._session
+        session.hold_at(point)
+        held = session.start(first.method, first.args)
+        session.reached(point)
+        meanwhile = session.start(second.method, second.args, 1)
+        time.sleep(scaled(_ALONE))
+        session.release(point)
+        both = [(first, self._finished(held)), (second, self._finished(meanwhile))]
+        # What says that it failed has done nothing.
+        done = [(asked, answer) for asked, answer in both if answer is not None]
+        self._settle(done, f"{first.method} held at {point}, {second.method} beside it")
+
+    def _finished(self, handle: Handle) -> Answer | None:
+        """The answer; None where it says that it failed."""
+        try:
+            answer = self._session.finish(handle)
+        except Finding as finding:
+            if finding.judgement.silence is not Silence.FAULT:
+                raise
+            return None
+        return None if answer.reason == "BROKER_UNAVAILABLE" else answer
+
+    def _settle(self, done: Sequence[tuple[_Asked, Answer]], what: str) -> None:
+        models = [model for order in itertools.permutations(done) if (model := _after(self._model, order)) is not None]
+        if not models:
+            came = "; ".join(told(answer) for _, answer in done)
+            self._differs("wrong_reason", what, "the answers of some order", came)
+        for left, model in enumerate(models, 1 - len(models)):
+            self._model = model
+            try:
+                self._state()
+                self._handed_out()
+            except Finding as finding:
+                if not left or finding.judgement.verdict.is_incomplete:
+                    raise
+            else:
+                return
+
+    def _handed_out(self) -> None:
+        for mesh_id, mesh in self._model.meshes.items():
+            for receiver in (*mesh.members, *mesh.queues):
+                self._inbox(mesh_id, receiver)
+
+
+def _off(model: Model) -> None:
+    model.enforced = False
+
+
+def _after(before: Model, order: Sequence[tuple[_Asked, Answer]]) -> Model | None:
+    model: Model | None = deepcopy(before)
+    for asked, answer in order:
+        model = None if model is None else asked.behind(model, answer)
+    return model
+
+
+@clause("MESH-4.6-J4", "MESH-4.6-J1", "MESH-4.7-T8", provocations=("make_mesh", "hold_at"), whole=True)
+def test_what_overlaps_a_held_operation_leaves_what_some_order_leaves(bench: Bench) -> None:
+    """Sends at each point of their transaction and the sweep between its changes; beside them sends and every job."""
+    with bench.session(2, config={"dedupe_retention_days": str(_DAYS)}, hurried=False) as session:
+        player = _Holder(bench, session, _DAYS)
+        for number in range(len(player.beside(0))):
+            for point, held in player.held(number):
+                player.prepare()
+                player.overlap(point, held, player.beside(number)[number](held))
