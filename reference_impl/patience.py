@@ -8,8 +8,6 @@ from holdfast.servers.environment import scaled
 
 # docs/adapter-protocol.md: an operation has 2 s. The machine and the pipe need a part of them.
 PATIENCE_S = scaled(1.4)
-# The part of these that only the audit may use: after the loss of the surface the refusal is still to be recorded.
-AUDIT_RESERVE_S = scaled(0.25)
 
 
 class Patience:
@@ -27,17 +25,3 @@ class Patience:
     def left(self) -> float:
         """Seconds that may still be waited; 0 when they are used up, never less."""
         return max(0.0, self._ends - time.monotonic())
-
-    def short_of(self, seconds: float) -> Patience:
-        """The same budget without the last seconds of it."""
-        return _Shorter(self, seconds)
-
-
-class _Shorter(Patience):
-    """A part of another budget. It begins with that one."""
-
-    def __init__(self, whole: Patience, seconds: float) -> None:
-        self._whole, self._kept_s = whole, seconds
-
-    def left(self) -> float:
-        return max(0.0, self._whole.left() - self._kept_s)

@@ -66,7 +66,7 @@ class Codec:
         header = value["header"]
         self.check_header(header)
         whole = self.encode(value)
-        self.check_spelling(raw, whole)
+        self.check_spelling(raw, whole=whole)
         return Envelope(
             raw=raw,
             canonical=whole,
@@ -140,7 +140,7 @@ class Codec:
         except StrictJsonError as error:
             raise EnvelopeError(str(error)) from error
 
-    def check_spelling(self, raw: bytes, whole: bytes) -> None:
+    def check_spelling(self, raw: bytes, *, whole: bytes) -> None:
         """One envelope has one spelling: a second would be a second key for the same mail. Raises EnvelopeError."""
         if raw != whole:
             raise EnvelopeError("expected the RFC 8785 form, got another spelling of the same value")

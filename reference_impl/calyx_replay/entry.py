@@ -35,12 +35,7 @@ class CalyxReplay(Whole):
         settings = self.factory.settings(request.config)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, settings)
-        parts = self.factory.parts(
-            request.workdir,
-            request.config,
-            mutant=self.mutant,
-            configured=request.surface is SurfaceWanted.READY,
-        )
+        parts = self.factory.parts(request.workdir, request.config, mutant=self.mutant)
         parts.watch()
         service = self.factory.service(parts, now=request.now, closing=live_in(settings.timezone))
         service.begin()

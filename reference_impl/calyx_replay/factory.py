@@ -55,14 +55,12 @@ class Factory:
         """The settings for a session's config. Raises OpenError."""
         return self.loaded(load_settings(config))
 
-    def parts(
-        self, root: Path, config: Mapping[str, str], *, mutant: str | None = None, configured: bool = True
-    ) -> Parts:
-        """All parts of one mailbox. `configured` says whether it has a database. Raises OpenError."""
+    def parts(self, root: Path, config: Mapping[str, str], *, mutant: str | None = None) -> Parts:
+        """All parts of one mailbox. Raises OpenError."""
         contract, settings = kept_terms(CONTRACT), self.settings(config)
         codec, patience, window = self.codec(settings), self.patience(), self.window(settings)
         location, delivery = self.location(root, settings), self.delivery()
-        store = self.store(location, self.schema(), settings, patience, seen_at=self.seen_at(), configured=configured)
+        store = self.store(location, self.schema(), settings, patience, seen_at=self.seen_at())
         pruning = self.pruning(settings, store, contract.methods["prune"].args)
         mailbox = self.mailbox(
             codec, self.signatures(), window, store, delivery, pruning, contract.methods["accept"].args

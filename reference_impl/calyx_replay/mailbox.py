@@ -13,7 +13,7 @@ from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
 from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError, check_args
-from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, shifted, written
+from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, later, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.schema import Validator
 
@@ -141,7 +141,7 @@ class Mailbox:
         cutoff = self._store.state(connection).pruned_before
         if cutoff is None:
             return
-        provable = shifted(datetime.fromisoformat(cutoff), self._window.width)
+        provable = later(datetime.fromisoformat(cutoff), by=self._window.width)
         if timestamp < provable:
             raise RefusedError(Reason.REPLAY_UNPROVABLE, f"records first seen before {cutoff} are pruned")
 

@@ -15,7 +15,7 @@ from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError
-from holdfast.reference_impl.calyx_replay.timing import shifted, written
+from holdfast.reference_impl.calyx_replay.timing import later, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
@@ -153,7 +153,7 @@ class Migration:
     def keep_ahead(self, connection: sqlite3.Connection, envelope: Envelope, key: Hex, *, now: datetime) -> None:
         """A migrated envelope may come from further ahead than any prune keeps its record: its key is kept longer."""
         timestamp = self._mailbox.timestamp(envelope, now=now)
-        if timestamp > shifted(now, self._settings.window):
+        if timestamp > later(now, self._settings.window):
             self._store.remember_ahead(connection, key, written(timestamp))
 
     def key(self, envelope: Envelope) -> str:
@@ -162,4 +162,4 @@ class Migration:
 
     def block(self, connection: sqlite3.Connection, msg_id: str, *, now: datetime) -> bool:
         """Block an id while an envelope of version 0 may still be admissible. Returns whether the block is new."""
-        return self._store.block(connection, msg_id, written(shifted(now, self._settings.window)))
+        return self._store.block(connection, msg_id, written(later(now, self._settings.window)))

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from holdfast.reference_impl.calyx_replay.factory import Factory
     from holdfast.reference_impl.calyx_replay.service import Parts
 
-NAME = "calyx"
 TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect."
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m holdfast.reference_impl {NAME}", description=TITLE)
+    parser = argparse.ArgumentParser(prog="python -m holdfast.reference_impl calyx", description=TITLE)
     commands = _commands(parser)
 
     def command(name: str, run: Callable[[argparse.Namespace, Parts, datetime], int], text: str) -> Any:

@@ -14,7 +14,7 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indetermin
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError, check_args
-from holdfast.reference_impl.calyx_replay.timing import microseconds, shifted, written
+from holdfast.reference_impl.calyx_replay.timing import earlier, microseconds, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs.schema import Validator
 
@@ -76,7 +76,7 @@ class Pruning:
 
     def cutoff(self, retention: timedelta, *, now: datetime) -> datetime:
         """A record first seen before this instant is removed; one first seen at it stays."""
-        return shifted(now, -retention)
+        return earlier(now, retention)
 
     def run(self, cutoff: datetime) -> Pruned:
         """One transaction. Raises StoreError."""

@@ -46,31 +46,23 @@ class Schema:
         return (
             "CREATE TABLE inbox (\n"
             "  position INTEGER PRIMARY KEY AUTOINCREMENT,\n"
-            "  replay_key TEXT NOT NULL,\n"
-            "  msg_id TEXT NOT NULL,\n"
-            "  envelope BLOB NOT NULL\n"
-            ") STRICT"
+            "  replay_key TEXT,\n"
+            "  msg_id TEXT,\n"
+            "  envelope BLOB\n"
+            ")"
         )
 
     def blocked_msg_id(self) -> str:
         """Message ids of version 0 whose envelopes are lost, each with the last timestamp that is refused."""
-        return 'CREATE TABLE blocked_msg_id (\n  msg_id TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL\n) STRICT'
+        return 'CREATE TABLE blocked_msg_id (\n  msg_id TEXT PRIMARY KEY,\n  "until" TEXT\n)'
 
     def migrated_ahead(self) -> str:
         """Keys of migrated envelopes whose time has still to come: their records are pruned before that."""
-        columns = 'replay_key TEXT PRIMARY KEY NOT NULL,\n  "until" TEXT NOT NULL'
-        return f"CREATE TABLE migrated_ahead (\n  {columns}\n) STRICT"
+        return 'CREATE TABLE migrated_ahead (\n  replay_key TEXT,\n  "until" TEXT\n)'
 
     def mailbox_state(self) -> str:
         """One row: the last automatic prune, how many there were, and the greatest cutoff of any prune."""
-        return (
-            "CREATE TABLE mailbox_state (\n"
-            "  only_row INTEGER PRIMARY KEY CHECK (only_row = 1),\n"
-            "  last_automatic TEXT,\n"
-            "  automatic INTEGER NOT NULL,\n"
-            "  pruned_before TEXT\n"
-            ") STRICT"
-        )
+        return "CREATE TABLE mailbox_state (\n  last_automatic TEXT,\n  automatic INTEGER,\n  pruned_before TEXT\n)"
 
     def statements(self) -> tuple[str, ...]:
         """Everything that provisioning runs, in order."""
@@ -81,7 +73,7 @@ class Schema:
             self.blocked_msg_id(),
             self.migrated_ahead(),
             self.mailbox_state(),
-            "INSERT INTO mailbox_state (only_row, automatic) VALUES (1, 0)",
+            "INSERT INTO mailbox_state (automatic) VALUES (0)",
         )
 
     def expected(self) -> Catalogue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
@@ -53,6 +53,11 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
+def _check_name(name: str, known: Iterable[str]) -> None:
+    if name not in known:
+        raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *known))}")
+
+
 def _relative(name: str, text: str) -> str:
     path = PurePosixPath(text)
     if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in text:
@@ -68,8 +73,7 @@ def load_settings(config: Mapping[str, str]) -> Settings:
     for name, text in config.items():
         if name == TEMPLATE_KEY or name in _OF_OTHERS:
             continue
-        if name not in values:
-            raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *values))}")
+        _check_name(name, values)
         values[name] = text if isinstance(values[name], str) else _number(name, text)
     window = _seconds("window_seconds", values["window_seconds"])
     return Settings(

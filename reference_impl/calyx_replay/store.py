@@ -17,7 +17,7 @@ from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose
-from holdfast.reference_impl.calyx_replay.timing import SeenAt
+from holdfast.reference_impl.calyx_replay.timing import SeenAt, Written
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
 
@@ -61,14 +61,12 @@ class Store(ProvenDatabase):
         patience: Patience,
         *,
         seen_at: SeenAt,
-        configured: bool = True,
     ) -> None:
         self.location = location
         self.schema = schema
         self.settings = settings
         self.patience = patience
         self.seen_at = seen_at
-        self._configured = configured
         self._held: dict[Purpose, Held] = {}
         self._expected = schema.expected()
 
@@ -76,8 +74,6 @@ class Store(ProvenDatabase):
 
     def connection(self, purpose: Purpose) -> sqlite3.Connection:
         """A proven connection. Raises sqlite3.Error, OSError, StoreError."""
-        if not self._configured:
-            raise StoreError("no surface is configured")
         identity, held = self.location.identity(), self._held.get(purpose)
         if held is not None and held.identity == identity:
             return held.connection
@@ -88,7 +84,11 @@ class Store(ProvenDatabase):
             self.prepare(connection, purpose)
             self.verify(connection)
             self.location.tighten()
-            self._held[purpose] = Held(connection, self.location.identity(), self.schema_version(connection))
+            self._held[purpose] = Held(
+                connection=connection,
+                identity=self.location.identity(),
+                schema_version=self.schema_version(connection),
+            )
             failing.pop_all()
         return connection
 
@@ -108,17 +108,10 @@ class Store(ProvenDatabase):
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         connection.create_function("instant", 1, self.seen_at.read)
-        self._end_in_time(connection)
-
-    def _end_in_time(self, connection: sqlite3.Connection) -> None:
-        """A statement that takes too long fails; SQLite looks every some thousand steps. Raises sqlite3.Error."""
-        connection.set_progress_handler(lambda: int(self.patience.left() <= 0), 20_000)
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes."""
         verify_catalogue(self.schema.catalogue(connection), expected=self._expected)
-        if connection.execute("SELECT count(*) FROM mailbox_state").fetchone() != (1,):
-            raise StoreError("expected one row in mailbox_state")
 
     def waits(self) -> timedelta:
         """How long a statement may wait for a lock: never beyond the operation's deadline."""
@@ -211,16 +204,16 @@ class Store(ProvenDatabase):
         found = connection.execute('SELECT "until" FROM blocked_msg_id WHERE msg_id = ?', (msg_id,)).fetchone()
         return None if found is None else str(found[0])
 
-    def block(self, connection: sqlite3.Connection, msg_id: str, until: str) -> bool:
+    def block(self, connection: sqlite3.Connection, msg_id: str, until: Written) -> bool:
         """Block a message id; whether it was not blocked before. The first block stays as it is."""
         statement = 'INSERT INTO blocked_msg_id (msg_id, "until") VALUES (?, ?) ON CONFLICT (msg_id) DO NOTHING'
         return connection.execute(statement, (msg_id, until)).rowcount == 1
 
-    def remember_ahead(self, connection: sqlite3.Connection, key: Hex, until: str) -> None:
+    def remember_ahead(self, connection: sqlite3.Connection, key: Hex, until: Written) -> None:
         """Remember a key until prunes pass this timestamp, even if its record is removed earlier."""
-        connection.execute('INSERT OR IGNORE INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
+        connection.execute('INSERT INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
 
-    def unblock_before(self, connection: sqlite3.Connection, cutoff: str) -> None:
+    def unblock_before(self, connection: sqlite3.Connection, cutoff: Written) -> None:
         """Remove blocks and keys that ended before `cutoff`: older envelopes are refused as unprovable anyway."""
         for table in ("blocked_msg_id", "migrated_ahead"):
             connection.execute(f'DELETE FROM {table} WHERE "until" < ?', (cutoff,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime, timedelta
+from typing import NewType
 
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.instants import since_1970
@@ -24,16 +25,28 @@ _SEEN_AT = re.compile(
 )
 
 
+# An instant in the one spelling of `written`.
+Written = NewType("Written", str)
+
+
 class TimestampError(ValueError):
     """Text is no instant in UTC."""
 
 
-def shifted(instant: datetime, by: timedelta) -> datetime:
-    """`instant + by`, limited to the first and the last instant that Python has."""
+def later(instant: datetime, by: timedelta) -> datetime:
+    """`instant + by`, or the last instant that Python has."""
     try:
         return instant + by
     except OverflowError:
-        return _FIRST if by < timedelta(0) else _LAST
+        return _LAST
+
+
+def earlier(instant: datetime, by: timedelta) -> datetime:
+    """`instant - by`, or the first instant that Python has."""
+    try:
+        return instant - by
+    except OverflowError:
+        return _FIRST
 
 
 def microseconds(instant: datetime) -> int:
@@ -41,9 +54,9 @@ def microseconds(instant: datetime) -> int:
     return (instant - _EPOCH) // _MICROSECOND
 
 
-def written(instant: datetime) -> str:
+def written(instant: datetime) -> Written:
     """An instant as this version writes it: UTC, six fractional digits, the letter Z; texts sort like instants."""
-    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return Written(instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z")
 
 
 class Window:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
+from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.postgres_databases import SessionDatabases
 from holdfast.reference_impl.rs4a_replay.admission import Ports
@@ -19,6 +19,7 @@ from holdfast.reference_impl.rs4a_replay.postgres_failpoints import PostgresFail
 from holdfast.reference_impl.rs4a_replay.postgres_operator import PostgresOperator
 from holdfast.reference_impl.rs4a_replay.postgres_provision import unprovision_postgres
 from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
+from holdfast.reference_impl.rs4a_replay.reserve import Reserving
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
@@ -60,7 +61,7 @@ class Opening:
         """The store behind two DSNs: one of its operator, one of its restricted writer."""
         make = self.factory
         store = (make.postgres_store or PostgresStore)(
-            writer_dsn, settings, make.judge(settings.relations), patience.short_of(AUDIT_RESERVE_S)
+            writer_dsn, settings, make.judge(settings.relations), Reserving(patience)
         )
         operator = PostgresOperator(
             admin_dsn=admin_dsn,

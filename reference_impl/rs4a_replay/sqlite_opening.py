@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.reference_impl.patience import AUDIT_RESERVE_S, Patience
+from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.factory import Factory
 from holdfast.reference_impl.rs4a_replay.opening import LAUNCH_ADVICE, Opened
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
+from holdfast.reference_impl.rs4a_replay.reserve import Reserving
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.sqlite_failpoints import SqliteFailpoints
 from holdfast.reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
@@ -34,7 +35,7 @@ class Opening:
             folder.mkdir()
             if request.surface is SurfaceWanted.READY:
                 _copy_template(request.config, folder)
-        patient = patience.short_of(AUDIT_RESERVE_S)
+        patient = Reserving(patience)
         store = make.sqlite_store(surface, settings, make.judge(settings.relations), patient)
         operator = SqliteOperator(folder, expected=request.surface, patience=patience)
         place = {"file": str(surface.relative_to(request.workdir)), "effect": PARTS["effect"], "nonce": PARTS["nonce"]}

@@ -21,6 +21,7 @@ from holdfast.reference_impl.answers import Accepted, Answer, Fault, Indetermina
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
+from holdfast.reference_impl.rs4a_replay.reserve import Reserving
 from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert
 from holdfast.reference_impl.session import OpenError
 from holdfast.servers.serving import Launched
@@ -360,7 +361,7 @@ def _title(process: int) -> bytes:
 def test_patience_is_one_budget_for_an_operation_and_begins_anew_with_the_next() -> None:
     patience = Patience(0.05)
     assert 0 < patience.left() <= 0.05
-    assert patience.short_of(0.05).left() == 0.0
+    assert Reserving(patience, 0.05).left() == 0.0
     time.sleep(0.06)
     assert patience.left() == 0.0
     patience.begin()

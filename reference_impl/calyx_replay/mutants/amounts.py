@@ -12,7 +12,7 @@ from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.mutants.batches import PrunedUpToLimit
 from holdfast.reference_impl.calyx_replay.store import Row, Store
-from holdfast.reference_impl.calyx_replay.timing import shifted, written
+from holdfast.reference_impl.calyx_replay.timing import later, written
 from holdfast.reference_impl.planting import Change, part
 
 _WEEK, _LONGEST, _MOST = timedelta(days=7), 65_536, 4096
@@ -23,8 +23,8 @@ _MEBIBYTE, _VARIABLES = 1 << 20, 32_766
 class AheadForAWeek(Migration):
     def keep_ahead(self, connection: sqlite3.Connection, envelope: Envelope, key: str, *, now: datetime) -> None:
         timestamp = self._mailbox.timestamp(envelope, now=now)
-        if timestamp > shifted(now, self._settings.window):
-            self._store.remember_ahead(connection, key, written(min(timestamp, shifted(now, _WEEK))))
+        if timestamp > later(now, self._settings.window):
+            self._store.remember_ahead(connection, key, written(min(timestamp, later(now, _WEEK))))
 
 
 class ShortEnvelopes(Migration):

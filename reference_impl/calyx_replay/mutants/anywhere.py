@@ -16,7 +16,7 @@ from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruned, Pruning
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
-from holdfast.reference_impl.calyx_replay.timing import shifted, written
+from holdfast.reference_impl.calyx_replay.timing import Written, later, written
 from holdfast.reference_impl.planting import Change, part
 
 _MEMBERS, _BYTES, _BLOCKS = 32, 262_144, 1000
@@ -43,7 +43,7 @@ class FewMembers(Codec):
 
 
 class FewBlocks(Store):
-    def block(self, connection: sqlite3.Connection, msg_id: str, until: str) -> bool:
+    def block(self, connection: sqlite3.Connection, msg_id: str, until: Written) -> bool:
         done = super().block(connection, msg_id, until)
         newest = "SELECT rowid FROM blocked_msg_id ORDER BY rowid DESC LIMIT ?"
         connection.execute(f"DELETE FROM blocked_msg_id WHERE rowid NOT IN ({newest})", (_BLOCKS,))
@@ -53,7 +53,7 @@ class FewBlocks(Store):
 class BlocksEndAtOnce(Pruning):
     def remove(self, connection: sqlite3.Connection, cutoff: datetime) -> Pruned:
         # A retention later: the time of the prune, as far as this method knows it.
-        self._store.unblock_before(connection, written(shifted(cutoff, self._settings.least_retention)))
+        self._store.unblock_before(connection, written(later(cutoff, self._settings.least_retention)))
         return super().remove(connection, cutoff)
 
 

@@ -12,7 +12,7 @@ from holdfast.reference_impl.calyx_replay.codec import Codec
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.timing import SeenAt, shifted, written
+from holdfast.reference_impl.calyx_replay.timing import SeenAt, earlier, written
 from holdfast.reference_impl.planting import Change, part
 
 _LONG_FRACTION = re.compile(r"\.([0-9]{7,})")
@@ -44,7 +44,7 @@ class BlockedWithinTheCalendar(Migration):
 
 class WindowAndMore(Mailbox):
     def guard_provable(self, connection: sqlite3.Connection, timestamp: datetime) -> None:
-        super().guard_provable(connection, shifted(timestamp, -timedelta(microseconds=1)))
+        super().guard_provable(connection, earlier(timestamp, timedelta(microseconds=1)))
 
 
 BUGS: Mapping[str, Change] = {

@@ -71,8 +71,8 @@ class MemberTwiceInHeader(Codec):
             raise EnvelopeError(str(error)) from error
         return super().parse(raw.replace(header[1], once))
 
-    def check_spelling(self, raw: bytes, whole: bytes) -> None:
-        super().check_spelling(whole if b'"header":{' in raw else raw, whole)
+    def check_spelling(self, raw: bytes, *, whole: bytes) -> None:
+        super().check_spelling(whole if b'"header":{' in raw else raw, whole=whole)
 
 
 class MsgIdOfAnyCase(Codec):

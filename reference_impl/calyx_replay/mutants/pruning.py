@@ -17,7 +17,7 @@ from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import COLUMNS, MailboxState, Store
 from holdfast.reference_impl.calyx_replay.terms import RefusedError
-from holdfast.reference_impl.calyx_replay.timing import shifted, written
+from holdfast.reference_impl.calyx_replay.timing import earlier, written
 from holdfast.reference_impl.planting import Change, part, value
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -119,7 +119,7 @@ class OneWindow(Pruning):
 
 class CutoffLocal(Pruning):
     def cutoff(self, retention: timedelta, *, now: datetime) -> datetime:
-        return shifted(now.astimezone().replace(tzinfo=UTC), -retention)
+        return earlier(now.astimezone().replace(tzinfo=UTC), retention)
 
 
 # By itself

@@ -19,7 +19,7 @@ from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import MailboxState
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
-from holdfast.reference_impl.calyx_replay.timing import shifted, written
+from holdfast.reference_impl.calyx_replay.timing import later, written
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 
@@ -76,7 +76,7 @@ class BlocksCleared(Migration):
 class BlocksExtended(Migration):
     def take_over_all(self, connection: sqlite3.Connection, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
         done = super().take_over_all(connection, left, now=now)
-        until = written(shifted(now, self._settings.window))
+        until = written(later(now, self._settings.window))
         connection.execute('UPDATE blocked_msg_id SET "until" = max("until", ?)', (until,))
         return done
 

@@ -25,7 +25,7 @@ _ORDER = 2**252 + 27742317777372353535851937790883648493
 
 
 class KeyOfRawBytes(Codec):
-    def check_spelling(self, raw: bytes, whole: bytes) -> None:
+    def check_spelling(self, raw: bytes, *, whole: bytes) -> None:
         pass
 
     def replay_key(self, envelope: Envelope) -> str:
@@ -46,7 +46,7 @@ class LastMemberWins(Codec):
             raise EnvelopeError(str(error)) from error
         return super().parse(self.encode(value)) if isinstance(value, dict) else super().parse(raw)
 
-    def check_spelling(self, raw: bytes, whole: bytes) -> None:
+    def check_spelling(self, raw: bytes, *, whole: bytes) -> None:
         pass
 
 
