@@ -144,22 +144,27 @@ def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) 
         Issued.of(
             {
                 "issuer": issuer,
-                "subject": dice.choice(labels),
+                "subject": subject,
                 "role": dice.choice(words.roles),
                 "scope": sorted(dice.sample(words.tags, dice.choice((1, 1, len(words.tags))))),
                 "nbf": dice.randint(0, _SECONDS // 2),
                 "exp": dice.randint(_SECONDS // 2 + 1, _SECONDS + 1),
             }
         )
-        for issuer in (ISSUER, ISSUER, ISSUER, STRANGER)
+        for issuer, subject in (
+            *((issuer, dice.choice(labels)) for issuer in (ISSUER, ISSUER, ISSUER, STRANGER)),
+            # Its grants end, and no other operation names it or its subject.
+            (ISSUER, f"heir of {labels[0]}"),
+        )
     ]
+    ended = credentials[-1]
     made: list[Made] = []
     for number in range(size):
         draft = {
             "key": dice.choice((*labels, *labels, ISSUER)),
             "ms": 1000 * dice.randint(0, _SECONDS) + dice.choice((0, 0, 1, 256)),
             "logical": dice.choice((0, 0, 0, 1, 1, _LAST_COUNT)),
-            **_said(dice, number, labels, credentials, words, made),
+            **_said(dice, number, labels, credentials[:-1], words, made),
             "parents": [each.op_id for each in dice.sample(made, min(len(made), dice.randint(0, _MOST_PARENTS)))],
         }
         if dice.random() < _FAR:
@@ -172,7 +177,7 @@ def drawn(dice: Random, labels: Sequence[str], size: int, words: Words = USUAL) 
         draft = {"key": dice.choice(labels), "ms": 1000 * _SECONDS, "logical": 2 + number, "parents": []}
         made.append(Made.of({**draft, "kind": kind, "payload": {"key": name, **value}}))
     for number, credential in enumerate(credentials):
-        made += _used(dice, credential, words, 2**16 + 8 * number, ends=number == 0)
+        made += _used(dice, credential, words, 2**16 + 8 * number, ends=credential is ended)
     return Graph(made, credentials)
 
 

@@ -65,10 +65,10 @@ class _Holder(Player):
             yield point, self.accept(self._send(f"held {number} {point}", ("topic", "dm", "queue")[(number + at) % 3]))
         yield "between_prune", self._pruned()
 
-    def beside(self, number: int) -> Sequence[Callable[[_Asked], _Asked]]:
-        """What comes meanwhile, beside what is held."""
+    def beside(self, point: str) -> Sequence[Callable[[_Asked], _Asked]]:
+        """What comes meanwhile, beside what is held at a point."""
         return (
-            lambda _: self.accept(self._send(f"beside {number}")),
+            lambda _: self.accept(self._send(f"beside {point}")),
             lambda held: self.accept(held.args if held.method == "accept" else self._send("old")),
             lambda _: self._pruned(),
             lambda _: self._job("expire", {}, lambda model: model.expire(self._now)),
@@ -181,7 +181,7 @@ def test_what_overlaps_a_held_operation_leaves_what_some_order_leaves(bench: Ben
     """Sends at each point of their transaction and the sweep between its changes; beside them sends and every job."""
     with bench.session(2, config={"dedupe_retention_days": str(_DAYS)}, hurried=False) as session:
         player = _Holder(bench, session, _DAYS)
-        for number in range(len(player.beside(0))):
+        for number in range(len(player.beside(""))):
             for point, held in player.held(number):
                 player.prepare()
-                player.overlap(point, held, player.beside(number)[number](held))
+                player.overlap(point, held, player.beside(point)[number](held))

@@ -47,6 +47,21 @@ class NotedById(Jobs):
         )
 
 
+class NotedByTime(Jobs):
+    """The sweep looks twice at what is old: what comes between is another thing each time."""
+
+    def prune_all(self, connection: Connection, older_than: datetime) -> None:
+        self._older_than = older_than
+        super().prune_all(connection, older_than)
+
+    def note_gone(self, connection: Connection, ids: list[str]) -> None:
+        del ids
+        connection.execute(
+            "UPDATE mesh.client_message_dedupe SET history_available = FALSE WHERE first_seen_at < %s",
+            (self._older_than,),
+        )
+
+
 class RecordsPruned(Jobs):
     def note_gone(self, connection: Connection, ids: list[str]) -> None:
         connection.execute("DELETE FROM mesh.client_message_dedupe WHERE broker_message_id = ANY(%s::uuid[])", (ids,))
@@ -143,6 +158,7 @@ BUGS: Mapping[str, Change] = {
     "record-never-expires": part(broker=Never),
     "history-flag-forgotten": part(jobs=NotNoted),
     "history-flag-by-id-alone": part(jobs=NotedById),
+    "history-flag-by-time": part(jobs=NotedByTime),
     "record-pruned-with-its-message": part(jobs=RecordsPruned),
     "pruned-in-two-transactions": part(jobs=TwoTransactions),
     "orphans-of-topics-alone": part(jobs=TopicsAlone),
