@@ -36,6 +36,13 @@ def test_a_sound_implementation_of_one_role_in_another_style_conforms(tmp_path: 
         assert gated(wider, folder=tmp_path).returncode == 12
 
 
+def test_with_x_a_run_does_not_end_at_a_case_of_a_role_that_is_not_claimed(tmp_path: Path) -> None:
+    cases = ("mesh-delivery/b1/one-record-for-an-accepted-send", "mesh-delivery/f3/an-unknown-kind")
+    done = verified(FOREIGN, "-x", *(word for case in cases for word in ("--case", case)), folder=tmp_path)
+    assert "1 conforms" in done.stdout
+    assert "1 unsupported" in done.stdout
+
+
 def test_a_role_that_is_claimed_and_not_there_is_no_pass(tmp_path: Path) -> None:
     source = FOREIGN.read_text(encoding="utf-8")
     adapter = tmp_path / "claims.mjs"

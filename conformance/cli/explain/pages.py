@@ -9,6 +9,7 @@ from holdfast.conformance.cli.explain.described import written
 from holdfast.conformance.cli.explain.text import yaml_lines
 from holdfast.specs import Contract
 from holdfast.specs.model import Group, Method
+from holdfast.specs.routes import Route
 
 # Below docs/.
 FOLDER = "methods"
@@ -96,6 +97,8 @@ def _method(method: Method) -> Iterator[str]:
         yield from ("", "After it an observation of the store may answer `fault`, up to the end of the case.")
     if method.effects:
         yield from ("", f"Effects: {_names(method.effects)}.")
+    if method.route is not None:
+        yield from _route(method.route)
     if method.reasons:
         audited = "" if method.audited else " Its refusals leave no audit records."
         yield from ("", f"Reasons: {_names(method.reasons)}.{audited}")
@@ -107,6 +110,20 @@ def _method(method: Method) -> Iterator[str]:
     ):
         if schema is not None:
             yield from ("", f"{title}:", "", *_block({key: value for key, value in schema.items() if key != "$defs"}))
+
+
+def _route(route: Route) -> Iterator[str]:
+    yield from ("", f"Route, if it is asked over HTTP: `{route.method} {route.path}`.")
+    statuses = ", ".join(f"{status} for {_names(route.named(status))}" for status in sorted({*route.statuses.values()}))
+    yield f"Statuses: {statuses}. Where a status has several reasons, the member `error` of the body names the reason."
+    for name, header in route.headers.items():
+        yield f"The argument `{name}` travels percent-encoded in the header `{header}`."
+    if route.websocket is not None:
+        shaken = f"{_names(route.connection)} in the headers of the handshake, " if route.connection else ""
+        yield (
+            f"Over a WebSocket at `{route.websocket}`: {shaken}all other arguments as members of one text message; "
+            "the answer is a text message with the status as `code` and the body as `body`."
+        )
 
 
 def _reasons(contract: Contract) -> Iterator[str]:
