@@ -1,7 +1,7 @@
 """m5-log: what is nearly right, and what is larger than usual.
 
-Schema versions and ids that differ in one thing, lists and chains of more than a thousand, files that bring one
-operation twice, credentials up to their limit, and as many problems as no byte counts.
+Schema versions, ids and clocks that differ in one thing, lists and chains of thousands, files that bring one operation
+twice, credentials up to their limit, and as many problems as no byte counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VERSION_KEY = base64url(b"schema_version")
 # What stands there, and what resembles it.
 _VERSION = b"ecac:v1"
 _NEAR_VERSIONS = (b"ecac:v10", b"ecac:v1.1", b"ecac:v1 ", b"ECAC:v1", b"ecac:v", b"ecac:v1\0", b"", b"ecac:v2")
-# More than the thousand, and more than the 2^11, at which a list or a cascade may end unnoticed.
+# More than the thousand, and the 2^11, at which a list or a cascade may end unnoticed.
 _LONG, _FULL, _MOST_PARENTS = 2**11 + 50, 5, 256
 _POINTS = 1001
 # Where numbers that are no integers of 64 or 32 bits begin to be taken for their neighbours.
