@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.reference_impl.m5_log.credentials import Trust, TrustFiles, Verifier, cred_hash_of
 from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.state import Verified
-from holdfast.reference_impl.m5_log.terms import Family, RefusedError
+from holdfast.reference_impl.m5_log.terms import Family, Key, RefusedError
 
 
 class StoredAuthority:
@@ -17,13 +17,13 @@ class StoredAuthority:
         self._trust = trust
         self._judged: dict[bytes, Verified | None] = {}
 
-    def judge(self, cred_hash: bytes) -> Verified | None:
+    def judge(self, cred_hash: Key) -> Verified | None:
         """See `state.Authority`. Raises StoreError."""
         if cred_hash not in self._judged:
             self._judged[cred_hash] = self._found(cred_hash)
         return self._judged[cred_hash]
 
-    def _found(self, cred_hash: bytes) -> Verified | None:
+    def _found(self, cred_hash: Key) -> Verified | None:
         raw = self._database.get(Family.VC_RAW, cred_hash)
         if raw is None or cred_hash_of(raw) != cred_hash:
             return None
@@ -42,7 +42,7 @@ class StoredAuthority:
             self._verifier.check_row(said, row)
         return said
 
-    def is_issuer(self, key: bytes) -> bool:
+    def is_issuer(self, key: Key) -> bool:
         """See `state.Authority`."""
         return key in self._trust.issuers.values()
 

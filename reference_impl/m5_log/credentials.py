@@ -15,7 +15,7 @@ from typing import Any
 from holdfast.reference_impl.m5_log.cbor import Value, encode
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, Signatures
 from holdfast.reference_impl.m5_log.state import Verified
-from holdfast.reference_impl.m5_log.terms import Reason, RefusedError
+from holdfast.reference_impl.m5_log.terms import Key, Reason, RefusedError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 
@@ -54,7 +54,7 @@ class Trust:
     issuers: Mapping[str, bytes]
     revoked: frozenset[bytes] | None
 
-    def is_revoked(self, cred_hash: bytes) -> bool:
+    def is_revoked(self, cred_hash: Key) -> bool:
         """Whether a credential is revoked."""
         return self.revoked is None or cred_hash in self.revoked
 
@@ -185,7 +185,7 @@ class Verifier:
             raise _invalid(f"expected whole seconds since 1970 as {name}")
         return value
 
-    def check_standing(self, said: Verified, cred_hash: bytes, trust: Trust) -> bytes:
+    def check_standing(self, said: Verified, cred_hash: Key, trust: Trust) -> bytes:
         """The issuer's key, if it is trusted and the credential is not revoked. Raises RefusedError."""
         key = trust.issuers.get(said.issuer)
         if key is None:
@@ -194,7 +194,7 @@ class Verifier:
             raise _invalid("it is revoked")
         return key
 
-    def check_signature(self, compact: Compact, key: bytes) -> None:
+    def check_signature(self, compact: Compact, key: Key) -> None:
         """The issuer signed it, by the library and by the pinned criteria. Raises RefusedError."""
         # Only now: it is half of all imports, and most commands meet no credential.
         from joserfc import jws

@@ -6,6 +6,8 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from holdfast.reference_impl.m5_log.terms import Hlc, Key
+
 # What decides between operations whose parents are all placed: hlc, then op_id, both as bytes.
 Place: TypeAlias = tuple[bytes, bytes]
 
@@ -22,7 +24,7 @@ class Dag:
         self._waits: dict[bytes, int] = {}
         self._order: tuple[bytes, ...] | None = ()
 
-    def __contains__(self, op_id: bytes) -> bool:
+    def __contains__(self, op_id: Key) -> bool:
         return op_id in self.parents
 
     def __len__(self) -> int:
@@ -33,7 +35,7 @@ class Dag:
         """How many operations do not wait."""
         return len(self.parents) - len(self._waits)
 
-    def add(self, op_id: bytes, parents: Sequence[bytes], hlc: bytes) -> None:
+    def add(self, op_id: Key, parents: Sequence[bytes], hlc: Hlc) -> None:
         """Take in one operation that is not there yet, and surface what waited for it alone."""
         self.parents[op_id] = tuple(parents)
         self._clocks[op_id] = hlc
@@ -45,11 +47,11 @@ class Dag:
         if self._waits[op_id] == 0:
             self._surface(op_id)
 
-    def is_surfaced(self, op_id: bytes) -> bool:
+    def is_surfaced(self, op_id: Key) -> bool:
         """Whether the operation is stored, and so are all its ancestors."""
         return op_id in self.parents and op_id not in self._waits
 
-    def _surface(self, op_id: bytes) -> None:
+    def _surface(self, op_id: Key) -> None:
         self._order = None
         ready = [op_id]
         while ready:
@@ -60,7 +62,7 @@ class Dag:
                 if self._waits[child] == 0:
                     ready.append(child)
 
-    def missing(self, op_id: bytes) -> tuple[bytes, ...]:
+    def missing(self, op_id: Key) -> tuple[bytes, ...]:
         """The parents of an operation that are not stored, in its order."""
         return tuple(parent for parent in self.parents[op_id] if parent not in self.parents)
 
@@ -93,6 +95,6 @@ class Dag:
                     if left[child] == 0:
                         heapq.heappush(ready, self.place(child))
 
-    def place(self, op_id: bytes) -> Place:
+    def place(self, op_id: Key) -> Place:
         """What an operation is compared by."""
         return self._clocks[op_id], op_id

@@ -13,14 +13,14 @@ from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author
 from holdfast.reference_impl.m5_log.replay import Replay
 from holdfast.reference_impl.m5_log.state import State, Verified
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Key, Reason, RefusedError, StoreError
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
     """What became of an operation: whether it is new, whether it waits, and which of its parents are not stored."""
 
-    op_id: bytes
+    op_id: Key
     new: bool
     pending: bool
     missing: tuple[bytes, ...]
@@ -125,7 +125,7 @@ class Log:
             self._store.commit(opened, [(Family.VC_RAW, cred_hash, raw)])
         return cred_hash, new
 
-    def persist_verified_vc(self, cred_hash: bytes) -> tuple[Verified, bool]:
+    def persist_verified_vc(self, cred_hash: Key) -> tuple[Verified, bool]:
         """Verify a stored credential, then note what it says; that, and whether the note is new."""
         opened = self._store.writing()
         raw = opened.database.get(Family.VC_RAW, cred_hash)
@@ -138,7 +138,7 @@ class Log:
             self._store.commit(opened, [(Family.VC_VERIFIED, cred_hash, row)])
         return said, new
 
-    def verified(self, raw: bytes, cred_hash: bytes) -> Verified:
+    def verified(self, raw: bytes, cred_hash: Key) -> Verified:
         """What a credential says, by its signature and not by any cache."""
         if cred_hash_of(raw) != cred_hash:
             raise StoreError(f"a credential is not what was written: {cred_hash.hex()}")
@@ -170,7 +170,7 @@ class Log:
         self._state = self._replay.continued(opened, before)
         return self._state
 
-    def decide(self, opened: Opened, subject: bytes, role: str, tag: str, op_id: bytes) -> bool:
+    def decide(self, opened: Opened, subject: Key, role: str, tag: str, op_id: Key) -> bool:
         """Whether a subject with a role is allowed a tag at an operation. Raises KeyError for one not in the order."""
         order = opened.dag.order()
         if not opened.dag.is_surfaced(op_id):

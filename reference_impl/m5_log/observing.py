@@ -16,7 +16,7 @@ from holdfast.reference_impl.m5_log.replay import Replay
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES
 from holdfast.reference_impl.m5_log.state import Snapshots
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Hlc, Key, StoreError
 from holdfast.reference_impl.m5_log.verify import Verify
 
 _TIME = slice(KEY_BYTES, KEY_BYTES + HLC_BYTES)
@@ -75,7 +75,7 @@ class Observing:
         with self._store.attested() as database:
             return {family.value: [_row(*row) for row in database.rows(family)] for family in Family}
 
-    def get_op(self, op_id: bytes) -> dict[str, Any]:
+    def get_op(self, op_id: Key) -> dict[str, Any]:
         """The bytes of an operation."""
         with self._store.reading() as opened:
             operation = self._replay.stored(opened.database, op_id)
@@ -110,7 +110,7 @@ class Observing:
                 ],
             }
 
-    def scan(self, author: bytes, first: bytes, last: bytes) -> dict[str, Any]:
+    def scan(self, author: Key, first: Hlc, last: Hlc) -> dict[str, Any]:
         """An author's operations between two clocks."""
         found = []
         with self._store.reading() as opened:

@@ -15,24 +15,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.reference_impl.m5_log.service import Parts
 
-NAME = "m5"
 TITLE = "Operate an m5-log store: append, replay, checkpoints, verification, export."
 _DONE, _REFUSED, _USAGE = 0, 1, 2
-_WHAT_TO_DO = {
-    "NON_CANONICAL": "write the file with a deterministic encoder (RFC 8949 section 4.2.1)",
-    "OP_MALFORMED": "compare the operation with docs/methods/m5-log.md",
-    "SIGNATURE_INVALID": "do not trust who sent the file",
-    "CREDENTIAL_MALFORMED": "ask the issuer for the credential in its one spelling",
-    "CHECKPOINT_UNKNOWN": "see `m5 checkpoint-list`",
-    "CHECKPOINT_STALE": "nothing: a replay starts from genesis",
-    "CHECKPOINT_DAMAGED": "make a new one; a replay starts from genesis",
-    "SCHEMA_UNSUPPORTED": "use the version of the program that wrote the store",
-    "STORE_UNAVAILABLE": "see `m5 verify-store`; end the process that has it open, or restore it from a copy",
-}
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m holdfast.reference_impl {NAME}", description=TITLE)
+    parser = argparse.ArgumentParser(prog="python -m holdfast.reference_impl m5", description=TITLE)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, run: Callable[[argparse.Namespace, Parts], int], text: str) -> Any:
@@ -79,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = options.run(options, parts)
     except RefusedError as error:
-        return _complain(f"{error}; to do: {_WHAT_TO_DO.get(error.reason.value, 'see --help')}")
+        return _complain(f"{error}; to do: {_to_do(error.reason.value)}")
     except UncertainError as error:
         return _complain(f"it is unknown whether it was done: {error}; to do: run it again, which is safe")
     finally:
@@ -90,6 +78,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _complain(text: str, status: int = _REFUSED) -> int:
     print(f"error: {text}", file=sys.stderr)
     return status
+
+
+def _to_do(reason: str) -> str:
+    """What a person does then."""
+    return {
+        "NON_CANONICAL": "write the file with a deterministic encoder (RFC 8949 section 4.2.1)",
+        "OP_MALFORMED": "compare the operation with docs/methods/m5-log.md",
+        "SIGNATURE_INVALID": "do not trust who sent the file",
+        "CREDENTIAL_MALFORMED": "ask the issuer for the credential in its one spelling",
+        "CHECKPOINT_UNKNOWN": "see `m5 checkpoint-list`",
+        "CHECKPOINT_STALE": "nothing: a replay starts from genesis",
+        "CHECKPOINT_DAMAGED": "make a new one; a replay starts from genesis",
+        "SCHEMA_UNSUPPORTED": "use the version of the program that wrote the store",
+        "STORE_UNAVAILABLE": "see `m5 verify-store`; end the process that has it open, or restore it from a copy",
+    }.get(reason, "see --help")
 
 
 def _print_state(text: str) -> None:

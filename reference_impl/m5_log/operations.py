@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode
 from holdfast.reference_impl.m5_log.settings import Settings
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, SIGNATURE_BYTES, Signatures
-from holdfast.reference_impl.m5_log.terms import Reason, RefusedError
+from holdfast.reference_impl.m5_log.terms import Hlc, Key, Reason, RefusedError
 
 ID_BYTES, HLC_BYTES, _MILLISECONDS_BYTES = 32, 12, 8
 _MOST_CHARACTERS = 255
@@ -32,11 +32,11 @@ class Operation:
     """A decoded operation. `raw` is as it came; nothing is ever encoded from the rest."""
 
     raw: bytes
-    op_id: bytes
+    op_id: Key
     body: bytes = field(repr=False)
     signature: bytes = field(repr=False)
-    author: bytes
-    hlc: bytes
+    author: Key
+    hlc: Hlc
     kind: str
     parents: tuple[bytes, ...]
     payload: Mapping[str, Value]

@@ -12,7 +12,7 @@ from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author_key
 from holdfast.reference_impl.m5_log.state import Fold, State, chain_of
-from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Key, Reason, RefusedError, StoreError
 
 
 @unique
@@ -133,7 +133,7 @@ class Replay:
         for op_id in opened.dag.order()[first - 1 : last]:
             yield self.operation(opened, op_id)
 
-    def operation(self, opened: Opened, op_id: bytes) -> Operation:
+    def operation(self, opened: Opened, op_id: Key) -> Operation:
         """A stored operation, with the id and the parents under which it stands in the graph."""
         operation = self.stored(opened.database, op_id)
         if operation is None:
@@ -144,7 +144,7 @@ class Replay:
             raise StoreError(f"by_author has another author or clock of an operation: {op_id.hex()}")
         return operation
 
-    def stored(self, database: Database, op_id: bytes) -> Operation | None:
+    def stored(self, database: Database, op_id: Key) -> Operation | None:
         """A stored operation as its bytes say; None where there is none. Its signature was checked when it came."""
         raw = database.get(Family.OPS, op_id)
         if raw is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from nacl.exceptions import CryptoError
 from nacl.signing import VerifyKey
 
+from holdfast.reference_impl.m5_log.terms import Key
+
 KEY_BYTES, SIGNATURE_BYTES = 32, 64
 
 
@@ -14,7 +16,7 @@ class Signatures:
     A less strict check lets a stranger make a second valid signature, or a key for which any signature is valid.
     """
 
-    def valid(self, key: bytes, message: bytes, signature: bytes) -> bool:
+    def valid(self, key: Key, message: bytes, signature: bytes) -> bool:
         """Whether these bytes are `key`'s signature of `message`. Never raises."""
         try:
             VerifyKey(key).verify(message, signature)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode, encode
 from holdfast.reference_impl.m5_log.operations import Operation
+from holdfast.reference_impl.m5_log.terms import Key
 from holdfast.specs.strictjson import canonical
 
 GENESIS = bytes(32)
@@ -21,7 +22,7 @@ class Verified:
     """What a credential that verifies says. `subject` is its public key; times are whole seconds since 1970."""
 
     issuer: str
-    subject: bytes
+    subject: Key
     role: str
     scope: tuple[str, ...]
     nbf: int
@@ -31,10 +32,10 @@ class Verified:
 class Authority(Protocol):
     """Who judges credentials and knows the keys of trusted issuers."""
 
-    def judge(self, cred_hash: bytes) -> Verified | None:
+    def judge(self, cred_hash: Key) -> Verified | None:
         """What the credential says, if it is stored and verifies now."""
 
-    def is_issuer(self, key: bytes) -> bool:
+    def is_issuer(self, key: Key) -> bool:
         """Whether it is the key of a trusted issuer."""
 
 
@@ -42,11 +43,11 @@ class Authority(Protocol):
 class Grant:
     """An interval of the order in which a subject may have a role for a tag; `until` is None while it is open."""
 
-    subject: bytes
+    subject: Key
     role: str
     tag: str
     credential: bytes
-    author: bytes
+    author: Key
     begins: int
     until: int | None = None
 
@@ -81,7 +82,7 @@ class State:
         self.places.setdefault((grant.subject, grant.tag), []).append(len(self.grants))
         self.grants.append(grant)
 
-    def of(self, subject: bytes, tag: str) -> Sequence[Grant]:
+    def of(self, subject: Key, tag: str) -> Sequence[Grant]:
         """The grants of a subject for a tag, in their order."""
         return [self.grants[at] for at in self.places.get((subject, tag), ())]
 
@@ -136,7 +137,7 @@ class Fold:
         """Whether its author is allowed the tag with any role."""
         return any(self.in_force(state, grant, operation) for grant in state.of(operation.author, tag))
 
-    def allowed(self, state: State, subject: bytes, role: str, tag: str, at: Operation, index: int) -> bool:
+    def allowed(self, state: State, subject: Key, role: str, tag: str, at: Operation, index: int) -> bool:
         """Whether a subject with a role is allowed a tag at the operation with this index of the order."""
         return any(
             grant.role == role and self.in_force(state, grant, at, index=index) for grant in state.of(subject, tag)
@@ -166,7 +167,7 @@ class Fold:
         )
 
 
-def link(chain: bytes, op_id: bytes) -> bytes:
+def link(chain: bytes, op_id: Key) -> bytes:
     """The digest of a prefix that is one operation longer."""
     return hashlib.sha256(chain + op_id).digest()
 

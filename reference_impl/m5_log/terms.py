@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum, unique
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.reference_impl.answers import Refused
 from holdfast.reference_impl.terms import hold_to_contract
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "m5-log"
+# 32 bytes: the id of an operation, the hash of a credential, a public key.
+Key: TypeAlias = bytes
+# A clock as it stands in keys: 12 bytes.
+Hlc: TypeAlias = bytes
 
 
 @unique

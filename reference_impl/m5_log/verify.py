@@ -16,7 +16,7 @@ from holdfast.reference_impl.m5_log.replay import Replay
 from holdfast.reference_impl.m5_log.settings import Settings
 from holdfast.reference_impl.m5_log.state import Snapshots
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Key, RefusedError, StoreError
 from holdfast.reference_impl.m5_log.witness import Witness, decode_marks, newest, total_of
 
 
@@ -103,7 +103,7 @@ class Verify:
             # Never used; it has to be readable.
             continue
 
-    def operation(self, op_id: bytes, raw: bytes) -> Operation:
+    def operation(self, op_id: Key, raw: bytes) -> Operation:
         """An operation whose bytes, id and signature are right. Raises RefusedError."""
         return self._codec.accept(raw, op_id)
 
