@@ -122,7 +122,7 @@ def _near_clocks() -> Sequence[tuple[int, int]]:
     return sorted(clocks)
 
 
-@clause("M5-TOPO-5", "M5-TOPO-1", "M5-PUT-3", provocations=(COMMAND,), whole=True, written=True)
+@clause("M5-TOPO-5", "M5-TOPO-1", "M5-ITER-1", provocations=(COMMAND,), whole=True, written=True)
 def test_no_near_miss_of_a_clock_is_as_early(bench: Bench) -> None:
     """Milliseconds that differ in the last bit, with counters the other way round. Here and after a restart."""
     with bench.session() as session:
