@@ -215,8 +215,9 @@ class PostgresStore(_OnPostgres):
         try:
             replies = run(self._link.connection(), *map(self._appending, inserts))
         except psycopg.Error as error:
-            # A server that is still there has rolled back what it reports an error of.
-            if self._link.is_open:
+            # A server that goes on has rolled back what it reports an error of. One that ends with PANIC may have
+            # written the commit, and its last words may come before the end of the connection.
+            if error.diag.severity_nonlocalized == "ERROR":
                 raise RolledBackError(error) from error
             raise CommitUncertainError(error) from error
         return sum(reply.row is not None for reply in replies)

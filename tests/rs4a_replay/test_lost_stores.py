@@ -13,16 +13,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
 
 from holdfast.reference_impl.answers import Accepted, Answer, Fault, Indeterminate, Ok, Refused
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect
+from holdfast.reference_impl.rs4a_replay import postgres_store
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
 from holdfast.reference_impl.rs4a_replay.reserve import Reserving
-from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert
+from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, RolledBackError
 from holdfast.reference_impl.session import OpenError
 from holdfast.servers.serving import Launched
 from tests.rs4a_replay.conftest import WINDOW, Desk, submission
@@ -253,6 +256,26 @@ def test_a_write_without_an_answer_is_open_and_may_be_sent_again(cluster: Launch
     patience.begin()
     assert store.append([Insert("tombstone", row)]) in (0, 1)
     assert desk.observe("state")["tombstone"] == [row]
+    desk.session.close()
+
+
+@pytest.mark.parametrize(
+    ("severity", "due"), [("ERROR", RolledBackError), ("PANIC", CommitUncertainError), (None, CommitUncertainError)]
+)
+def test_what_became_of_a_write_is_open_unless_the_server_goes_on_behind_its_error(
+    severity: str | None, due: type[Exception], cluster: Launched, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Said(psycopg.OperationalError):
+        diag: Any = SimpleNamespace(severity_nonlocalized=severity)
+
+    def fail(*_: Any) -> None:
+        raise Said
+
+    desk = opened(cluster, open_folder, FRESH)
+    service: Any = desk.session
+    monkeypatch.setattr(postgres_store, "run", fail)
+    with pytest.raises(due):
+        service._parts.ports.store.append([])
     desk.session.close()
 
 
