@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.reference_impl.calyx_replay.codec import Codec
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
-from holdfast.reference_impl.calyx_replay.store import Store
+from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.timing import SeenAt, earlier, written
 from holdfast.reference_impl.planting import Change, part
 
@@ -28,9 +28,9 @@ class KeyOfAnyLength(Codec):
         return self.binary("header.sender_key", header["sender_key"])
 
 
-class AheadOnce(Store):
-    def remember_ahead(self, connection: sqlite3.Connection, key: str, until: str) -> None:
-        connection.execute('INSERT INTO migrated_ahead (replay_key, "until") VALUES (?, ?)', (key, until))
+class AheadOnce(Schema):
+    def migrated_ahead(self) -> str:
+        return super().migrated_ahead().replace("replay_key TEXT", "replay_key TEXT PRIMARY KEY")
 
 
 class BlockedWithinTheCalendar(Migration):
@@ -50,7 +50,7 @@ class WindowAndMore(Mailbox):
 BUGS: Mapping[str, Change] = {
     "seen-at-of-microseconds-at-most": part(seen_at=MicrosecondsAtMost),
     "sender-key-of-any-length": part(codec=KeyOfAnyLength),
-    "migrated-ahead-once": part(store=AheadOnce),
+    "migrated-ahead-once": part(schema=AheadOnce),
     "provable-behind-the-window": part(mailbox=WindowAndMore),
     "blocked-within-the-calendar": part(migration=BlockedWithinTheCalendar),
 }
