@@ -7,26 +7,30 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.history import MEMBERS, MESHES, QUEUES, TOPICS, Player
+from holdfast.conformance.suites.mesh_delivery.history import MESHES, Player
 from holdfast.conformance.suites.mesh_delivery.model import Args, Model
-from holdfast.conformance.suites.mesh_delivery.sends import told
+from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, told
 from holdfast.conformance.suites.session import Handle
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.environment import scaled
 
 _DAYS = 30
 _ACCEPT = ("before_dedupe", "after_dedupe", "after_message", "before_commit", "after_commit")
-_MESH = MESHES[0]
+_SWEEP = "between_prune"
+# What comes beside each of them.
+_BESIDE = (
+    *("another send", "the same send"),
+    *("prune", "expire", "check_orphans", "delete_mesh", "set_flag", "migrate"),
+)
 # How long the second has for itself, in seconds. It may wait for the first, so it is not waited for.
 _ALONE = 0.03
 _LATER = timedelta(hours=1)
@@ -52,31 +56,28 @@ class _Holder(Player):
         self._model.enforced = True
         self._session.provoke("set_flag", {"enabled": True})
         for name in ("old", "older"):
-            self._accept(self._send(name), 0)
-
-    def _send(self, name: str, kind: str = "topic") -> dict[str, Any]:
-        place = {"topic": TOPICS[0], "dm": MEMBERS[1], "queue": QUEUES[0]}[kind]
-        request = {"envelope_version": 1, "destination_kind": kind, "destination_ref": place, "body": "AA"}
-        return {"mesh_id": _MESH, "sender": MEMBERS[0], "client_message_id": name, "request": request}
+            self._accept(args_of(name), 0)
 
     def held(self, number: int) -> Iterator[tuple[str, _Asked]]:
         """What is held, at each of its points."""
+        kinds = list(PLACES)
         for at, point in enumerate(_ACCEPT):
-            yield point, self.accept(self._send(f"held {number} {point}", ("topic", "dm", "queue")[(number + at) % 3]))
-        yield "between_prune", self._pruned()
+            yield point, self.accept(args_of(f"held {number} {point}", kinds[(number + at) % len(kinds)]))
+        yield _SWEEP, self._pruned()
 
-    def beside(self, point: str) -> Sequence[Callable[[_Asked], _Asked]]:
-        """What comes meanwhile, beside what is held at a point."""
-        return (
-            lambda _: self.accept(self._send(f"beside {point}")),
-            lambda held: self.accept(held.args if held.method == "accept" else self._send("old")),
-            lambda _: self._pruned(),
-            lambda _: self._job("expire", {}, lambda model: model.expire(self._now)),
-            lambda _: self._orphans(),
-            lambda _: self._job("delete_mesh", {"mesh_id": _MESH}, lambda model: model.delete_mesh(_MESH)),
-            lambda _: self._job("set_flag", {"enabled": False}, _off),
-            lambda _: self._job("migrate", {}, lambda _: None),
-        )
+    def beside(self, what: str, point: str, held: _Asked) -> _Asked:
+        """One of `_BESIDE`, which comes while something is held at a point."""
+        asked: Mapping[str, Callable[[], _Asked]] = {
+            "another send": lambda: self.accept(args_of(f"beside {point}")),
+            "the same send": lambda: self.accept(held.args if held.method == "accept" else args_of("old")),
+            "prune": self._pruned,
+            "expire": lambda: self._job("expire", {}, lambda model: model.expire(self._now)),
+            "check_orphans": self._orphans,
+            "delete_mesh": lambda: self._job("delete_mesh", {"mesh_id": MESH}, lambda each: each.delete_mesh(MESH)),
+            "set_flag": lambda: self._job("set_flag", {"enabled": False}, _off),
+            "migrate": lambda: self._job("migrate", {}, lambda _: None),
+        }
+        return asked[what]()
 
     # Requests
 
@@ -119,8 +120,11 @@ class _Holder(Player):
 
     # Two at once
 
-    def overlap(self, point: str, first: _Asked, second: _Asked) -> None:
-        """The first is held while the second comes; some order of both explains the answers and what is there."""
+    def overlap(self, point: str, first: _Asked, second: _Asked) -> tuple[bool, bool]:
+        """The first is held while the second comes; some order of both explains the answers and what is there.
+
+        Whether each of them was done, and did not say that it failed.
+        """
         session = self._session
         session.hold_at(point)
         held = session.start(first.method, first.args)
@@ -132,6 +136,7 @@ class _Holder(Player):
         # What says that it failed has done nothing.
         done = [(asked, answer) for asked, answer in both if answer is not None]
         self._settle(done, f"{first.method} held at {point}, {second.method} beside it")
+        return both[0][1] is not None, both[1][1] is not None
 
     def _finished(self, handle: Handle) -> Answer | None:
         """The answer; None where it says that it failed."""
@@ -170,9 +175,13 @@ def _off(model: Model) -> None:
 
 
 def _after(before: Model, order: Sequence[tuple[_Asked, Answer]]) -> Model | None:
-    model: Model | None = deepcopy(before)
+    """The model behind these requests, one after the other; None if an answer is wrong then."""
+    model = deepcopy(before)
     for asked, answer in order:
-        model = None if model is None else asked.behind(model, answer)
+        found = asked.behind(model, answer)
+        if found is None:
+            return None
+        model = found
     return model
 
 
@@ -180,8 +189,11 @@ def _after(before: Model, order: Sequence[tuple[_Asked, Answer]]) -> Model | Non
 def test_what_overlaps_a_held_operation_leaves_what_some_order_leaves(bench: Bench) -> None:
     """Sends at each point of their transaction and the sweep between its changes; beside them sends and every job."""
     with bench.session(2, config={"dedupe_retention_days": str(_DAYS)}, hurried=False) as session:
-        player = _Holder(bench, session, _DAYS)
-        for number in range(len(player.beside(""))):
+        player, left = _Holder(bench, session, _DAYS), {*_BESIDE, *_ACCEPT, _SWEEP}
+        for number, what in enumerate(_BESIDE):
             for point, held in player.held(number):
                 player.prepare()
-                player.overlap(point, held, player.beside(point)[number](held))
+                done = player.overlap(point, held, player.beside(what, point, held))
+                left -= {each for each, is_done in zip((point, what), done, strict=True) if is_done}
+        if left:
+            bench.fail("not_reached", f"{', '.join(sorted(left))}: never done while something overlapped it")
