@@ -37,7 +37,7 @@ def failing(state: str) -> str:
 
 
 def late(seconds: str) -> str:
-    """The function of a trigger by which a commit takes so many seconds. No limit of a statement ends it."""
+    """The function of a trigger that makes a commit take so many seconds. A statement timeout does not end the wait."""
     return (
         f"DECLARE until timestamptz := clock_timestamp() + interval '{seconds} s'; BEGIN "
         f"BEGIN {_WAIT}; EXCEPTION WHEN query_canceled THEN {_WAIT}; END; RETURN NULL; END"

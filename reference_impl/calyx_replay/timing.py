@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime, timedelta
-from typing import NewType
+from typing import TypeAlias
 
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.instants import since_1970
@@ -26,7 +26,7 @@ _SEEN_AT = re.compile(
 
 
 # An instant in the one spelling of `written`.
-Written = NewType("Written", str)
+Written: TypeAlias = str
 
 
 class TimestampError(ValueError):
@@ -56,7 +56,7 @@ def microseconds(instant: datetime) -> int:
 
 def written(instant: datetime) -> Written:
     """An instant as this version writes it: UTC, six fractional digits, the letter Z; texts sort like instants."""
-    return Written(instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z")
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 class Window:

@@ -84,7 +84,7 @@ class EndsAtElevenBits(EndsAtALevel):
 
 
 class PagedByClock(Observing):
-    """A page ends after so many rows, and the next one begins behind the clock of the last of them."""
+    """A scan reads pages of a thousand rows. The next page starts after the clock of the last row."""
 
     def scan(self, author: bytes, first: bytes, last: bytes) -> dict[str, Any]:
         found: list[str] = super().scan(author, first, last)["op_ids"]

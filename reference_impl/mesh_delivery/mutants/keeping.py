@@ -48,7 +48,7 @@ class NotedById(Jobs):
 
 
 class NotedByTime(Jobs):
-    """The sweep looks twice at what is old: what comes between is another thing each time."""
+    """Each change of the sweep selects by time, so the second one takes in what came behind the first."""
 
     def prune_all(self, connection: Connection, older_than: datetime) -> None:
         self._older_than = older_than
