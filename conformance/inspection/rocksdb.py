@@ -74,6 +74,7 @@ def _options(names: Sequence[str]) -> tuple[Any, dict[str, Any]]:
         each.set_block_based_table_factory(table)
     options.create_if_missing(False)
     options.set_paranoid_checks(True)
+    options.set_max_file_opening_threads(1)
     options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
     return options, families
 
