@@ -30,6 +30,9 @@ class Route(Entry, frozen=True):
 
     `statuses` maps each effect and each reason to its status. The body of an accepted request is the result. That of a
     refused one is its data; where several reasons have one status, its member `error` names the reason.
+
+    `paired` is an argument that the body of an answer repeats. It says which of several requests over one WebSocket the
+    answer is to.
     """
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"]
@@ -38,6 +41,7 @@ class Route(Entry, frozen=True):
     headers: Mapping[Name, Text] = {}
     connection: tuple[Name, ...] = ()
     websocket: Annotated[str, text("^/[A-Za-z0-9_{}/-]*$")] | None = None
+    paired: Name | None = None
 
     def target(self, path: str, args: Mapping[str, Any]) -> str:
         """A path of this route with its arguments."""

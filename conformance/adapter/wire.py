@@ -38,6 +38,8 @@ PIPE, WEBSOCKET = "pipe", "websocket"
 ENDPOINT = "{endpoint}"
 
 Answer = dict[str, Any]
+# The status and the body of a response.
+Message = tuple[int, Any]
 
 
 class Exchange(Protocol):
@@ -62,14 +64,20 @@ class Wire:
     route: Route
     websocket: bool
 
-    def connect(self, args: Mapping[str, Any], *, timeout: float) -> Sending:
-        """Connect for one request, which is sent later: then nothing but its bytes is left to be done."""
+    def connect(self, args: Mapping[str, Any], *, timeout: float, beside: Sending | None = None) -> Sending:
+        """Connect for one request, which is sent later: then nothing but its bytes is left to be done.
+
+        Over a WebSocket it shares the connection of the request `beside` it.
+        """
+        if isinstance(beside, _WebSocket):
+            return _WebSocket(beside.channel, self, args)
         link: _Link | None = None
         try:
             place = urlsplit(self.endpoint)
             link = _Link(socket.create_connection((place.hostname or "", place.port or 0), timeout))
-            connected = _WebSocket if self.websocket else _Http
-            return connected(link, self, args, until=time.monotonic() + timeout)
+            if not self.websocket:
+                return _Http(link, self, args)
+            return _WebSocket(_Channel(link, self, args, until=time.monotonic() + timeout), self, args)
         except (OSError, ValueError) as error:
             if link is not None:
                 link.close()
@@ -141,16 +149,11 @@ class _Link:
 
 
 class _Request:
-    """One request over a connection of its own."""
+    """One request over a link."""
 
     def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any]) -> None:
         self._link, self._wire, self._args = link, wire, args
         self._lost: Event | None = None
-
-    def _named(self, inside: Collection[str]) -> dict[str, str]:
-        """The headers of these arguments."""
-        route = self._wire.route
-        return {header: route.header(name, self._args) for name, header in route.headers.items() if name in inside}
 
     def _sent(self, data: bytes) -> None:
         try:
@@ -167,10 +170,6 @@ class _Request:
 class _Http(_Request):
     """Implements `Sending` over HTTP/1.1: the response ends with the connection."""
 
-    def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any], *, until: float) -> None:
-        del until
-        super().__init__(link, wire, args)
-
     def send(self) -> None:
         """See `Sending`."""
         route = self._wire.route
@@ -180,7 +179,7 @@ class _Http(_Request):
             "Content-Type": "application/json",
             "Content-Length": str(len(body)),
             "Connection": "close",
-            **self._named(route.headers),
+            **_named(route, self._args, route.headers),
         }
         head = f"{route.method} {route.target(route.path, self._args)} HTTP/1.1"
         lines = [head, *(f"{name}: {value}" for name, value in whole.items()), "", ""]
@@ -214,7 +213,11 @@ class _Http(_Request):
         except (http.client.HTTPException, OSError, ValueError) as error:
             cut = "the response ended early" if self._link.data else "the connection was closed without a response"
             return Event(Silence.EOF, f"{cut} ({type(error).__name__})")
-        return _answer(self._wire.route, response.status, body)
+        try:
+            value = strictjson.loads(body) if body else None
+        except StrictJsonError as error:
+            return Event(Silence.GARBAGE, f"status {response.status} with a body that is no JSON: {error}")
+        return _answer(self._wire.route, response.status, value)
 
 
 class _Received:
@@ -229,57 +232,94 @@ class _Received:
         return io.BytesIO(self._data)
 
 
-class _WebSocket(_Request):
-    """Implements `Sending` over a WebSocket: one text message each way."""
+class _Channel:
+    """A WebSocket after its handshake, the requests that are open on it, and what came that names none of them."""
 
     def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any], *, until: float) -> None:
         """Shake hands. Raises OSError, ValueError."""
-        super().__init__(link, wire, args)
-        place = urlsplit(wire.endpoint).netloc
-        uri = parse_uri(f"ws://{place}{wire.route.target(wire.route.websocket or '', args)}")
-        self._protocol = ClientProtocol(uri, max_size=MAX_LINE)
-        self._frames: list[Frame] = []
-        request = self._protocol.connect()
-        request.headers.update(self._named({*wire.route.connection}))
-        self._protocol.send_request(request)
-        self._exchange()
-        while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
+        self.link, route = link, wire.route
+        self.open: list[_WebSocket] = []
+        self.protocol = ClientProtocol(
+            parse_uri(f"ws://{urlsplit(wire.endpoint).netloc}{route.target(route.websocket or '', args)}"),
+            max_size=MAX_LINE,
+        )
+        self._part = b""
+        self.others: list[Message | Event] = []
+        request = self.protocol.connect()
+        request.headers.update(_named(route, args, route.connection))
+        self.protocol.send_request(request)
+        self.exchange()
+        while self.protocol.state is State.CONNECTING and self.protocol.handshake_exc is None:
             if link.ended or not link.more(until):
                 raise ValueError("the handshake of the WebSocket was not answered")
-            self._exchange()
-        if self._protocol.handshake_exc is not None:
-            raise ValueError(f"the handshake of the WebSocket was refused: {self._protocol.handshake_exc}")
+            self.exchange()
+        if self.protocol.handshake_exc is not None:
+            raise ValueError(f"the handshake of the WebSocket was refused: {self.protocol.handshake_exc}")
 
-    def _exchange(self) -> None:
+    def exchange(self) -> None:
         """Hand on what came, and send what it asks for, such as a pong. Raises OSError."""
-        came, self._link.data = bytes(self._link.data), bytearray()
+        came, self.link.data = bytes(self.link.data), bytearray()
         if came:
-            self._protocol.receive_data(came)
-        self._frames += (event for event in self._protocol.events_received() if isinstance(event, Frame))
-        self._link.send(b"".join(self._protocol.data_to_send()))
+            self.protocol.receive_data(came)
+        for frame in self.protocol.events_received():
+            if isinstance(frame, Frame):
+                self._take(frame)
+        self.link.send(b"".join(self.protocol.data_to_send()))
+
+    def _take(self, frame: Frame) -> None:
+        if frame.opcode is Opcode.CLOSE:
+            code = self.protocol.close_code
+            self.others.append(Event(Silence.EOF, f"the WebSocket was closed with code {code}"))
+        elif frame.opcode is Opcode.BINARY:
+            self.others.append(Event(Silence.GARBAGE, "a binary frame, where a text was expected"))
+        elif frame.opcode in (Opcode.TEXT, Opcode.CONT):
+            self._part += frame.data
+            if frame.fin:
+                message, self._part = _message(self._part), b""
+                if not any(request.takes(message) for request in self.open):
+                    self.others.append(message)
+
+    def failed(self) -> Event | None:
+        """Why no more messages will come; None if they may."""
+        failed = self.protocol.parser_exc
+        if failed is not None and not isinstance(failed, EOFError):
+            return Event(Silence.GARBAGE, f"what is no frame of a WebSocket: {failed}")
+        return Event(Silence.EOF, "the WebSocket was closed without an answer") if self.link.ended else None
+
+
+class _WebSocket(_Request):
+    """Implements `Sending` over a WebSocket: one text message each way."""
+
+    def __init__(self, channel: _Channel, wire: Wire, args: Mapping[str, Any]) -> None:
+        super().__init__(channel.link, wire, args)
+        self.channel = channel
+        channel.open.append(self)
+        self._came: Message | None = None
 
     def send(self) -> None:
         """See `Sending`."""
         text = json.dumps(self._wire.route.frame(self._args), ensure_ascii=False).encode()
-        at = _within_a_letter(text)
-        self._protocol.send_text(text[:at], fin=at == len(text))
+        at, protocol = _within_a_letter(text), self.channel.protocol
+        protocol.send_text(text[:at], fin=at == len(text))
         if at < len(text):
-            self._protocol.send_continuation(text[at:], fin=True)
-        self._sent(b"".join(self._protocol.data_to_send()))
+            protocol.send_continuation(text[at:], fin=True)
+        self._sent(b"".join(protocol.data_to_send()))
 
     def wait(self, seconds: float) -> Answer | Event | None:
         """See `Exchange`."""
         until = time.monotonic() + seconds
         lost: OSError | None = None
         while self._lost is None:
-            found = self._found()
+            found = self._found() or self.channel.failed()
             if found is not None or lost is not None:
-                self._link.close()
+                self.channel.open.remove(self)
+                if not self.channel.open:
+                    self._link.close()
                 return found or self._lose(lost or OSError())
             try:
                 if not self._link.more(until):
                     return None
-                self._exchange()
+                self.channel.exchange()
             except OSError as error:
                 # What came before it counts.
                 lost = error
@@ -287,30 +327,39 @@ class _WebSocket(_Request):
 
     def _found(self) -> Answer | Event | None:
         """The answer, or why there will be none; None if more has to come."""
-        whole = b""
-        for frame in self._frames:
-            if frame.opcode is Opcode.CLOSE:
-                return Event(Silence.EOF, f"the WebSocket was closed with code {self._protocol.close_code}")
-            if frame.opcode is Opcode.BINARY:
-                return Event(Silence.GARBAGE, "a binary frame, where a text was expected")
-            if frame.opcode in (Opcode.TEXT, Opcode.CONT):
-                whole += frame.data
-                if frame.fin:
-                    return self._read(whole)
-        failed = self._protocol.parser_exc
-        if failed is not None and not isinstance(failed, EOFError):
-            return Event(Silence.GARBAGE, f"what is no frame of a WebSocket: {failed}")
-        return Event(Silence.EOF, "the WebSocket was closed without an answer") if self._link.ended else None
+        others = self.channel.others
+        if self._came is None and others:
+            if isinstance(others[0], Event):
+                return others[0]
+            self._came = others.pop(0)
+        return None if self._came is None else _answer(self._wire.route, *self._came)
 
-    def _read(self, text: bytes) -> Answer | Event:
-        try:
-            message = strictjson.loads(text)
-        except StrictJsonError as error:
-            return Event(Silence.GARBAGE, f"a message that is no JSON: {error}")
-        if not isinstance(message, dict) or not isinstance(message.get("code"), int):
-            return Event(Silence.GARBAGE, "a message without a member `code`")
-        body = None if "body" not in message else strictjson.canonical(message["body"])
-        return _answer(self._wire.route, message["code"], body or b"")
+    def takes(self, message: Message | Event) -> bool:
+        """Keep a message that names this request, and say so. It gets one."""
+        name = self._wire.route.paired
+        if self._came is not None or name is None or isinstance(message, Event):
+            return False
+        body = message[1]
+        if not isinstance(body, dict) or name not in body or body[name] != self._args.get(name):
+            return False
+        self._came = message
+        return True
+
+
+def _message(text: bytes) -> Message | Event:
+    """The status and the body that a text says."""
+    try:
+        told = strictjson.loads(text)
+    except StrictJsonError as error:
+        return Event(Silence.GARBAGE, f"a message that is no JSON: {error}")
+    if not isinstance(told, dict) or not isinstance(told.get("code"), int):
+        return Event(Silence.GARBAGE, "a message without a member `code`")
+    return told["code"], told.get("body")
+
+
+def _named(route: Route, args: Mapping[str, Any], inside: Collection[str]) -> dict[str, str]:
+    """The headers of these arguments."""
+    return {header: route.header(name, args) for name, header in route.headers.items() if name in inside}
 
 
 def _within_a_letter(text: bytes) -> int:
@@ -318,12 +367,8 @@ def _within_a_letter(text: bytes) -> int:
     return next((at for at, byte in enumerate(text) if byte & 0xC0 == 0x80), len(text))
 
 
-def _answer(route: Route, status: int, body: bytes) -> Answer | Event:
-    try:
-        value = strictjson.loads(body) if body else None
-    except StrictJsonError as error:
-        return Event(Silence.GARBAGE, f"status {status} with a body that is no JSON: {error}")
+def _answer(route: Route, status: int, value: Any) -> Answer | Event:
     message = route.message(status, value)
     if message is None:
-        return Event(Silence.GARBAGE, f"status {status} with body {body[:160]!r}, which the route does not have")
+        return Event(Silence.GARBAGE, f"status {status} with body {value!r:.160}, which the route does not have")
     return message

@@ -134,8 +134,11 @@ class Worker:
     def _now_us(self, moment_ns: int | None = None) -> int:
         return ((time.monotonic_ns() if moment_ns is None else moment_ns) - self._epoch_ns) // 1000
 
-    def prepare(self, request: Mapping[str, Any]) -> Prepared:
-        """A numbered request, ready to be sent at once; prepared requests leave in their order."""
+    def prepare(self, request: Mapping[str, Any], beside: Prepared | None = None) -> Prepared:
+        """A numbered request, ready to be sent at once; prepared requests leave in their order.
+
+        One over a WebSocket shares the connection of the one that was prepared `beside` it.
+        """
         self._count += 1
         request_id = str(self._count)
         wire = self.wires.get(request["method"]) if request["op"] == "call" else None
@@ -144,7 +147,8 @@ class Worker:
         line = encode_request({"id": request_id, **request})
         if wire is None or self.dead is not None:
             return Prepared(request_id, line, None)
-        return Prepared(request_id, line, wire.connect(request["args"], timeout=self._deadlines.op))
+        shared = None if beside is None else beside.sending
+        return Prepared(request_id, line, wire.connect(request["args"], timeout=self._deadlines.op, beside=shared))
 
     def send(self, request: Mapping[str, Any]) -> int:
         """Send one request without waiting; the microseconds from the run's begin to the sending."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.conformance.adapter.worker import Worker
+from holdfast.conformance.adapter.worker import Prepared, Worker
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action, Asking
 from holdfast.conformance.cases.drive import Driver
@@ -24,15 +24,17 @@ from holdfast.specs.model import Kind
 def _race(driver: Driver, action: Action) -> None:
     # The barrier: workers are up and idle, every line is ready beforehand, and no worker runs until all have theirs.
     workers: list[Worker] = []
+    lines: list[Prepared] = []
+    last: dict[Worker, Prepared] = {}
     for number, request in action.requests:
         worker = driver.live_worker(number)
         if worker is None:
             driver.write_reply(action, number, request, driver.absent(Silence.MISSING, "the worker is gone"))
             return
         workers.append(worker)
-    lines = [
-        worker.prepare(driver.located(request)) for worker, (_, request) in zip(workers, action.requests, strict=True)
-    ]
+    for worker, (_, request) in zip(workers, action.requests, strict=True):
+        last[worker] = worker.prepare(driver.located(request), last.get(worker))
+        lines.append(last[worker])
     for worker in workers:
         worker.pause()
     try:

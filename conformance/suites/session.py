@@ -142,9 +142,15 @@ class SuiteSession:
         """Wait for a started call."""
         return self._answer(self._one(Action(FINISH, f"finish {handle.method}", worker=handle.worker)), handle.method)
 
-    def race(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Answer]:
-        """One call from each worker at once, behind a barrier; the answers in the order of the workers."""
-        pairs = tuple((worker, call_request(method, args)) for worker, (method, args) in enumerate(calls))
+    def race(self, calls: Sequence[tuple[str, Mapping[str, Any]]], worker: int | None = None) -> list[Answer]:
+        """One call from each worker at once, behind a barrier; the answers in the order of the calls.
+
+        All from one `worker`, if it is given. Over a WebSocket they share a connection then.
+        """
+        pairs = tuple(
+            (number if worker is None else worker, call_request(method, args))
+            for number, (method, args) in enumerate(calls)
+        )
         records = self._execute(Action(RACE, f"race of {len(pairs)}", pairs))
         return [self._answer(record, method) for record, (method, _) in zip(records, calls, strict=True)]
 

@@ -235,6 +235,34 @@ def test_what_is_no_frame_of_the_route_is_no_answer(served: Callable[[Peer], str
     assert found.kind is kind
 
 
+def by_name(who: str, number: int) -> bytes:
+    return frame(0x81, json.dumps({"code": 201, "body": {"what": who, "id": number}}).encode())
+
+
+@pytest.mark.parametrize(
+    ("frames", "told"),
+    [
+        ([by_name("a", 1), by_name("b", 2)], [1, 2]),
+        ([by_name("b", 2), by_name("a", 1)], [1, 2]),
+        ([by_name("b", 2), by_name("b", 3)], [3, 2]),
+        ([TOLD, by_name("b", 2)], [1, 2]),
+        ([by_name("b", 2), TOLD], [1, 2]),
+        ([by_name("b", 2) + frame(0x88, struct.pack(">H", 1000))], [None, 2]),
+    ],
+)
+def test_each_request_on_a_shared_connection_gets_the_answer_that_names_it(
+    served: Callable[[Peer], str], frames: list[bytes], told: list[int | None]
+) -> None:
+    paired = Route(method="POST", path="/", websocket="/", statuses={"new": 201}, paired="what")
+    wire = Wire(served(websocket(b"".join(frames))), paired, websocket=True)
+    first = wire.connect({"what": "a"}, timeout=5)
+    second = wire.connect({"what": "b"}, timeout=5, beside=first)
+    first.send()
+    second.send()
+    came = [first.wait(5), second.wait(5)]
+    assert [None if isinstance(each, Event) or each is None else each["value"]["id"] for each in came] == told
+
+
 def test_the_transport_that_was_asked_for_is_never_replaced() -> None:
     routes, endpoint = {"put": ROUTE}, {"outcome": "ok", "value": {"endpoint": "http://127.0.0.1:1"}}
     assert wires_of(routes, None, {"outcome": "ok"}) == {}

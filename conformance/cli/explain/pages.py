@@ -124,6 +124,8 @@ def _route(route: Route) -> Iterator[str]:
             f"Over a WebSocket at `{route.websocket}`: {shaken}all other arguments as members of one text message; "
             "the answer is a text message with the status as `code` and the body as `body`."
         )
+    if route.paired is not None:
+        yield f"Of several requests over one WebSocket, `{route.paired}` in an answer says to which one it is."
 
 
 def _reasons(contract: Contract) -> Iterator[str]:

@@ -27,6 +27,8 @@ _BODY_HASH_CHARACTERS = 64
 _VERSIONS = (2**15, 2**31 - 1, 2**31, 2**32, 2**53 - 1)
 # Two digests are found that have this number of bytes in common, at one of their ends.
 _COMPARED = 4
+# This number of sends to each kind of destination shares a connection.
+_TOGETHER = 3
 # Texts that are one only to who decodes, normalises or splits them once more.
 _IDS = (
     *("A", "%41", "%2541", "a b", "a+b", "a%20b", "a/b", "a%2Fb", "a?b=1", "a#b", "a;b", "a&b", "a=b", 'a"b', "a\\b"),
@@ -143,6 +145,31 @@ def test_letters_of_several_bytes_come_whole_over_every_transport(bench: Bench) 
             stored = [row["destination_ref"] for row in session.observe("broker_state")["dedupe"]]
             if stored != topics:
                 bench.fail("lost_durability", "the destinations", expected=f"{topics}", received=f"{stored}")
+
+
+@clause("MESH-4.6-J2", "MESH-4.5-R4", "MESH-4.1-B1", provocations=("make_mesh",))
+def test_sends_that_share_a_connection_are_each_kept_and_answered(bench: Bench) -> None:
+    """Sends over one WebSocket, each before the answer to the one before it has come; and then each of them again."""
+    if "websocket" in bench.not_claimed:
+        bench.fail("unsupported", "the test needs what the adapter does not claim: websocket")
+    with bench.session(config={"transport": "websocket"}) as session:
+        made(session)
+        sends = [
+            args_of(f"{number} {kind}", kind, body=base64url(f"{number} {kind}".encode()))
+            for number in range(_TOGETHER)
+            for kind in PLACES
+        ]
+        for due in ("accepted new", "accepted prior"):
+            answers = session.race([("accept", args) for args in sends], worker=0)
+            for args, answer in zip(sends, answers, strict=True):
+                must_be(bench, answer, due, f"send {args['client_message_id']} on a connection with others")
+            kept = {row["client_message_id"]: row["body"] for row in session.observe("broker_state")["messages"]}
+            sent = {args["client_message_id"]: args["request"]["body"] for args in sends}
+            if kept != sent:
+                bench.fail("lost_durability", "the messages of one connection", expected=f"{sent}", received=f"{kept}")
+            names = [answer.value["client_message_id"] for answer in answers]
+            if names != list(sent):
+                bench.fail("wrong_reason", "the ids in the answers", expected=f"{list(sent)}", received=f"{names}")
 
 
 @clause("MESH-17-1", "MESH-4.3-C4", "MESH-4.3-C5", provocations=("make_mesh", "migrate", "raw_insert"))

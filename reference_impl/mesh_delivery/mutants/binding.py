@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from holdfast.reference_impl.answers import Accepted, Answer, Refused
 from holdfast.reference_impl.mesh_delivery.broker_http import BrokerHttp
@@ -48,9 +50,30 @@ class OneReason(BrokerHttp):
         return {**found, "code": gone} if found["code"] == self.route.statuses["AUTH_MISSING"] else found
 
 
+class OnePlace(BrokerHttp):
+    """A task answers each frame. It finds what came in the connection, where the next frame may stand already."""
+
+    async def over_websocket(self, connection: WebSocket) -> None:
+        await connection.accept()
+        tasks: list[asyncio.Task[None]] = []
+
+        async def answer() -> None:
+            text = connection.state.text
+            found = await self.answered(text.encode(), connection.path_params, connection.headers)
+            await connection.send_text(json.dumps(found))
+
+        try:
+            while True:
+                connection.state.text = await connection.receive_text()
+                tasks.append(asyncio.create_task(answer()))
+        except WebSocketDisconnect:
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
 BUGS: Mapping[str, Change] = {
     "conflict-is-a-retry-over-sockets": part(broker_http=ConflictIsRetry),
     "conflict-is-a-retry-over-websocket": part(broker_http=OverWebSocket),
     "first-send-has-the-code-of-a-retry": part(broker_http=AlwaysOk),
     "stranger-has-the-code-of-a-destination": part(broker_http=OneReason),
+    "frames-of-a-connection-in-one-place": part(broker_http=OnePlace),
 }
