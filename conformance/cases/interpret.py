@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from holdfast.conformance.cases.reading import Interpretation, Reading
 from holdfast.conformance.cases.record import Finding, Judgement, Side
-from holdfast.conformance.cases.values import CaseError
+from holdfast.conformance.cases.values import CaseError, UnusableError
 from holdfast.conformance.session import Records
 from holdfast.conformance.steps import kind_of, kinds
 from holdfast.conformance.verdict import Verdict
@@ -54,6 +54,8 @@ def _judged(contract: Contract, case: Case, side: Side, seed: str, not_claimed: 
         return (yield from _steps(reading))
     except Finding as finding:
         return _demoted(finding.judgement, reading.state.phase)
+    except UnusableError as error:
+        return Judgement(Verdict.NOT_REACHED, detail=f"the case cannot go on with what the adapter answered: {error}")
     except CaseError as error:
         return _meaningless(error)
 

@@ -33,6 +33,10 @@ class CaseError(Exception):
     """A part of a case has no meaning: an unknown name, or a path that leads nowhere."""
 
 
+class UnusableError(CaseError):
+    """An answer of the adapter is not such that the case can go on with it."""
+
+
 def parse_instant(text: str) -> datetime:
     """RFC 3339 in UTC with the letter Z."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
@@ -160,8 +164,24 @@ class Scope:
         return replace(self, now=self.opened)._resolve(self.defined[name], (*trail, name))
 
     def resolve(self, value: Any) -> Any:
-        """`value` with every name, hole and copy put in, as a fresh structure. Raises CaseError."""
-        return self._resolve(value, ())
+        """`value` with every name, hole and copy put in, as a fresh structure.
+
+        Raises CaseError, UnusableError where an answer was to be put in.
+        """
+        try:
+            return self._resolve(value, ())
+        except CaseError as error:
+            if self._uses_an_answer(value, set()):
+                raise UnusableError(str(error)) from error
+            raise
+
+    def _uses_an_answer(self, value: Any, seen: set[str]) -> bool:
+        names = names_in(value) - seen
+        seen |= names
+        return any(
+            name in self.bound or (name in self.defined and self._uses_an_answer(self.defined[name], seen))
+            for name in names
+        )
 
     def _resolve(self, value: Any, trail: tuple[str, ...]) -> Any:
         if isinstance(value, str):

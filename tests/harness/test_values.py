@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_case
 
 from holdfast.conformance.cases.values import (
     CaseError,
@@ -20,6 +21,8 @@ from holdfast.conformance.cases.values import (
     put_path,
     shift,
 )
+from holdfast.conformance.verdict import Verdict
+from tests.harness.play import Player, toy_case
 
 NOW = "2026-01-01T00:00:00Z"
 SUBMISSION = {"request": {"id": "r-${rand:r}", "at": "${now}", "tags": ["a", "b"]}, "n": 7}
@@ -206,3 +209,14 @@ def test_paths_lead_through_objects_and_arrays() -> None:
     put_path(value, "a.0.c", 2)
     drop_path(value, "a.0.b")
     assert value["a"] == [{"c": 2}]
+
+
+def test_an_answer_that_a_case_cannot_go_on_with_is_no_fault_of_the_kit() -> None:
+    asked = {"observe": "state", "bind": {"rows": "value.entry"}}
+    for unusable in ("<${rows}>", {"$hex": "$rows"}, "$rows.0.nothing", "$beside"):
+        case = toy_case("a-put-key-stands-on-the-shelf", when=(asked, {"check": unusable, "equals": "x"}))
+        found = Player().play(replace_case(case, values={**case.values, "beside": ["<${rows}>"]}))
+        assert found.verdict is Verdict.NOT_REACHED
+        assert "what the adapter answered" in found.detail
+    case = toy_case("a-put-key-stands-on-the-shelf", when=(asked, {"check": "${nobody}", "equals": "x"}))
+    assert Player().play(case).verdict is Verdict.KIT_FAULT
