@@ -45,6 +45,9 @@ KILL = Local("kill", lambda driver, action: driver.kill(action.worker))
 FORGET = Local("expect-death", lambda driver, action: driver.kill(action.worker))
 STOP = Local("stop", lambda driver, action: driver.stop(action.worker))
 
+# Capabilities: processes that can be ended and started, and several of them on one store.
+KILLABLE, CONCURRENCY = "kill", "concurrency"
+
 _NO_NAMES = Scope(seed="", case="", side="", defined={}, opened=START, now=START)
 Judge = Callable[[Record], Judgement | None]
 
@@ -131,6 +134,7 @@ class Session:
         judge: Judge = _judge_ok,
     ) -> Talk[Record]:
         """Close a worker in order, end its process and open again. `notes` are those of the three actions."""
+        self._must_have_processes()
         close, stop, reopen = notes
         yield from self.close(worker, close)
         stopped = yield Action(STOP, stop, worker=worker)
@@ -139,9 +143,16 @@ class Session:
 
     def kill(self, worker: int, note: str) -> Talk[None]:
         """Send SIGKILL to a worker's process group."""
+        self._must_have_processes()
         self._opened_at.discard(worker)
         records = yield Action(KILL, note, worker=worker)
         must_be_done(records[0])
+
+    def _must_have_processes(self) -> None:
+        """Raise Finding where no process of the implementation can be ended and started."""
+        if KILLABLE in self.not_claimed:
+            detail = f"the case ends processes, which the adapter does not claim: {self.not_claimed[KILLABLE]}"
+            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
 
     def forget(self, worker: int) -> Talk[None]:
         """Note that a worker died as expected."""

@@ -1,6 +1,7 @@
 """The command line of the reference, run as `python -P -m`.
 
-`adapter`, `frames`, `launch`, `provision`, `mutants`, `sites`, `nursery`, and what contracts have for their operators.
+`adapter`, `frames`, `serve`, `launch`, `provision`, `mutants`, `sites`, `nursery`, and what contracts have for
+operators.
 """
 
 from __future__ import annotations
@@ -58,6 +59,15 @@ def _frames(options: argparse.Namespace) -> None:
     except Exception:  # the frames do not describe the error, so the whole trace goes to the log
         traceback.print_exc()
         raise
+
+
+def _serve(options: argparse.Namespace) -> None:
+    try:
+        from holdfast.reference_impl.over_http import serve
+    except ImportError as error:
+        raise RuntimeError(f"{error}; it is part of an extra: pip install 'holdfast[http]'") from error
+
+    serve({name: Deferred(name) for name in options.contract or contract_names()}, options.port)
 
 
 def _launch(options: argparse.Namespace) -> None:
@@ -147,6 +157,11 @@ def _control(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--control", type=int, required=True, metavar="FD", help="the socket of the kit")
 
 
+def _address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--contract", choices=contract_names(), action="append", help="repeat for more; all by default")
+    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")), help="on the loopback")
+
+
 def _surface(parser: argparse.ArgumentParser) -> None:
     provisioned = [name for name in contract_names() if find_spec(f"{package_of(name)}.demo") is not None]
     parser.add_argument("--contract", choices=provisioned, default=provisioned[0])
@@ -172,6 +187,7 @@ _COMMANDS: Mapping[str, _Command] = {
         _frames, _profile, "Canonicalise the documents on standard input, frame by frame (contract jcs)."
     ),
     "launch": _Command(_launch, _mutant, "Provision what one JSON line on standard input asks for, until end of file."),
+    "serve": _Command(_serve, _address, "Speak adapter protocol v1 over HTTP on the loopback."),
     "provision": _Command(_provision, _surface, "Make the demo surface, explicitly; never overwrites one."),
     "mutants": _Command(_mutants, _as_json, "List the planted bugs."),
     "sites": _Command(_sites, _contract, "List what can be changed in a reference, as JSON lines."),

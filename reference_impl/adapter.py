@@ -84,7 +84,7 @@ class Adapter:
                 if ended:
                     return
         finally:
-            self._close()
+            self.close()
             for implementation in self._implementations.values():
                 implementation.shut_down()
 
@@ -99,9 +99,11 @@ class Adapter:
             return {"id": "", **to_message(Fault(f"expected one I-JSON object in a line: {error}"))}, False
         if not isinstance(request, dict) or not isinstance(request.get("id"), str):
             return {"id": "", **to_message(Fault("expected an object with a text member 'id'"))}, False
-        if request.get("op") == "hello":
-            return {"id": request["id"], **self._hello(request)}, False
-        return {"id": request["id"], **to_message(self._answer(request))}, request.get("op") == "bye"
+        return {"id": request["id"], **self.answer(request)}, request.get("op") == "bye"
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to one request, both without their id."""
+        return self._hello(request) if request.get("op") == "hello" else to_message(self._answer(request))
 
     def _hello(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if request.get("protocol") != PROTOCOL:
@@ -125,7 +127,7 @@ class Adapter:
             "open": self._open,
             "call": self._call,
             "clock": self._clock,
-            "close": lambda _: self._close(),
+            "close": lambda _: self.close(),
             "bye": lambda _: Ok(),
         }
         action = actions.get(request.get("op"))
@@ -169,7 +171,8 @@ class Adapter:
         self._opened().set_clock(_instant(request, "now"))
         return Ok()
 
-    def _close(self) -> Answer:
+    def close(self) -> Answer:
+        """Close the session, if one is open."""
         session, self._session = self._session, None
         if session is not None:
             session.close()

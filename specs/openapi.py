@@ -1,28 +1,30 @@
-"""The OpenAPI document of a contract, made from the routes of its operations. The same for every contract."""
+"""The OpenAPI document of a contract: routes of its methods, and those of the protocol beside them (docs/http.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from holdfast.specs.binding import NO_REQUEST, REQUESTS, SESSION, path_of, route_of
 from holdfast.specs.model import Contract, Method
-from holdfast.specs.routes import ERROR, INDETERMINATE, Route
+from holdfast.specs.routes import ERROR, FAULT, INDETERMINATE, OK, UNSUPPORTED, Route
+from holdfast.specs.schema import published_schema
 
 _VERSION = "3.1.0"
 _DEFS, _COMPONENTS = "#/$defs/", "#/components/schemas/"
+# Members of a message that HTTP says by itself.
+_ELSEWHERE = frozenset({"id", "op"})
 
 
-def openapi_of(contract: Contract) -> dict[str, Any] | None:
-    """The document; None for a contract without routes."""
-    routed = [method for method in contract.methods.values() if method.route is not None]
-    if not routed:
-        return None
+def openapi_of(contract: Contract) -> dict[str, Any]:
+    """The document of a contract. The same for every contract."""
     paths: dict[str, Any] = {}
-    for method in routed:
-        route = method.route
-        assert route is not None
+    for method in contract.methods.values():
+        route = route_of(contract, method)
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(contract, method, route)
-    shared = routed[0].args.schema.get("$defs", {})
+    for request in REQUESTS:
+        paths[path_of(request)] = {"post": _request(request)}
+    shared = next(iter(contract.methods.values())).args.schema.get("$defs", {})
     return {
         "openapi": _VERSION,
         "info": {"title": contract.title, "version": contract.version, "description": contract.summary},
@@ -45,12 +47,59 @@ def _operation(contract: Contract, method: Method, route: Route) -> dict[str, An
         "operationId": method.name,
         "summary": method.title,
         **({"description": f"Over a WebSocket at {route.websocket}."} if route.websocket else {}),
-        "parameters": parameters,
+        "tags": [method.group.value],
+        # A route that a contract declares is one of the product, which knows no sessions.
+        "parameters": [*parameters, _session(required=method.route is None)],
         "requestBody": {"required": True, "content": _json(body)},
         "responses": {
-            str(status): _response(contract, method, route, status) for status in sorted({*route.statuses.values()})
+            **{
+                str(status): _response(contract, method, route, status) for status in sorted({*route.statuses.values()})
+            },
+            **_ANYWHERE,
         },
     }
+
+
+def _session(*, required: bool) -> dict[str, Any]:
+    schema = {"type": "string", "minLength": 1}
+    return {"name": SESSION, "in": "header", "required": required, "schema": schema}
+
+
+# Responses of every route.
+_ANYWHERE = {
+    str(NO_REQUEST): {"description": "No session of that name is open, or the body is no JSON object."},
+    str(FAULT): {"description": "An internal error: neither accepted nor refused."},
+    str(UNSUPPORTED): {"description": "The implementation does not claim what `capability` names."},
+}
+
+
+def _request(op: str) -> dict[str, Any]:
+    """A request of the protocol, by its published schemas."""
+    whole = published_schema("protocol-request")["allOf"]
+    form = next(each["then"] for each in whole if each["if"]["properties"]["op"]["const"] == op)
+    told = published_schema("protocol-hello" if op == "hello" else "protocol-answer")
+    return {
+        "operationId": f"protocol_{op}",
+        "summary": f"The request `{op}` of the adapter protocol.",
+        "tags": ["protocol"],
+        "parameters": [] if op == "hello" else [_session(required=True)],
+        "requestBody": {"required": True, "content": _json(_bare(form))},
+        "responses": {"200": {"description": "The answer.", "content": _json(_bare(told))}, **_ANYWHERE},
+    }
+
+
+def _bare(part: Any) -> Any:
+    """A schema of a message without the members that HTTP says, and without its own name."""
+    if isinstance(part, list):
+        return [_bare(each) for each in part]
+    if not isinstance(part, Mapping):
+        return part
+    found = {name: _bare(value) for name, value in part.items() if name not in ("$schema", "$id")}
+    if isinstance(found.get("required"), list):
+        found["required"] = [name for name in found["required"] if name not in _ELSEWHERE]
+    if isinstance(found.get("properties"), Mapping):
+        found["properties"] = {name: value for name, value in found["properties"].items() if name not in _ELSEWHERE}
+    return found
 
 
 def _placed(members: Mapping[str, Any], route: Route) -> Iterator[tuple[str, str, str]]:
@@ -65,8 +114,9 @@ def _response(contract: Contract, method: Method, route: Route, status: int) -> 
     names = route.named(status)
     told = [contract.reasons[name].meaning if name in contract.reasons else name for name in names]
     found: dict[str, Any] = {"description": "; ".join(told)}
-    if names[0] in method.effects and method.result is not None:
-        found["content"] = _json(method.result.schema)
+    if names[0] in (*method.effects, OK):
+        if method.result is not None:
+            found["content"] = _json(method.result.schema)
     elif names != (INDETERMINATE,):
         data = {} if method.refusal_data is None else dict(method.refusal_data.schema)
         if len(names) > 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from msgspec import Meta
 
@@ -18,8 +18,10 @@ from holdfast.specs.entry import Entry, Name, Text, text
 _Status = Annotated[int, Meta(ge=200, le=599)]
 # The member of a body that names the reason, where a status has several.
 ERROR = "error"
-# The key of `statuses` for an outcome that is not known.
-INDETERMINATE = "indeterminate"
+# Keys of `statuses` beside effects and reasons: an outcome that is not known, and an observation or a provocation.
+INDETERMINATE, OK = "indeterminate", "ok"
+# What has the same status on every route. Any other status of 500 and more is a fault, too.
+UNSUPPORTED, FAULT = 501, 500
 
 
 class Route(Entry, frozen=True):
@@ -70,6 +72,11 @@ class Route(Entry, frozen=True):
         """The value of the header that takes an argument."""
         return quote(str(args.get(name, "")), safe="")
 
+    def read(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The arguments that headers hold."""
+        found = {name: headers.get(header) for name, header in self.headers.items()}
+        return {name: unquote(value) for name, value in found.items() if value is not None}
+
     def named(self, status: int) -> tuple[str, ...]:
         """The effects and reasons with this status."""
         return tuple(name for name, each in self.statuses.items() if each == status)
@@ -78,9 +85,11 @@ class Route(Entry, frozen=True):
         """The answer of the protocol that a response stands for; None for what is no response of this route."""
         names = self.named(status)
         if not names:
-            return {"outcome": "fault", "detail": f"status {status}"} if status >= 500 else None
+            return _beside(status, body)
         if names == (INDETERMINATE,):
             return {"outcome": "indeterminate"}
+        if names == (OK,):
+            return {"outcome": "ok"} if body is None else {"outcome": "ok", "value": body}
         if names[0] in ("new", "prior"):
             return {"outcome": "accepted", "effect": names[0], "value": body}
         if body is None:
@@ -93,3 +102,23 @@ class Route(Entry, frozen=True):
         if body.get(ERROR) not in names:
             return None
         return {"outcome": "refused", "reason": body[ERROR], **({"data": data} if data else {})}
+
+    def response(self, message: Mapping[str, Any]) -> tuple[int, Any]:
+        """The status and the body that stand for an answer of the protocol."""
+        outcome = message["outcome"]
+        if outcome in ("accepted", "ok"):
+            return self.statuses[message.get("effect", OK)], message.get("value")
+        if outcome == "refused":
+            reason, data = message["reason"], dict(message.get("data") or {})
+            status = self.statuses[reason]
+            return status, {ERROR: reason, **data} if len(self.named(status)) > 1 else data
+        if outcome == INDETERMINATE:
+            return self.statuses[INDETERMINATE], {}
+        # What a fault was is in the log, and no matter of the other side.
+        return (UNSUPPORTED, {"capability": message["capability"]}) if outcome == "unsupported" else (FAULT, {})
+
+
+def _beside(status: int, body: Any) -> dict[str, Any] | None:
+    if status == UNSUPPORTED and isinstance(body, dict) and isinstance(body.get("capability"), str):
+        return {"outcome": "unsupported", "capability": body["capability"]}
+    return {"outcome": "fault", "detail": f"status {status}"} if status >= FAULT else None

@@ -329,9 +329,11 @@ class _WebSocket(_Request):
         """The answer, or why there will be none; None if more has to come."""
         others = self.channel.others
         if self._came is None and others:
-            if isinstance(others[0], Event):
-                return others[0]
-            self._came = others.pop(0)
+            first = others[0]
+            if isinstance(first, Event):
+                return first
+            del others[0]
+            self._came = first
         return None if self._came is None else _answer(self._wire.route, *self._came)
 
     def takes(self, message: Message | Event) -> bool:

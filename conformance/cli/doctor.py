@@ -10,7 +10,7 @@ from rich.table import Table
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.target import config_of, target_of
+from holdfast.conformance.cli.target import Start, Url, config_of, target_of
 from holdfast.conformance.doctor.conversation import Health, Subject, examine
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import contract_names
@@ -25,12 +25,14 @@ def doctor(
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    url: Url = None,
+    start: Start = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
     if contract is not None and contract not in contract_names():
         stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
-    target = target_of(context.args, launcher=launcher)
+    target = target_of(context.args, launcher=launcher, url=url, start=start)
     found = examine(
         Subject(target.adapter, target.launcher),
         contract=contract,

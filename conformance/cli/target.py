@@ -9,13 +9,29 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
 
+import typer
+
+from holdfast.conformance.adapter.bridge import LOOPBACK, PORT
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.verdict import Exit
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
+_BRIDGE = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.bridge")
 
 
+# Options of every command that has an adapter as its target.
+Url = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="ask over HTTP what listens there; no process of it is ended")
+]
+Start = Annotated[
+    str | None,
+    typer.Option(
+        "--start", metavar="COMMAND", help="start a server for each worker, at {port} or $PORT, and ask it over HTTP"
+    ),
+]
 # As the protocol's schema has the names of a session's config.
 _CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -32,13 +48,18 @@ class Target:
     nursery: tuple[str, ...] = ()
 
 
-def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
+def target_of(
+    words: Sequence[str], *, launcher: str | None = None, url: str | None = None, start: str | None = None
+) -> Target:
     """Read the arguments after the options. Ends with a usage error when they name no adapter."""
+    if url is not None or start is not None:
+        return _over_http(words, launcher, url, start)
     if not words:
         stop(
             Exit.USAGE,
             "expected something to verify, got nothing; "
-            "say `holdfast verify reference`, or `holdfast verify -- ./my-adapter` with your adapter's command",
+            "say `holdfast verify reference`, `holdfast verify -- ./my-adapter` with your adapter's command, or "
+            "`holdfast verify --start COMMAND` for a server that is asked over HTTP",
         )
     if list(words) == ["reference"] and "--" not in sys.argv:
         return reference_target()
@@ -47,7 +68,34 @@ def target_of(words: Sequence[str], *, launcher: str | None = None) -> Target:
             Exit.USAGE,
             f"expected `reference` or `-- COMMAND…`, got {' '.join(words)!r}; put `--` before the adapter's command",
         )
-    return Target(tuple(words), () if launcher is None else _split(launcher), words[0])
+    return Target(tuple(words), () if launcher is None else _split("--launcher", launcher), words[0])
+
+
+def _over_http(words: Sequence[str], launcher: str | None, url: str | None, start: str | None) -> Target:
+    """An implementation that is asked over HTTP, behind an adapter of the kit's own."""
+    if words:
+        stop(Exit.USAGE, f"expected --url and --start alone, or a command, got both: {' '.join(words)!r}")
+    place = LOOPBACK if url is None else url
+    try:
+        parts = urlsplit(place.replace(PORT, "1"))
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or parts.path not in ("", "/") or parts.query or parts.username:
+        stop(Exit.USAGE, f"--url: expected http://HOST:PORT, got {place!r}; the paths are those of the contract")
+    command = () if start is None else _split("--start", start)
+    if command and PORT not in place:
+        stop(
+            Exit.USAGE,
+            f"--start: each worker has a server of its own, so expected {PORT} in --url, got {place!r}; leave --url "
+            f"out, and let the server listen at the port in {PORT} of its command, or in the variable PORT",
+        )
+    if PORT in place and not command:
+        stop(Exit.USAGE, f"--url: expected a port, got {place!r}; {PORT} is the port of a server that --start starts")
+    started = ("--start", shlex.join(command)) if command else ()
+    adapter = (*_BRIDGE, "--url", place.rstrip("/"), *started)
+    name = command[0] if command else place
+    return Target(adapter, () if launcher is None else _split("--launcher", launcher), name)
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:
@@ -64,14 +112,14 @@ def found_here(command: Sequence[str]) -> tuple[str, ...]:
     return (str(Path(program).absolute()) if "/" in program else program, *arguments)
 
 
-def _split(command: str) -> tuple[str, ...]:
+def _split(option: str, command: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
-        stop(Exit.USAGE, f"--launcher: expected a command as a shell reads it, got {command!r}: {error}")
+        stop(Exit.USAGE, f"{option}: expected a command as a shell reads it, got {command!r}: {error}")
     if not words or not words[0]:
         # Without one the run would differ from the requested one.
-        stop(Exit.USAGE, f"--launcher: expected a command, got {command!r}; leave the option out if there is none")
+        stop(Exit.USAGE, f"{option}: expected a command, got {command!r}; leave the option out if there is none")
     return words
 
 

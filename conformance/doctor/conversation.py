@@ -24,6 +24,7 @@ from holdfast.conformance.doctor.bytes_sent import strictness
 from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.session import CONCURRENCY, KILLABLE
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
@@ -65,7 +66,7 @@ class Subject:
 
 
 # Capabilities that are no methods and no roles.
-_CAPABILITIES = frozenset({"concurrency", "clock", "http", "websocket"})
+_CAPABILITIES = frozenset({CONCURRENCY, KILLABLE, "clock", "http", "websocket"})
 _HELLO_ADVICE = {
     Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
     Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
@@ -182,7 +183,9 @@ def _claims(greeting: Greeting) -> list[Examination]:
         if unknown:
             text = f"not_claimed names {', '.join(sorted(unknown))}"
             found.append(
-                Examination(where, Health.BAD, text, "Name methods or roles of the contract, `concurrency` or `clock`.")
+                Examination(
+                    where, Health.BAD, text, "Name methods or roles of the contract, `concurrency`, `kill` or `clock`."
+                )
             )
         else:
             lacks = f", not claimed: {', '.join(claim.not_claimed)}" if claim.not_claimed else ""

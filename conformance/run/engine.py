@@ -26,7 +26,7 @@ from holdfast.conformance.run.ended import exhausted, judgement_of
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
-from holdfast.conformance.session import carried_out
+from holdfast.conformance.session import CONCURRENCY, KILLABLE, carried_out
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.evidence import SurfaceLine
@@ -234,7 +234,7 @@ class Engine:
     def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
         """Let a fault strike during its workload. Faults of one workload share its preparation and its recording."""
         started = time.monotonic()
-        refused = exhausted() if self.pool.exhausted else self._lacking(contract, fault.clauses)
+        refused = exhausted() if self.pool.exhausted else self._lacking(contract, fault.clauses, {KILLABLE})
         if refused is not None:
             return CaseResult(fault.id, fault.clauses, refused, (), (), 0.0)
         if self._volatile is not None:
@@ -327,7 +327,8 @@ class Engine:
         except (StartError, GreetingError, Exhausted):
             # The case itself will meet the same end and report it.
             return None
-        lacking = self._lacking(contract, case.clauses, case.needs)
+        several = {CONCURRENCY} if case.workers > 1 else set()
+        lacking = self._lacking(contract, case.clauses, case.needs | several)
         if lacking is not None:
             return lacking
         needed = worker_count(contract, case)

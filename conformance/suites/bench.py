@@ -12,7 +12,7 @@ from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.session import Session
+from holdfast.conformance.session import CONCURRENCY, Session
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
@@ -98,6 +98,9 @@ class Bench:
         """
         if workers > self._limits.max_workers:
             detail = f"the test needs {workers} workers, the adapter allows {self._limits.max_workers}"
+            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
+        if workers > 1 and CONCURRENCY in self.not_claimed:
+            detail = f"the test needs {workers} workers, and the adapter does not claim {CONCURRENCY}"
             raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
         driver = self._make_driver()
         if not hurried:

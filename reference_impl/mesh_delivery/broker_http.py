@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -18,12 +17,11 @@ from starlette.routing import Route as HttpRoute
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate, Refused
+from holdfast.reference_impl.answers import Answer, to_message
 from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.routes import ERROR, INDETERMINATE, Route
+from holdfast.specs.routes import Route
 from holdfast.specs.strictjson import loads
 
-_FAILED = 500
 _LOOPBACK = "127.0.0.1"
 
 Call = Callable[[str, Any], Answer]
@@ -69,23 +67,14 @@ class BrokerHttp:
             given = loads(body)
         except StrictJsonError:
             given = None
-        named = {name: headers.get(header) for name, header in self.route.headers.items()}
-        places = {**path, **{name: unquote(value) for name, value in named.items() if value is not None}}
+        places = {**path, **self.route.read(headers)}
         args = {**given, **places} if isinstance(given, dict) and not places.keys() & given.keys() else given
         return self.response(await run_in_threadpool(self.call, self.operation, args))
 
     def response(self, answer: Answer) -> dict[str, Any]:
         """The status and the body of an answer."""
-        statuses = self.route.statuses
-        if isinstance(answer, Accepted):
-            return {"code": statuses[answer.effect.value], "body": dict(answer.value)}
-        if isinstance(answer, Refused):
-            code, data = statuses[answer.reason], dict(answer.data or {})
-            shared = len(self.route.named(code)) > 1
-            return {"code": code, "body": {ERROR: answer.reason, **data} if shared else data}
-        if isinstance(answer, Indeterminate):
-            return {"code": statuses[INDETERMINATE], "body": {}}
-        return {"code": _FAILED, "body": {}}
+        status, body = self.route.response(to_message(answer))
+        return {"code": status, "body": body}
 
 
 class Server:

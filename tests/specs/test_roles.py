@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.specs import SpecError, load_contract
+from holdfast.specs import SpecError, contract_names, load_contract
+from holdfast.specs.binding import REQUESTS, route_of
 from holdfast.specs.openapi import openapi_of
 from holdfast.specs.routes import Route
 from tests.specs.conftest import Change, Spoilt
@@ -126,19 +129,49 @@ def _references(part: Any) -> set[str]:
     return set().union(*map(_references, part)) if isinstance(part, list) else set()
 
 
-def test_the_openapi_document_has_every_status_and_no_reference_into_nothing() -> None:
-    contract = load_contract("mesh-delivery")
+@pytest.mark.parametrize("name", contract_names())
+def test_the_openapi_document_has_every_method_and_status_and_no_reference_into_nothing(name: str) -> None:
+    contract = load_contract(name)
     document = openapi_of(contract)
-    assert document is not None
     schemas = document["components"]["schemas"]
     assert {name.removeprefix("#/components/schemas/") for name in _references(document)} <= schemas.keys()
+    operations = {each["operationId"]: each for path in document["paths"].values() for each in path.values()}
+    assert operations.keys() == {*contract.methods, *(f"protocol_{request}" for request in REQUESTS)}
+    for method in contract.methods.values():
+        statuses = {str(status) for status in route_of(contract, method).statuses.values()}
+        assert operations[method.name]["responses"].keys() == {*statuses, "428", "500", "501"}
+
+
+@pytest.mark.parametrize("name", contract_names())
+def test_the_openapi_document_in_the_docs_is_that_of_the_contract(name: str) -> None:
+    kept = json.loads((Path("docs/openapi") / f"{name}.json").read_text(encoding="utf-8"))
+    assert kept == openapi_of(load_contract(name)), "run `holdfast explain --write docs`"
+
+
+def test_a_declared_route_stands_in_the_openapi_document_as_it_travels() -> None:
+    document = openapi_of(load_contract("mesh-delivery"))
     operation = document["paths"]["/v1/messages"]["post"]
-    assert set(operation["responses"]) == {str(status) for status in contract.routes["accept"].statuses.values()}
-    assert {each["name"] for each in operation["parameters"]} == {"Client-Message-Id", "Mesh-Member"}
+    required = {each["name"] for each in operation["parameters"] if each["required"]}
+    assert required == {"Client-Message-Id", "Mesh-Member"}
     body = operation["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["properties"]) == {"mesh_id", "request", "claimed_fingerprint"}
     assert set(body["required"]) == {"mesh_id", "request"}
 
 
-def test_a_contract_without_routes_has_no_openapi_document() -> None:
-    assert openapi_of(load_contract("jcs")) is None
+@pytest.mark.parametrize("name", contract_names())
+def test_an_answer_is_the_same_behind_its_route(name: str) -> None:
+    contract = load_contract(name)
+    for method in contract.methods.values():
+        route = route_of(contract, method)
+        answers: list[dict[str, Any]] = [
+            {"outcome": "accepted", "effect": each, "value": {}} for each in method.effects
+        ]
+        answers += [{"outcome": "refused", "reason": each} for each in method.reasons]
+        answers += [{"outcome": "refused", "reason": each, "data": {"field": "x"}} for each in method.reasons]
+        answers += [{"outcome": "unsupported", "capability": method.name}]
+        answers += [{"outcome": "indeterminate"}] if method.effects else [{"outcome": "ok", "value": {"rows": []}}]
+        for answer in answers:
+            assert route.message(*route.response(answer)) == answer
+        told = route.message(*route.response({"outcome": "fault", "detail": "it broke"}))
+        assert told is not None
+        assert told["outcome"] == "fault"

@@ -113,9 +113,7 @@ def _write(docs: Path, contracts: Sequence[Contract]) -> None:
         path = folder / f"{contract.name}.md"
         path.write_text(page_of(contract), encoding="utf-8")
         out().print(f"wrote {path}", markup=False)
-        document = openapi_of(contract)
-        if document is not None:
-            place = docs / "openapi" / f"{contract.name}.json"
-            place.parent.mkdir(exist_ok=True)
-            place.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-            out().print(f"wrote {place}", markup=False)
+        place = docs / "openapi" / f"{contract.name}.json"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(json.dumps(openapi_of(contract), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        out().print(f"wrote {place}", markup=False)

@@ -18,7 +18,7 @@ from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import current_folder, unusable
-from holdfast.conformance.cli.target import config_of, target_of
+from holdfast.conformance.cli.target import Start, Url, config_of, target_of
 from holdfast.conformance.cli.verify.jobs import MOST
 from holdfast.conformance.cli.verify.options import QUICK, WITHOUT_FAULTS, Options
 from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusable_outputs
@@ -96,6 +96,8 @@ def verify(
     pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
     launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    url: Url = None,
+    start: Start = None,
     junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None,
     alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
@@ -109,7 +111,7 @@ def verify(
     parsed = config_of(config or [])
     if expression is not None and not expression.isprintable():
         stop(Exit.USAGE, f"-k: expected words joined by and, or, not and brackets, got {expression!r}")
-    target = target_of(context.args, launcher=launcher)
+    target = target_of(context.args, launcher=launcher, url=url, start=start)
     used, origin = _seed(seed, nonce)
     settings = RunSettings(
         adapter=target.adapter,

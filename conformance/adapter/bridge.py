@@ -1,0 +1,214 @@
+"""An adapter for an implementation that speaks protocol v1 over HTTP: `python -m holdfast.conformance.adapter.bridge`.
+
+It asks over HTTP what the harness asks it over its pipes, one request after the other, over one connection. With
+`--start` it starts the server as a child in its own process group, so that what befalls the worker befalls the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import secrets
+import select
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import TracebackType
+from typing import Any, NoReturn, Self
+from urllib.parse import urlsplit
+
+from holdfast.specs import Contract, SpecError, load_contract, strictjson
+from holdfast.specs.binding import SESSION, path_of, route_of
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.routes import Route
+
+# Stands in the command and in the URL for the port on which the server is to listen. It is also in the variable PORT.
+PORT = "{port}"
+LOOPBACK = f"http://127.0.0.1:{PORT}"
+_ALONE = "a URL alone gives no process that holdfast could start or end; give --start"
+# Ports below those that systems give away by themselves. A process has its own one, so that no two bridges share it.
+_FIRST_PORT, _PORTS = 10_000, 20_000
+_POLL_S, _QUIT_S = 0.02, 2.0
+_FAILED = 1
+
+
+class LostError(Exception):
+    """The server is not there, or did not answer."""
+
+
+class Server:
+    """The implementation at a URL, started here if a command is given. A context manager."""
+
+    def __init__(self, url: str, start: Sequence[str]) -> None:
+        self._port = _FIRST_PORT + os.getpid() % _PORTS
+        self._start = [word.replace(PORT, str(self._port)) for word in start]
+        self._url = urlsplit(url.replace(PORT, str(self._port)))
+        self._connection: http.client.HTTPConnection | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Start it, and wait until it listens; the harness waits no longer than for the start of any adapter."""
+        if not self._start:
+            return self
+        environment = {**os.environ, "PORT": str(self._port)}
+        # Standard output is for answers alone.
+        self._child = subprocess.Popen(self._start, stdin=subprocess.DEVNULL, stdout=2, env=environment)
+        while self._ended() is None:
+            try:
+                with socket.create_connection((self._url.hostname or "", self._url.port or 80), 1.0):
+                    return self
+            except OSError:
+                time.sleep(_POLL_S)
+        raise LostError(f"the server ended with status {self._ended()} before it listened at {self._url.geturl()}")
+
+    def _ended(self) -> int | None:
+        return None if self._child is None else self._child.poll()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        if self._child is not None:
+            self._child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_QUIT_S)
+            self._child.kill()
+            self._child.wait()
+
+    def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> tuple[int, Any]:
+        """The status and the body of a response; the text of a body that is no JSON. Raises LostError."""
+        data = json.dumps(body, ensure_ascii=False).encode()
+        whole = {"Content-Type": "application/json", "Accept": "application/json", **headers}
+        try:
+            connection = self._connected()
+            connection.request(method, path, data, whole)
+            response = connection.getresponse()
+            text = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            ended = self._ended()
+            why = f"{type(error).__name__}: {error}" if ended is None else f"it ended with status {ended}"
+            raise LostError(f"no answer from the server at {self._url.geturl()}: {why}") from error
+        try:
+            return response.status, strictjson.loads(text) if text else None
+        except StrictJsonError:
+            return response.status, text[:160].decode("utf-8", "replace")
+
+    def _connected(self) -> http.client.HTTPConnection:
+        """The connection of this worker; a new one if the server has closed it while nothing was asked."""
+        old = self._connection
+        if old is not None and (old.sock is None or select.select([old.sock], [], [], 0)[0]):
+            old.close()
+            self._connection = None
+        if self._connection is None:
+            # Each request waits for its answer without end: only the harness knows the deadlines.
+            kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(self._url.hostname or "", self._url.port)
+        return self._connection
+
+
+class Bridge:
+    """Turns each request of the protocol into one of HTTP, and the response into an answer."""
+
+    def __init__(self, server: Server, *, alone: bool) -> None:
+        """`alone`: nothing but the URL is known."""
+        self._server, self._alone = server, alone
+        self._session: dict[str, str] = {}
+        self._contract = ""
+
+    def answer(self, request: Mapping[str, Any]) -> Any:
+        """The members of the answer. What is no answer comes as it is: the harness refuses it. Raises LostError."""
+        op = request["op"]
+        if op == "bye":
+            return {"outcome": "ok"}
+        if op not in ("hello", "open") and not self._session:
+            return {"outcome": "fault", "detail": "no session is open"}
+        if op == "call":
+            return self._called(request)
+        if op == "open":
+            self._session, self._contract = {SESSION: secrets.token_hex(16)}, request["contract"]
+        status, told = self._server.ask("POST", path_of(op), self._session, request)
+        if op == "close":
+            self._session = {}
+        if status != 200 or not isinstance(told, dict):
+            return _strange(status, told)
+        return _without_processes(told) if op == "hello" and self._alone else told
+
+    def _called(self, request: Mapping[str, Any]) -> Any:
+        route, args = _route(self._contract, request["method"]), request["args"]
+        if route is None or not isinstance(args, dict) or not route.carries(args):
+            status, told = self._server.ask("POST", path_of("call"), self._session, request)
+            return told if status == 200 and isinstance(told, dict) else _strange(status, told)
+        named = {header: route.header(name, args) for name, header in route.headers.items() if name in args}
+        path = route.target(route.path, args)
+        status, body = self._server.ask(route.method, path, {**named, **self._session}, route.body(args))
+        found = route.message(status, body)
+        return _strange(status, body) if found is None else found
+
+
+def _strange(status: int, told: Any) -> dict[str, Any]:
+    """What stands for no answer: no member of it is one of the protocol."""
+    return {"strange": f"status {status} with the body {told!r:.160}"}
+
+
+def _without_processes(told: dict[str, Any]) -> Any:
+    """The answer to hello, without what a URL alone cannot show."""
+    with contextlib.suppress(KeyError, TypeError, AttributeError):
+        for claim in told["ok"]["claims"]:
+            claim["not_claimed"] = {**claim["not_claimed"], "kill": _ALONE, "concurrency": _ALONE}
+    return told
+
+
+@cache
+def _contract(name: str) -> Contract | None:
+    try:
+        return load_contract(name)
+    except SpecError:
+        return None
+
+
+@cache
+def _route(contract: str, method: str) -> Route | None:
+    """The route of a method; None for one that the contract does not have."""
+    found = _contract(contract)
+    known = None if found is None else found.methods.get(method)
+    return None if found is None or known is None else route_of(found, known)
+
+
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve on standard input and output until `bye` or end of file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--url", default=LOOPBACK)
+    parser.add_argument("--start", type=shlex.split, default=[])
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        with Server(options.url, options.start) as server:
+            bridge = Bridge(server, alone=not options.start)
+            for line in sys.stdin.buffer:
+                request = strictjson.loads(line)
+                told = bridge.answer({name: part for name, part in request.items() if name != "id"})
+                sys.stdout.buffer.write(strictjson.canonical({**told, "id": request["id"]}) + b"\n")
+                sys.stdout.buffer.flush()
+                if request["op"] == "bye":
+                    break
+    except LostError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return _FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""Adapter protocol v1 over HTTP, the same for every contract (docs/http.md)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from holdfast.reference_impl.adapter import Adapter
+from holdfast.reference_impl.session import Implementation
+from holdfast.specs import Contract, load_contract
+from holdfast.specs.binding import NO_REQUEST, REQUESTS, SESSION, path_of, route_of
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.openapi import openapi_of
+from holdfast.specs.routes import Route
+from holdfast.specs.strictjson import loads
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(slots=True)
+class _Session:
+    """The adapter of one worker: its requests come one after the other."""
+
+    adapter: Adapter
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class OverHttp:
+    """Turns HTTP requests into those of the protocol, and answers into responses."""
+
+    def __init__(self, implementations: Mapping[str, Implementation]) -> None:
+        self._implementations = implementations
+        self._sessions: dict[str, _Session] = {}
+
+    def application(self) -> FastAPI:
+        """All routes of all contracts, and the document of each."""
+        made = FastAPI(openapi_url=None)
+        for request in REQUESTS:
+            made.add_api_route(path_of(request), self._protocol(request), methods=["POST"])
+        for name in self._implementations:
+            contract = load_contract(name)
+            for method in contract.methods.values():
+                route = route_of(contract, method)
+                made.add_api_route(route.path, self._method(contract, method.name, route), methods=[route.method])
+            made.add_api_route(f"/{name}/openapi.json", self._document(contract), methods=["GET"])
+        return made
+
+    def _document(self, contract: Contract) -> Any:
+        document = openapi_of(contract)
+
+        async def told() -> JSONResponse:
+            return JSONResponse(document)
+
+        return told
+
+    def _protocol(self, op: str) -> Any:
+        async def answered(request: Request) -> Response:
+            given = _read(await request.body())
+            if not isinstance(given, dict):
+                return _no_request("expected a JSON object as the body")
+            return await self._answered(request, {**given, "op": op})
+
+        return answered
+
+    def _method(self, contract: Contract, name: str, route: Route) -> Any:
+        async def answered(request: Request) -> Response:
+            places = {**request.path_params, **route.read(request.headers)}
+            given = _read(await request.body())
+            args = {**given, **places} if isinstance(given, dict) and not places.keys() & given.keys() else given
+            asked = {"op": "call", "contract": contract.name, "method": name, "args": args}
+            return await self._answered(request, asked, route)
+
+        return answered
+
+    async def _answered(self, request: Request, asked: Mapping[str, Any], route: Route | None = None) -> Response:
+        name = request.headers.get(SESSION, "")
+        if asked["op"] == "hello":
+            return JSONResponse(Adapter(self._implementations).answer(asked))
+        if asked["op"] == "open" and name and name not in self._sessions:
+            self._sessions[name] = _Session(Adapter(self._implementations))
+        session = self._sessions.get(name)
+        if session is None:
+            return _no_request(f"expected the name of an open session in the header {SESSION}; open one first")
+        message = await run_in_threadpool(self._locked, session, asked)
+        if asked["op"] == "close" or (asked["op"] == "open" and message["outcome"] != "ok"):
+            self._sessions.pop(name, None)
+        if route is None:
+            return JSONResponse(message)
+        status, body = route.response(message)
+        return Response(status_code=status) if body is None else JSONResponse(body, status)
+
+    def close(self) -> None:
+        """Close every session, and what the implementations share."""
+        for session in self._sessions.values():
+            session.adapter.close()
+        for implementation in self._implementations.values():
+            implementation.shut_down()
+
+    def _locked(self, session: _Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+        with session.lock:
+            return session.adapter.answer(asked)
+
+
+def _read(body: bytes) -> Any:
+    """What a body says; None where it is no I-JSON."""
+    try:
+        return loads(body)
+    except StrictJsonError:
+        return None
+
+
+def _no_request(text: str) -> JSONResponse:
+    return JSONResponse({"detail": text}, NO_REQUEST)
+
+
+def serve(implementations: Mapping[str, Implementation], port: int) -> None:
+    """Serve on the loopback until SIGTERM or SIGINT."""
+    service = OverHttp(implementations)
+    try:
+        uvicorn.run(service.application(), host=_LOOPBACK, port=port, log_level="warning", access_log=False)
+    finally:
+        service.close()
