@@ -128,6 +128,8 @@ def selfcheck(
     if update and not full:
         stop(Exit.USAGE, "--update writes what fails of a whole contract; it needs --full")
     names = contract or list(contract_names())
+    if automatic and mutant:
+        stop(Exit.USAGE, "--mutant names a bug that is planted by hand; with --automatic say --only")
     if automatic:
         _automatic(names, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
     extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES

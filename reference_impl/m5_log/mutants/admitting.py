@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -17,6 +17,8 @@ from holdfast.reference_impl.m5_log.signatures import Signatures
 from holdfast.reference_impl.m5_log.terms import Reason, RefusedError
 from holdfast.reference_impl.planting import part
 
+# Members that some payload has.
+_KNOWN = frozenset({"key", "value", "amount", "tag", "subject", "role", "credential"})
 # The order of the group (RFC 8032 section 5.1).
 _ORDER = 2**252 + 27742317777372353535851937790883648493
 
@@ -138,6 +140,28 @@ class TwoBytes(OpCodec):
         return _read(TwoByteReader, raw, self._settings.max_depth)
 
 
+class AnyPart(OpCodec):
+    def check_part(self, shape: str, name: str, part: Value) -> None:
+        """Whatever it is."""
+
+
+class MoreMembers(OpCodec):
+    def payload(self, kind: str, value: Value) -> Mapping[str, Value]:
+        if not isinstance(value, Map):
+            return super().payload(kind, value)
+        return super().payload(kind, Map(tuple(pair for pair in value.pairs if pair[0] in _KNOWN)))
+
+
+class DeepMapReader(cbor._Reader):
+    def _map(self, length: int, at: int, depth: int) -> tuple[Value, int]:
+        return super()._map(length, at, max(depth, 1))
+
+
+class DeepMaps(OpCodec):
+    def canonical(self, raw: bytes) -> Value:
+        return _read(DeepMapReader, raw, self._settings.max_depth)
+
+
 class IdOfBody(OpCodec):
     def op_id(self, raw: bytes) -> bytes:
         return op_id_of(self.split(raw)[0])
@@ -166,5 +190,8 @@ BUGS = {
     "unsorted-map-accepted": part(codec=AnyOrder),
     "tail-of-operation-ignored": part(codec=TailIgnored),
     "id-of-the-body": part(codec=IdOfBody),
+    "payload-of-any-types": part(codec=AnyPart),
+    "members-of-a-payload-ignored": part(codec=MoreMembers),
+    "maps-of-any-depth": part(codec=DeepMaps),
     "orphans-refused": part(log=OrphansRefused),
 }
