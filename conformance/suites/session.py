@@ -97,6 +97,10 @@ class SuiteSession:
         """Call an operation."""
         return self._run(self._session.call(worker, method, args or {}, f"call {method}"))
 
+    def accepted(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
+        """The value of an operation that has to be accepted."""
+        return self._value("call", method, args, worker, due="accepted")
+
     def observe(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
         """The value of an observation."""
         return self._value("observe", method, args, worker)
@@ -127,10 +131,10 @@ class SuiteSession:
             return False
         return True
 
-    def _value(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int) -> Any:
+    def _value(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int, due: str = "ok") -> Any:
         answer = self._run(self._session.call(worker, method, args or {}, f"{verb} {method}"))
-        if answer.outcome != "ok":
-            _not_reached(f"{method} answered {answer.outcome}", answer.n)
+        if answer.outcome != due:
+            _not_reached(f"{method} answered {answer.outcome} {answer.reason or ''}".rstrip(), answer.n)
         return answer.value
 
     def start(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Handle:

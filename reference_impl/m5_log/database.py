@@ -82,7 +82,6 @@ class Database:
         self, path: Path, access: Access, recovery: Recovery = Recovery.ABSOLUTE, write_buffer_bytes: int | None = None
     ) -> None:
         self.path = path
-        self.access = access
         self._write_buffer_bytes = write_buffer_bytes
         self._options = self.options(access, recovery)
         with _asked():

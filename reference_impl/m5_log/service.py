@@ -77,11 +77,7 @@ class Service:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._parts.contract.methods)}")
         self._parts.patience.begin()
         answer = self._operate(method, args) if known.group is Group.OPERATION else self._ask(known, args)
-        if (
-            isinstance(answer, Ok | Accepted)
-            and answer.value is not None
-            and len(canonical(answer.value)) > _MOST_BYTES
-        ):
+        if isinstance(answer, Ok | Accepted) and len(canonical(answer.value)) > _MOST_BYTES:
             # Of operations only those that change nothing show a state.
             return Fault(f"{method}: the answer is longer than a line may be")
         return answer

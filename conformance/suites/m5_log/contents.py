@@ -29,7 +29,7 @@ _FITTING_AMOUNTS = (_LEAST, -1, 0, _MOST)
 _TEXT_OF_A_HASH = ({"cbor": "7840" + b"0".hex() * 64}, {"cbor": "7820" + b"0".hex() * 32})
 _HASHES = (_bytes(31), _bytes(33), _bytes(0), *_TEXT_OF_A_HASH, None)
 _BINARIES = ({"cbor": "6178"}, 7, None, [_bytes(4)])
-_VALUES = (None, 0, -(2**63), 2**63, "", [], {}, [{"x": [None]}], _bytes(0))
+_VALUES: tuple[Any, ...] = (None, 0, -(2**63), 2**63, "", [], {}, [{"x": [None]}], _bytes(0))
 _WRONG: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "set": {"key": _TEXTS, "tag": _TEXTS, "value": ()},
     "add": {"key": _TEXTS, "tag": _TEXTS, "amount": _AMOUNTS},
@@ -118,6 +118,10 @@ def test_a_value_is_as_deep_as_it_may_be_and_no_deeper_whatever_it_consists_of(b
                     must_be_done(bench, answer, what)
                 else:
                     must_be_refused(bench, answer, "NON_CANONICAL", what)
+        for above in range(deepest):
+            payload = {"key": "k", "value": {"cbor": "81" * above + "a1" + "81" * 1000 + "8001"}}
+            answer = session.call("put_op", {"op": derive("m5.op", {**draft, "payload": payload})})
+            must_be_refused(bench, answer, "NON_CANONICAL", f"a key of a thousand levels, {above + 1} levels deep")
 
 
 @clause("M5-PUT-8", written=True)

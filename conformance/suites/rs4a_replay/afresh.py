@@ -35,7 +35,7 @@ def test_a_process_that_gets_another_store_knows_nothing_of_the_last_one(bench: 
                 if again.startswith("accepted"):
                     bench.fail("fail_open", "a nonce of another store", expected="NONCE_UNBOUND", received=again)
                 key = derive("rs4a.logical_request_key", told)
-                status = session.call("resolve_status", {"logical_request_key": key}).value["status"]
+                status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
                 if status != "NOT_COMMITTED":
                     bench.fail("fail_open", "a key of another store", expected="NOT_COMMITTED", received=status)
             told = request(session, "afresh", nonce=issue(bench, session))

@@ -45,7 +45,7 @@ def test_a_commit_that_the_server_refuses_leaves_nothing_and_can_be_sent_again(b
             amended(bench, session, "working")
             if got not in ("refused COMMIT_FAILED", "indeterminate"):
                 continue
-            status = session.call("resolve_status", {"logical_request_key": key}).value["status"]
+            status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
             must_be(bench, f"the status behind {state}", status, "NOT_COMMITTED")
             must_be(bench, f"the same again behind {state}", shown(session.call("register", args)), "accepted new")
 
@@ -81,7 +81,7 @@ def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> Non
                     verdict, f"{shown(answer)} of a late commit", expected="what is true", received=f"{more} rows"
                 )
         key = {"logical_request_key": keys_of(args)["logical_request_key"]}
-        status = session.call("resolve_status", key).value["status"]
+        status = session.accepted("resolve_status", key)["status"]
         due = "COMMITTED" if len(state["registration"]) > before["registration"] else "NOT_COMMITTED"
         must_be(bench, "the status behind it", status, due)
 
@@ -101,7 +101,7 @@ def test_a_connection_that_is_lost_at_any_statement_leaves_all_or_nothing(bench:
             told = {"accepted new": "COMMITTED", "refused COMMIT_FAILED": "NOT_COMMITTED", "indeterminate": ""}
             if got not in told:
                 must_be(bench, f"a connection lost at {point}", got, "indeterminate")
-            status = session.call("resolve_status", {"logical_request_key": key}).value["status"]
+            status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
             if told[got] not in ("", status):
                 bench.fail("lost_durability", f"told {got} at {point}", expected=told[got], received=status)
             rows = session.observe("state")
