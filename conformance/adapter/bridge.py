@@ -34,8 +34,8 @@ from holdfast.specs.routes import Route
 PORT = "{port}"
 LOOPBACK = f"http://127.0.0.1:{PORT}"
 _ALONE = "a URL alone gives no process that holdfast could start or end; give --start"
-# Ports below those that systems give away by themselves. A process has its own one, so that no two bridges share it.
-_FIRST_PORT, _PORTS = 10_000, 20_000
+# Ports below those that systems give away by themselves.
+_FIRST_PORT, _PORTS, _STRIDE = 10_000, 20_000, 7919
 _POLL_S, _QUIT_S = 0.02, 2.0
 _FAILED = 1
 
@@ -48,9 +48,10 @@ class Server:
     """The implementation at a URL, started here if a command is given. A context manager."""
 
     def __init__(self, url: str, start: Sequence[str]) -> None:
-        self._port = _FIRST_PORT + os.getpid() % _PORTS
+        self._port = _free_port() if start else 0
         self._start = [word.replace(PORT, str(self._port)) for word in start]
-        self._url = urlsplit(url.replace(PORT, str(self._port)))
+        self.url = url.replace(PORT, str(self._port))
+        self._url = urlsplit(self.url)
         self._connection: http.client.HTTPConnection | None = None
         self._child: subprocess.Popen[bytes] | None = None
 
@@ -67,7 +68,7 @@ class Server:
                     return self
             except OSError:
                 time.sleep(_POLL_S)
-        raise LostError(f"the server ended with status {self._ended()} before it listened at {self._url.geturl()}")
+        raise LostError(f"the server ended with status {self._ended()} before it listened at {self.url}")
 
     def _ended(self) -> int | None:
         return None if self._child is None else self._child.poll()
@@ -96,7 +97,7 @@ class Server:
         except (OSError, http.client.HTTPException) as error:
             ended = self._ended()
             why = f"{type(error).__name__}: {error}" if ended is None else f"it ended with status {ended}"
-            raise LostError(f"no answer from the server at {self._url.geturl()}: {why}") from error
+            raise LostError(f"no answer from the server at {self.url}: {why}") from error
         try:
             return response.status, strictjson.loads(text) if text else None
         except StrictJsonError:
@@ -113,6 +114,18 @@ class Server:
             kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
             self._connection = kind(self._url.hostname or "", self._url.port)
         return self._connection
+
+
+def _free_port() -> int:
+    """A port that nobody listens at. Its number begins with that of the process, so that two bridges differ."""
+    for step in range(_PORTS):
+        port = _FIRST_PORT + (os.getpid() + step * _STRIDE) % _PORTS
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            # What is left of old connections does not matter.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise LostError(f"all ports from {_FIRST_PORT} on are in use")
 
 
 class Bridge:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from holdfast.conformance.adapter.bridge import Bridge, LostError, Server
+from holdfast.conformance.adapter.bridge import LOOPBACK, Bridge, LostError, Server
 from holdfast.reference_impl.over_http import OverHttp
 from holdfast.reference_impl.registry import Deferred
 from holdfast.specs import load_contract
@@ -167,6 +167,18 @@ def test_a_server_that_is_not_there_gives_no_answer(tmp_path: Path) -> None:
 def test_a_server_that_ends_before_it_listens_is_told_with_its_status() -> None:
     with pytest.raises(LostError, match="status 3"), Server("http://127.0.0.1:{port}", ["sh", "-c", "exit 3"]):
         pass
+
+
+def test_a_server_gets_a_port_that_nobody_has_and_ends_with_its_worker(tmp_path: Path) -> None:
+    start = [sys.executable, "-m", "http.server", "--directory", str(tmp_path), "--bind", "127.0.0.1", "{port}"]
+    with Server(LOOPBACK, start) as first:
+        with Server(LOOPBACK, start) as second:
+            # What is no server of the protocol answers, too.
+            assert [each.ask("GET", "/", {}, {})[0] for each in (first, second)] == [200, 200]
+            assert first.url != second.url
+        with pytest.raises(LostError):
+            second.ask("GET", "/", {}, {})
+        assert first.ask("GET", "/", {}, {})[0] == 200
 
 
 def test_verify_runs_over_http_with_a_server_for_each_worker_and_leaves_none(tmp_path: Path) -> None:
