@@ -45,7 +45,7 @@ def test_without_control_groups_the_affinity_counts(tmp_path: Path) -> None:
     assert processors(process=tmp_path / "none", groups=tmp_path) == 8
 
 
-@pytest.mark.parametrize(("cases", "due"), [(0, 1), (CASES_EACH, 1), (3 * CASES_EACH, 3), (1000 * CASES_EACH, 8)])
+@pytest.mark.parametrize(("cases", "due"), [(0, 1), (CASES_EACH, 1), (3 * CASES_EACH, 3), (1000 * CASES_EACH, 9)])
 def test_a_process_is_started_for_so_many_cases(cases: int, due: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "processors", lambda: 8)
     assert default_jobs(cases) == due

@@ -82,7 +82,7 @@ def verify(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, max=MOST, help="processes that run cases; by default as many as there are processors"),
+        typer.Option(min=1, max=MOST, help="processes that run cases; by default one more than there are processors"),
     ] = None,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,

@@ -14,5 +14,5 @@ MOST = 64
 
 
 def default_jobs(cases: int) -> int:
-    """As many as the machine has processors for, and as `cases` are worth."""
-    return max(1, min(processors(), cases // CASES_EACH, MOST))
+    """One more than the machine has processors, because many cases wait; at most as many as `cases` are worth."""
+    return max(1, min(processors() + 1, cases // CASES_EACH, MOST))

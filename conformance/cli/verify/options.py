@@ -28,7 +28,7 @@ class Options:
     cases: tuple[str, ...]
     forms: frozenset[Form]
     xfail: Path | None
-    # None: as many as the machine has processors for.
+    # None: as many as `jobs.default_jobs` says.
     jobs: int | None
     exit_first: bool
     junitxml: Path | None
