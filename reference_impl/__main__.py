@@ -159,7 +159,7 @@ def _control(parser: argparse.ArgumentParser) -> None:
 
 def _address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--contract", choices=contract_names(), action="append", help="repeat for more; all by default")
-    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")), help="on the loopback")
+    parser.add_argument("--port", type=int, default=os.environ.get("PORT", "8000"), help="on the loopback")
 
 
 def _surface(parser: argparse.ArgumentParser) -> None:
