@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holdfast.reference_impl.adapter import Adapter
 from holdfast.reference_impl.session import Implementation
-from holdfast.specs import Contract, load_contract
+from holdfast.specs import Contract, kept_terms
 from holdfast.specs.binding import NO_REQUEST, REQUESTS, SESSION, path_of, route_of
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.openapi import openapi_of
@@ -45,7 +45,7 @@ class OverHttp:
         for request in REQUESTS:
             made.add_api_route(path_of(request), self._protocol(request), methods=["POST"])
         for name in self._implementations:
-            contract = load_contract(name)
+            contract = kept_terms(name)
             for method in contract.methods.values():
                 route = route_of(contract, method)
                 made.add_api_route(route.path, self._method(contract, method.name, route), methods=[route.method])
@@ -53,10 +53,8 @@ class OverHttp:
         return made
 
     def _document(self, contract: Contract) -> Any:
-        document = openapi_of(contract)
-
         async def told() -> JSONResponse:
-            return JSONResponse(document)
+            return JSONResponse(openapi_of(contract))
 
         return told
 

@@ -14,13 +14,11 @@ from urllib.parse import urlsplit
 
 import typer
 
-from holdfast.conformance.adapter.bridge import LOOPBACK, PORT
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.verdict import Exit
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 _BRIDGE = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.bridge")
-
 
 # Options of every command that has an adapter as its target.
 Url = Annotated[
@@ -73,6 +71,9 @@ def target_of(
 
 def _over_http(words: Sequence[str], launcher: str | None, url: str | None, start: str | None) -> Target:
     """An implementation that is asked over HTTP, behind an adapter of the kit's own."""
+    # Most commands have a target, and few of them ask over HTTP.
+    from holdfast.conformance.adapter.bridge import LOOPBACK, PORT
+
     if words:
         stop(Exit.USAGE, f"expected --url and --start alone, or a command, got both: {' '.join(words)!r}")
     place = LOOPBACK if url is None else url

@@ -60,6 +60,12 @@ def test_an_update_without_the_whole_contract_is_a_usage_error(tmp_path: Path) -
     assert selfcheck("--update", "--mutant", "utf8-ignored", folder=tmp_path).returncode == 64
 
 
+def test_a_planted_bug_among_those_of_a_program_is_a_usage_error(tmp_path: Path) -> None:
+    done = selfcheck("--automatic", "--mutant", "utf8-ignored", folder=tmp_path)
+    assert done.returncode == 64
+    assert "--only" in done.stderr
+
+
 def test_a_mutant_that_survives_its_clause_is_reported() -> None:
     kill = judge_kill(mutant({"C-1": "fail_open"}), (Shown("a", ("C-1",), "conforms"),))
     assert not kill.as_declared
