@@ -28,7 +28,7 @@ def route_of(contract: Contract, method: Method) -> Route:
         return method.route
     outcomes = [*method.effects, *method.reasons, INDETERMINATE] if method.effects else [OK]
     statuses = {name: _status(name) for name in outcomes}
-    return Route(method="POST", path=f"/{contract.name}/{method.name}", statuses=statuses)
+    return Route(method="POST", path=f"/{contract.name}/{method.name}", statuses=statuses, named_reasons=True)
 
 
 def _status(name: str) -> int:

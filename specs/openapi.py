@@ -119,7 +119,7 @@ def _response(contract: Contract, method: Method, route: Route, status: int) -> 
             found["content"] = _json(method.result.schema)
     elif names != (INDETERMINATE,):
         data = {} if method.refusal_data is None else dict(method.refusal_data.schema)
-        if len(names) > 1:
+        if route.names_reason(status):
             members = {ERROR: {"enum": list(names)}, **data.get("properties", {})}
             data = {**data, "type": "object", "required": [ERROR], "properties": members}
         found["content"] = _json(data)

@@ -6,7 +6,7 @@ The kit sends requests by it (`holdfast.conformance.adapter.wire`), and the Open
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
 
@@ -33,6 +33,8 @@ class Route(Entry, frozen=True):
     `statuses` maps each effect and each reason to its status. The body of an accepted request is the result. That of a
     refused one is its data; where several reasons have one status, its member `error` names the reason.
 
+    With `named_reasons` every refusal has that member, so that an empty response of another program is no refusal.
+
     `paired` is an argument that the body of an answer repeats. It says which of several requests over one WebSocket the
     answer is to.
     """
@@ -43,6 +45,7 @@ class Route(Entry, frozen=True):
     headers: Mapping[Name, Text] = {}
     connection: tuple[Name, ...] = ()
     websocket: Annotated[str, text("^/[A-Za-z0-9_{}/-]*$")] | None = None
+    named_reasons: bool = False
     paired: Name | None = None
 
     def target(self, path: str, args: Mapping[str, Any]) -> str:
@@ -72,6 +75,10 @@ class Route(Entry, frozen=True):
         """The value of the header that takes an argument."""
         return quote(str(args.get(name, "")), safe="")
 
+    def written(self, args: Mapping[str, Any], inside: Collection[str]) -> dict[str, str]:
+        """The headers that take the arguments of these names."""
+        return {header: self.header(name, args) for name, header in self.headers.items() if name in inside}
+
     def read(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The arguments that headers hold."""
         found = {name: headers.get(header) for name, header in self.headers.items()}
@@ -80,6 +87,10 @@ class Route(Entry, frozen=True):
     def named(self, status: int) -> tuple[str, ...]:
         """The effects and reasons with this status."""
         return tuple(name for name, each in self.statuses.items() if each == status)
+
+    def names_reason(self, status: int) -> bool:
+        """Whether the body of a refusal with this status names its reason."""
+        return self.named_reasons or len(self.named(status)) > 1
 
     def message(self, status: int, body: Any) -> dict[str, Any] | None:
         """The answer of the protocol that a response stands for; None for what is no response of this route."""
@@ -92,16 +103,13 @@ class Route(Entry, frozen=True):
             return {"outcome": "ok"} if body is None else {"outcome": "ok", "value": body}
         if names[0] in ("new", "prior"):
             return {"outcome": "accepted", "effect": names[0], "value": body}
-        if body is None:
-            return {"outcome": "refused", "reason": names[0]} if len(names) == 1 else None
-        if not isinstance(body, dict):
+        named = self.names_reason(status)
+        if body is None and not named:
+            return {"outcome": "refused", "reason": names[0]}
+        if not isinstance(body, dict) or (named and body.get(ERROR) not in names):
             return None
-        if len(names) == 1:
-            return {"outcome": "refused", "reason": names[0], **({"data": body} if body else {})}
-        data = {name: value for name, value in body.items() if name != ERROR}
-        if body.get(ERROR) not in names:
-            return None
-        return {"outcome": "refused", "reason": body[ERROR], **({"data": data} if data else {})}
+        data = {name: value for name, value in body.items() if not named or name != ERROR}
+        return {"outcome": "refused", "reason": body[ERROR] if named else names[0], **({"data": data} if data else {})}
 
     def response(self, message: Mapping[str, Any]) -> tuple[int, Any]:
         """The status and the body that stand for an answer of the protocol."""
@@ -111,7 +119,7 @@ class Route(Entry, frozen=True):
         if outcome == "refused":
             reason, data = message["reason"], dict(message.get("data") or {})
             status = self.statuses[reason]
-            return status, {ERROR: reason, **data} if len(self.named(status)) > 1 else data
+            return status, {ERROR: reason, **data} if self.names_reason(status) else data
         if outcome == INDETERMINATE:
             return self.statuses[INDETERMINATE], {}
         # What a fault was is in the log, and no matter of the other side.

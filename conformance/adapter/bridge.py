@@ -22,10 +22,10 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from holdfast.specs import Contract, SpecError, load_contract, strictjson
+from holdfast.specs import SpecError, kept_terms, strictjson
 from holdfast.specs.binding import SESSION, path_of, route_of
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
@@ -44,6 +44,10 @@ class LostError(Exception):
     """The server is not there, or did not answer."""
 
 
+class NoJson(str):
+    """The body of a response that is no JSON."""
+
+
 class Server:
     """The implementation at a URL, started here if a command is given. A context manager."""
 
@@ -52,7 +56,9 @@ class Server:
         self._start = [word.replace(PORT, str(self._port)) for word in start]
         self.url = url.replace(PORT, str(self._port))
         self._url = urlsplit(self.url)
-        self._connection: http.client.HTTPConnection | None = None
+        kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+        # Each request waits for its answer without end: only the harness knows the deadlines.
+        self._connection = kind(self._url.hostname or "", self._url.port)
         self._child: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -76,8 +82,7 @@ class Server:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._connection is not None:
-            self._connection.close()
+        self._connection.close()
         if self._child is not None:
             self._child.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -86,13 +91,13 @@ class Server:
             self._child.wait()
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any) -> tuple[int, Any]:
-        """The status and the body of a response; the text of a body that is no JSON. Raises LostError."""
+        """The status and the body of a response, NoJson where the body is none. Raises LostError."""
         data = json.dumps(body, ensure_ascii=False).encode()
         whole = {"Content-Type": "application/json", "Accept": "application/json", **headers}
         try:
-            connection = self._connected()
-            connection.request(method, path, data, whole)
-            response = connection.getresponse()
+            self._forget_closed()
+            self._connection.request(method, path, data, whole)
+            response = self._connection.getresponse()
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
             ended = self._ended()
@@ -101,23 +106,17 @@ class Server:
         try:
             return response.status, strictjson.loads(text) if text else None
         except StrictJsonError:
-            return response.status, text[:160].decode("utf-8", "replace")
+            return response.status, NoJson(text[:160].decode("utf-8", "replace"))
 
-    def _connected(self) -> http.client.HTTPConnection:
-        """The connection of this worker; a new one if the server has closed it while nothing was asked."""
-        old = self._connection
-        if old is not None and (old.sock is None or select.select([old.sock], [], [], 0)[0]):
-            old.close()
-            self._connection = None
-        if self._connection is None:
-            # Each request waits for its answer without end: only the harness knows the deadlines.
-            kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._url.hostname or "", self._url.port)
-        return self._connection
+    def _forget_closed(self) -> None:
+        """Close a connection that the server has closed while nothing was asked; the next request makes a new one."""
+        idle = self._connection.sock
+        if idle is not None and select.select([idle], [], [], 0)[0]:
+            self._connection.close()
 
 
 def _free_port() -> int:
-    """A port that nobody listens at. Its number begins with that of the process, so that two bridges differ."""
+    """A port at which nobody listens. The search begins at the process id, so two bridges find different ports."""
     for step in range(_PORTS):
         port = _FIRST_PORT + (os.getpid() + step * _STRIDE) % _PORTS
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -160,10 +159,9 @@ class Bridge:
         if route is None or not isinstance(args, dict) or not route.carries(args):
             status, told = self._server.ask("POST", path_of("call"), self._session, request)
             return told if status == 200 and isinstance(told, dict) else _strange(status, told)
-        named = {header: route.header(name, args) for name, header in route.headers.items() if name in args}
-        path = route.target(route.path, args)
-        status, body = self._server.ask(route.method, path, {**named, **self._session}, route.body(args))
-        found = route.message(status, body)
+        path, headers = route.target(route.path, args), {**route.written(args, args), **self._session}
+        status, body = self._server.ask(route.method, path, headers, route.body(args))
+        found = None if isinstance(body, NoJson) and route.named(status) else route.message(status, body)
         return _strange(status, body) if found is None else found
 
 
@@ -181,23 +179,13 @@ def _without_processes(told: dict[str, Any]) -> Any:
 
 
 @cache
-def _contract(name: str) -> Contract | None:
-    try:
-        return load_contract(name)
-    except SpecError:
-        return None
-
-
-@cache
 def _route(contract: str, method: str) -> Route | None:
     """The route of a method; None for one that the contract does not have."""
-    found = _contract(contract)
-    known = None if found is None else found.methods.get(method)
-    return None if found is None or known is None else route_of(found, known)
-
-
-def _terminate(_signal: int, _frame: object) -> NoReturn:
-    raise SystemExit(0)
+    try:
+        found = kept_terms(contract)
+    except SpecError:
+        return None
+    return route_of(found, found.methods[method]) if method in found.methods else None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -206,7 +194,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--url", default=LOOPBACK)
     parser.add_argument("--start", type=shlex.split, default=[])
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         with Server(options.url, options.start) as server:
             bridge = Bridge(server, alone=not options.start)

@@ -12,7 +12,7 @@ import io
 import json
 import socket
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -179,7 +179,7 @@ class _Http(_Request):
             "Content-Type": "application/json",
             "Content-Length": str(len(body)),
             "Connection": "close",
-            **_named(route, self._args, route.headers),
+            **route.written(self._args, route.headers),
         }
         head = f"{route.method} {route.target(route.path, self._args)} HTTP/1.1"
         lines = [head, *(f"{name}: {value}" for name, value in whole.items()), "", ""]
@@ -246,7 +246,7 @@ class _Channel:
         self._part = b""
         self.others: list[Message | Event] = []
         request = self.protocol.connect()
-        request.headers.update(_named(route, args, route.connection))
+        request.headers.update(route.written(args, route.connection))
         self.protocol.send_request(request)
         self.exchange()
         while self.protocol.state is State.CONNECTING and self.protocol.handshake_exc is None:
@@ -357,11 +357,6 @@ def _message(text: bytes) -> Message | Event:
     if not isinstance(told, dict) or not isinstance(told.get("code"), int):
         return Event(Silence.GARBAGE, "a message without a member `code`")
     return told["code"], told.get("body")
-
-
-def _named(route: Route, args: Mapping[str, Any], inside: Collection[str]) -> dict[str, str]:
-    """The headers of these arguments."""
-    return {header: route.header(name, args) for name, header in route.headers.items() if name in inside}
 
 
 def _within_a_letter(text: bytes) -> int:

@@ -128,6 +128,11 @@ def test_a_url_alone_claims_no_processes_and_a_command_does(reference: str) -> N
         (404, b'{"detail":"Not Found"}'),
         (301, b""),
         (428, b"{}"),
+        # A status of one reason alone, as a proxy or a framework says it.
+        (400, b""),
+        (400, b"{}"),
+        (503, b""),
+        (503, b'{"detail":"no upstream"}'),
     ],
 )
 def test_a_response_that_no_route_has_is_no_answer(
@@ -142,6 +147,21 @@ def test_a_response_that_no_route_has_is_no_answer(
         bridge.answer({**opening(tmp_path), "contract": "calyx-replay"})
         told = bridge.answer({"op": "call", "method": method.name, "args": {}})
     assert not is_an_answer(told), told
+
+
+@pytest.mark.parametrize(("body", "is_answer"), [(b"", True), (b"<html>", False), (b'{"a":1,"a":1}', False)])
+def test_a_page_of_another_program_is_no_answer_of_a_method_without_a_result(
+    answering: Callable[[Answers], str], tmp_path: Path, body: bytes, is_answer: bool
+) -> None:
+    def answers(path: str) -> tuple[int, bytes]:
+        return 200, b'{"outcome":"ok"}' if path.endswith("/open") else body
+
+    assert load_contract("calyx-replay").methods["hold_at"].result is None
+    with Server(answering(answers), ()) as server:
+        bridge = Bridge(server, alone=True)
+        bridge.answer({**opening(tmp_path), "contract": "calyx-replay"})
+        told = bridge.answer({"op": "call", "method": "hold_at", "args": {}})
+    assert is_an_answer(told) is is_answer, told
 
 
 @pytest.mark.parametrize("status", [500, 502, 503])
