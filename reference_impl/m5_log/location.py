@@ -40,16 +40,12 @@ class Location:
 
     def clear(self) -> None:
         """Remove what an earlier session left. Raises OSError."""
-        if self.folder.is_symlink() or self.folder.is_file():
-            self.folder.unlink()
-        elif self.folder.exists():
+        if os.path.lexists(self.folder):
             shutil.rmtree(self.folder)
 
     def prepare(self) -> None:
-        """The folder of a store that is to be made, without what an interrupted making left. Raises OSError."""
+        """The folder of a store that is to be made. Raises OSError."""
         self.folder.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-        if self.making.exists():
-            shutil.rmtree(self.making)
 
     def publish(self) -> None:
         """The made database gets its name, on the disk when this returns. Raises OSError."""

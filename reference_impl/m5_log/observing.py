@@ -184,5 +184,5 @@ class Observing:
         return {"wal_synced": tickers.wal_synced, "wal_writes": tickers.wal_writes}
 
 
-def _row(key: bytes, value: bytes) -> dict[str, str]:
+def _row(key: Key, value: bytes) -> dict[str, str]:
     return {"key": base64url(key), "value": base64url(value)}

@@ -167,7 +167,7 @@ class Fold:
         )
 
 
-def link(chain: bytes, op_id: Key) -> bytes:
+def link(chain: Key, op_id: Key) -> bytes:
     """The digest of a prefix that is one operation longer."""
     return hashlib.sha256(chain + op_id).digest()
 

@@ -11,7 +11,15 @@ from collections.abc import Callable
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.world import COMMAND, COMMANDS, OPERATIONS, WRITING, World, is_done
+from holdfast.conformance.suites.m5_log.world import (
+    COMMAND,
+    COMMANDS,
+    OPERATIONS,
+    WRITING,
+    World,
+    is_done,
+    must_be_refused,
+)
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.servers.environment import scaled
 from holdfast.vectors.derive import derive
@@ -92,6 +100,10 @@ def test_every_operation_that_fails_or_is_killed_is_whole_or_not_at_all(bench: B
                 if is_done(answer):
                     bench.fail("fail_open", f"{row} failed before its batch, and was accepted")
                 world.compare()
+                # What ends before the point has disarmed it.
+                session.provoke("hold_at", {"point": "before_batch", "fault": "abort"})
+                must_be_refused(bench, session.call("put_op", {"op": "AA"}), "OP_MALFORMED", "no operation")
+                world.ask(world.asked("put_op"))
                 for point in ("before_batch", "after_witness"):
                     session.hold_at(point)
                     session.start(asked.method, asked.args)

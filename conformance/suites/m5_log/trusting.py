@@ -19,6 +19,9 @@ from holdfast.vectors.derive import derive
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 # How often a file is replaced in a row, so that most of it happens within one second.
 _TIMES = 4
+# The neutral element as a key, and a signature that the library's equation takes from it for every message: B and 1.
+_NEUTRAL = bytes([1]) + bytes(31)
+_FOR_EVERYTHING = bytes([0x58]) + bytes([0x66]) * 31 + bytes([1]) + bytes(31)
 
 
 def _text(value: Any) -> bytes:
@@ -199,3 +202,16 @@ def test_a_file_of_the_same_size_within_the_same_second_counts_at_once(bench: Be
                 session.place(path, data)
                 for worker in range(2):
                     rights.hold(due, f"a file of the same size in the place of {path}", worker)
+
+
+@clause("M5-EPO-2", "M5-VC-2")
+def test_a_trusted_key_of_small_order_signs_nothing(bench: Bench) -> None:
+    """Ed25519 without the strict criteria takes one signature of such a key for every message."""
+    with bench.session() as session:
+        session.place(TRUST, _text({"issuers": {ISSUER: base64url(_NEUTRAL)}}))
+        says = {"issuer": ISSUER, "subject": f"bob {session.rand('small')}", "role": "editor", "scope": ["t"]}
+        signed = from_base64url(Issued.of({**says, "nbf": 0, "exp": 9}).raw).rpartition(b".")[0]
+        forged = base64url(signed + b"." + base64url(_FOR_EVERYTHING).encode("ascii"))
+        stored = session.accepted("persist_vc", {"credential": forged})
+        answer = session.call("persist_verified_vc", stored)
+        must_be_refused(bench, answer, "CREDENTIAL_INVALID", "a credential that a key of small order signed")

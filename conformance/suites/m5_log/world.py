@@ -98,8 +98,8 @@ def place_status(session: SuiteSession, revoked: Sequence[str]) -> None:
     session.place(STATUS, from_base64url(derive("m5.status", list(revoked))))
 
 
-def alter(session: SuiteSession, family: str, key: str, value: str) -> None:
-    """Put a row into the store, in base64url, while no process has it open."""
+def alter(session: SuiteSession, family: str, key: str, value: str | None) -> None:
+    """Put a row into the store, in base64url, or take it out, while no process has it open."""
     session.kill()
     session.alter(family, key, value)
     session.reopen()
