@@ -27,7 +27,7 @@ from rocksdict import (
     WriteOptions,
 )
 
-from holdfast.reference_impl.m5_log.terms import Family, StoreError, UncertainError
+from holdfast.reference_impl.m5_log.terms import Family, Key, StoreError, UncertainError
 
 # A row to put, or to remove where the value is None.
 Change: TypeAlias = tuple[Family, bytes, bytes | None]
@@ -143,7 +143,7 @@ class Database:
             value = self._families[family].get(key, None, self.read_options())
         return None if value is None else bytes(value)
 
-    def rows(self, family: Family, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+    def rows(self, family: Family, first: Key = b"") -> Iterator[tuple[bytes, bytes]]:
         """The rows of a family from the key `first` on, in the order of their keys; all of them, or StoreError."""
         with _asked():
             iterator = self._families[family].iter(self.read_options())

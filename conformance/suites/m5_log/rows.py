@@ -97,6 +97,10 @@ class _Stored:
         for each in (*self.operations, self.waiting):
             found = self.session.sample("get_op", {"op_id": each.op_id})
             self.must_be(found, {"has": True, "op": each.raw}, "get_op", told)
+        applied = self.session.call("apply_incremental", {"from_index": 1, "to_index": 3, "source": "store"})
+        self.must_be(
+            None if applied.outcome == "refused" else applied.value["state"], self.state, "apply_incremental", told
+        )
         dumped = self.session.sample("dump", {"from": "genesis"})
         self.must_be(None if dumped is None else dumped["state"], self.state, "dump", told)
 
