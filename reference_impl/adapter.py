@@ -103,7 +103,7 @@ class Adapter:
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to one request, both without their id."""
-        return self._hello(request) if request.get("op") == "hello" else to_message(self._answer(request))
+        return self._hello(request) if request.get("op") == "hello" else to_message(self.answer_of(request))
 
     def _hello(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if request.get("protocol") != PROTOCOL:
@@ -122,7 +122,8 @@ class Adapter:
             }
         }
 
-    def _answer(self, request: Mapping[str, Any]) -> Answer:
+    def answer_of(self, request: Mapping[str, Any]) -> Answer:
+        """The same before it is put into words, for every request but `hello`."""
         actions: dict[Any, Callable[[Mapping[str, Any]], Answer]] = {
             "open": self._open,
             "call": self._call,

@@ -47,6 +47,12 @@ class Fault:
     detail: str
 
 
+class Senseless(Fault):
+    """The request makes no sense, and nothing failed. Over pipes it is a fault as any other."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Ok:
     """An observation, a provocation or a session request succeeded."""

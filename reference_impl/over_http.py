@@ -13,15 +13,18 @@ from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.reference_impl.adapter import Adapter
+from holdfast.reference_impl.answers import Answer, Senseless, to_message
 from holdfast.reference_impl.session import Implementation
 from holdfast.specs import Contract, kept_terms
-from holdfast.specs.binding import NO_REQUEST, REQUESTS, SESSION, path_of, route_of
+from holdfast.specs.binding import MALFORMED, NO_REQUEST, REQUESTS, SESSION, path_of, route_of
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.openapi import openapi_of
-from holdfast.specs.routes import Route
+from holdfast.specs.routes import NO_ARGUMENTS, Route
+from holdfast.specs.schema import explain
 from holdfast.specs.strictjson import loads
 
 _LOOPBACK = "127.0.0.1"
+_NO_SUCH_TYPE = 415
 
 
 @dataclass(slots=True)
@@ -60,6 +63,8 @@ class OverHttp:
 
     def _protocol(self, op: str) -> Any:
         async def answered(request: Request) -> Response:
+            if (wrong := _misused(request, {})) is not None:
+                return wrong
             given = _read(await request.body())
             if not isinstance(given, dict):
                 return _no_request("expected a JSON object as the body")
@@ -68,10 +73,18 @@ class OverHttp:
         return answered
 
     def _method(self, contract: Contract, name: str, route: Route) -> Any:
+        known = contract.methods[name]
+
         async def answered(request: Request) -> Response:
+            if (wrong := _misused(request, route.headers)) is not None:
+                return wrong
             places = {**request.path_params, **route.read(request.headers)}
             given = _read(await request.body())
-            args = {**given, **places} if isinstance(given, dict) and not places.keys() & given.keys() else given
+            if not isinstance(given, dict) or places.keys() & given.keys():
+                return _no_request("expected a JSON object as the body, with the arguments that travel there")
+            args = {**given, **places}
+            if MALFORMED not in known.reasons and (problem := explain(known.args, args)) is not None:
+                return _refused(NO_ARGUMENTS, f"expected arguments that fit the schema: {problem}")
             asked = {"op": "call", "contract": contract.name, "method": name, "args": args}
             return await self._answered(request, asked, route)
 
@@ -86,11 +99,14 @@ class OverHttp:
         session = self._sessions.get(name)
         if session is None:
             return _no_request(f"expected the name of an open session in the header {SESSION}; open one first")
-        message = await run_in_threadpool(self._locked, session, asked)
+        answer = await run_in_threadpool(self._locked, session, asked)
+        message = to_message(answer)
         if asked["op"] == "close" or (asked["op"] == "open" and message["outcome"] != "ok"):
             self._sessions.pop(name, None)
         if route is None:
             return JSONResponse(message)
+        if isinstance(answer, Senseless):
+            return _refused(NO_ARGUMENTS, answer.detail)
         status, body = route.response(message)
         return Response(status_code=status) if body is None else JSONResponse(body, status)
 
@@ -101,9 +117,9 @@ class OverHttp:
         for implementation in self._implementations.values():
             implementation.shut_down()
 
-    def _locked(self, session: _Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _locked(self, session: _Session, asked: Mapping[str, Any]) -> Answer:
         with session.lock:
-            return session.adapter.answer(asked)
+            return session.adapter.answer_of(asked)
 
 
 def _read(body: bytes) -> Any:
@@ -114,8 +130,26 @@ def _read(body: bytes) -> Any:
         return None
 
 
+def _misused(request: Request, declared: Mapping[str, str]) -> JSONResponse | None:
+    """What is said of a request whose headers leave open what it asks, or whose body is no plain JSON."""
+    for name in ("Content-Type", "Content-Encoding", SESSION, *declared.values()):
+        if len(request.headers.getlist(name)) > 1:
+            return _no_request(f"expected the header {name} once")
+    kind, _, parameters = request.headers.get("Content-Type", "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    if kind.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
+        return _refused(_NO_SUCH_TYPE, "expected the content type application/json")
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        return _refused(_NO_SUCH_TYPE, "expected a body without a content encoding")
+    return None
+
+
 def _no_request(text: str) -> JSONResponse:
-    return JSONResponse({"detail": text}, NO_REQUEST)
+    return _refused(NO_REQUEST, text)
+
+
+def _refused(status: int, text: str) -> JSONResponse:
+    return JSONResponse({"detail": text}, status)
 
 
 def serve(implementations: Mapping[str, Implementation], port: int) -> None:

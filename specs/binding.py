@@ -13,7 +13,9 @@ _BASE = "/holdfast/v1"
 REQUESTS = ("hello", "open", "call", "clock", "close")
 # Where a request is not what it must be for any answer: no contract has a route with this status.
 NO_REQUEST = 428
-_STATUSES = {"new": 201, "prior": 200, OK: 200, INDETERMINATE: 504, "REQUEST_MALFORMED": 400}
+# The reason for arguments that do not fit their schema, in every contract that has one.
+MALFORMED = "REQUEST_MALFORMED"
+_STATUSES = {"new": 201, "prior": 200, OK: 200, INDETERMINATE: 504, MALFORMED: 400}
 _UNAVAILABLE, _REFUSED = 503, 409
 
 

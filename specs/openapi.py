@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.specs.binding import NO_REQUEST, REQUESTS, SESSION, path_of, route_of
-from holdfast.specs.model import Contract, Method
+from holdfast.specs.model import Contract, Group, Method
 from holdfast.specs.routes import ERROR, FAULT, INDETERMINATE, OK, UNSUPPORTED, Route
 from holdfast.specs.schema import published_schema
 
@@ -117,6 +117,8 @@ def _response(contract: Contract, method: Method, route: Route, status: int) -> 
     if names[0] in (*method.effects, OK):
         if method.result is not None:
             found["content"] = _json(method.result.schema)
+            links = dict(_links(contract, method.result.schema.get("properties", {}), method))
+            found |= {"links": links} if links else {}
     elif names != (INDETERMINATE,):
         data = {} if method.refusal_data is None else dict(method.refusal_data.schema)
         if route.names_reason(status):
@@ -124,6 +126,17 @@ def _response(contract: Contract, method: Method, route: Route, status: int) -> 
             data = {**data, "type": "object", "required": [ERROR], "properties": members}
         found["content"] = _json(data)
     return found
+
+
+def _links(contract: Contract, told: Mapping[str, Any], asked: Method) -> Iterator[tuple[str, Any]]:
+    """The methods that take what an answer tells under the same name: the ids of what was made."""
+    for method in contract.methods.values():
+        members = method.args.schema.get("properties", {})
+        shared = {name: f"$response.body#/{name}" for name in members if name in told}
+        route = route_of(contract, method)
+        inside = route.body(shared)
+        if inside and method is not asked and inside == shared and method.group is not Group.PROVOCATION:
+            yield method.name, {"operationId": method.name, "requestBody": inside}
 
 
 def _json(schema: Mapping[str, Any]) -> dict[str, Any]:

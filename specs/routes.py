@@ -20,8 +20,9 @@ _Status = Annotated[int, Meta(ge=200, le=599)]
 ERROR = "error"
 # Keys of `statuses` beside effects and reasons: an outcome that is not known, and an observation or a provocation.
 INDETERMINATE, OK = "indeterminate", "ok"
-# What has the same status on every route. Any other status of 500 and more is a fault, too.
-UNSUPPORTED, FAULT = 501, 500
+# What has the same status on every route. Any other status of 500 and more is a fault, too. So are arguments of an
+# observation or a provocation that do not fit its schema: these have no reasons.
+UNSUPPORTED, FAULT, NO_ARGUMENTS = 501, 500, 422
 
 
 class Route(Entry, frozen=True):
@@ -129,4 +130,5 @@ class Route(Entry, frozen=True):
 def _beside(status: int, body: Any) -> dict[str, Any] | None:
     if status == UNSUPPORTED and isinstance(body, dict) and isinstance(body.get("capability"), str):
         return {"outcome": "unsupported", "capability": body["capability"]}
-    return {"outcome": "fault", "detail": f"status {status}"} if status >= FAULT else None
+    is_fault = status >= FAULT or status == NO_ARGUMENTS
+    return {"outcome": "fault", "detail": f"status {status}"} if is_fault else None

@@ -7,6 +7,7 @@ It asks over HTTP what the harness asks it over its pipes, one request after the
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import http.client
 import json
@@ -32,6 +33,10 @@ from holdfast.specs.routes import Route
 
 # Stands in the command and in the URL for the port on which the server is to listen. It is also in the variable PORT.
 PORT = "{port}"
+# A call of this method is one request of HTTP as it is given (`conformance/fuzz`). No contract has such a method.
+RAW = "holdfast_http"
+# Stands in a header of such a request for the name of the session.
+OPEN_SESSION = "{session}"
 LOOPBACK = f"http://127.0.0.1:{PORT}"
 _ALONE = "a URL alone gives no process that holdfast could start or end; give --start"
 # Ports below those that systems give away by themselves.
@@ -108,6 +113,29 @@ class Server:
         except StrictJsonError:
             return response.status, NoJson(text[:160].decode("utf-8", "replace"))
 
+    def send(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """What came of a request that is sent as it is given: status 0 where no response came."""
+        body = base64.b64decode(args["body"])
+        try:
+            self._forget_closed()
+            self._connection.putrequest(args["method"], args["target"], skip_accept_encoding=True)
+            for name, value in args["headers"]:
+                self._connection.putheader(name, value.encode())
+            self._connection.endheaders(body)
+            response = self._connection.getresponse()
+            status, headers, text = response.status, response.getheaders(), response.read()
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self._connection.close()
+            if self._ended() is not None:
+                raise LostError(f"the server ended with status {self._ended()}") from error
+            status, headers, text = 0, [], f"{type(error).__name__}: {error}".encode()
+        return {
+            "url": self.url,
+            "status": status,
+            "headers": [list(each) for each in headers],
+            "body": base64.b64encode(text).decode("ascii"),
+        }
+
     def _forget_closed(self) -> None:
         """Close a connection that the server has closed while nothing was asked; the next request makes a new one."""
         idle = self._connection.sock
@@ -143,6 +171,8 @@ class Bridge:
             return {"outcome": "ok"}
         if op not in ("hello", "open") and not self._session:
             return {"outcome": "fault", "detail": "no session is open"}
+        if op == "call" and request["method"] == RAW:
+            return {"outcome": "ok", "value": self._server.send(self._raw(request["args"]))}
         if op == "call":
             return self._called(request)
         if op == "open":
@@ -153,6 +183,11 @@ class Bridge:
         if status != 200 or not isinstance(told, dict):
             return _strange(status, told)
         return _without_processes(told) if op == "hello" and self._alone else told
+
+    def _raw(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        name = self._session[SESSION]
+        headers = [[header, value.replace(OPEN_SESSION, name)] for header, value in args["headers"]]
+        return {**args, "headers": headers}
 
     def _called(self, request: Mapping[str, Any]) -> Any:
         route, args = _route(self._contract, request["method"]), request["args"]

@@ -25,6 +25,11 @@ class _Commands(Group):
             "Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`.",
             settings=REST,
         ),
+        "fuzz": Entry(
+            "fuzz:fuzz",
+            "Send what no client should send to an implementation that is asked over HTTP.",
+            settings=REST,
+        ),
         "list": Entry("explain.listing:list_", "List contracts, clauses, cases, methods or reasons."),
         "explain": Entry("explain.command:explain", "Explain a clause, a case, a method, a reason or a contract."),
         "crash": Entry(

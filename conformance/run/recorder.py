@@ -64,11 +64,14 @@ def header_of(
     started: datetime,
     expression: str | None,
     faults: bool,
+    plan: Sequence[str] | None = None,
 ) -> Header:
     """The header of a run; `greeting` is None if the adapter did not reach its hello. `started` is aware.
 
-    `faults` says whether any are to strike; then the header says which can be tried here.
+    `faults` says whether any are to strike; then the header says which can be tried here. The plan is that of
+    the contracts unless one is given.
     """
+    whole = (case.id for contract in contracts for case in plan_of(contract)) if plan is None else plan
     said = None if greeting is None else greeting.implementation
     return Header(
         kit=KitIdentity("holdfast", __version__, kit_digest()),
@@ -89,7 +92,7 @@ def header_of(
         nonce=caller.nonce,
         deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds},
         started=started,
-        plan=tuple(case.id for contract in contracts for case in plan_of(contract)),
+        plan=tuple(whole),
         selection=Selection(tuple(contract.name for contract in contracts), expression),
     )
 

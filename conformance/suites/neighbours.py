@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.inertness import STORE, TREE, judge_all_inert
+from holdfast.conformance.cases.inertness import judge_all_inert
 from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.cases.values import (
     CaseError,
@@ -34,6 +34,7 @@ from holdfast.conformance.cases.values import (
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.suites.state import observed
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
 from holdfast.specs.leaves import ROOT, Leaf, Place
@@ -57,7 +58,7 @@ def sweep(bench: Bench, clause: str) -> None:
     if not sweeps:
         bench.fail(Verdict.NOT_REACHED.value, f"{clause}: neighbours.yaml declares no sweep of this clause")
     found = [
-        each for one in sweeps for varied in _varied(bench.contract, one) for each in _Swept(bench, one, varied).run()
+        each for one in sweeps for varied in varied_of(bench.contract, one) for each in Swept(bench, one, varied).run()
     ]
     if not found:
         return
@@ -68,7 +69,7 @@ def sweep(bench: Bench, clause: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Varied:
+class Varied:
     """What is varied together: the leaf, and where its value is put, or None where `$y` stands in the probe."""
 
     name: str
@@ -77,15 +78,15 @@ class _Varied:
     path: str | None
 
 
-def _varied(contract: Contract, one: Sweep) -> Iterator[_Varied]:
+def varied_of(contract: Contract, one: Sweep) -> Iterator[Varied]:
     if one.value is not None:
-        yield _Varied(one.name, Place(one.name, one.value, {}), one.value, None)
+        yield Varied(one.name, Place(one.name, one.value, {}), one.value, None)
         return
     known = leaves_of(contract)
     for name in one.leaves if one.original is None else one.leaves[:1]:
         path, place = name.partition(":")[2], known[name]
         assert place.leaf is not None, "check_consistent has seen to it"
-        yield _Varied(name, place, place.leaf, path.replace("*", "0") if one.original is None else None)
+        yield Varied(name, place, place.leaf, path.replace("*", "0") if one.original is None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,10 @@ class _Found:
     n: int | None
 
 
-class _Swept:
+class Swept:
     """One sweep of one leaf."""
 
-    def __init__(self, bench: Bench, one: Sweep, varied: _Varied) -> None:
+    def __init__(self, bench: Bench, one: Sweep, varied: Varied) -> None:
         self._bench, self._contract, self._sweep, self._varied = bench, bench.contract, one, varied
         self._method = bench.contract.methods[one.probe["call"]]
         self._alone = varied.place.validator()
@@ -203,20 +204,16 @@ class _Swept:
 
     def _in_a_row(self, session: SuiteSession) -> list[str]:
         """Send what is malformed; the names of the others, those that are drawn if there are too many."""
-        scope = self._scope(session, "malformed")
-        if not self._late:
-            scope = _valued(scope, self._original(scope), self._original(scope))
-        given = self._given(session, scope, "the good value")
+        given, original = self._begun(session, "malformed")
         if given is None:
             return []
-        original = self._original(given) if self._late else given.bound["x"]
         near = self._all(original)
         self._sources = {name: each.source for name, each in near.items()}
         bad = {name for name, each in near.items() if self._class(original, each.value)[0] == _MALFORMED}
         if self._sweep.sessions is Sessions.EACH:
             bad.clear()
         row = [self._placed(session, given, near[name], name) for name in self._drawn(bad)]
-        before, reasons = self._observed(session), []
+        before, reasons = observed(self._contract, self._method, session), []
         for scope, one in row:
             answer = self._probed(session, scope, one, {_MALFORMED})
             reasons += [str(answer.reason)] if answer is not None and answer.outcome == "refused" else []
@@ -225,6 +222,21 @@ class _Swept:
         twin = Neighbour("the good value itself", "the contract", original, original, moved=False)
         self._probed(session, _valued(given, original, original), twin, {_SAME})
         return self._drawn(near.keys() - bad)
+
+    def _begun(self, session: SuiteSession, label: str) -> tuple[Scope | None, Any]:
+        """What stands before a probe with the good value, and that; None, with a finding, where it was not accepted."""
+        scope = self._scope(session, label)
+        if not self._late:
+            scope = _valued(scope, self._original(scope), self._original(scope))
+        given = self._given(session, scope, "the good value")
+        if given is None:
+            return None, None
+        return given, self._original(given) if self._late else given.bound["x"]
+
+    def good(self, session: SuiteSession, label: str) -> dict[str, Any] | None:
+        """Arguments of the operation with the good value, behind what stands before it; None if that was refused."""
+        given, original = self._begun(session, label)
+        return None if given is None else self._args(_valued(given, original, original))
 
     def _placed(self, session: SuiteSession, given: Scope, near: Neighbour, name: str) -> tuple[Scope, Neighbour]:
         """A malformed near miss as it is presented: beside the good value, or where it was stored itself."""
@@ -238,7 +250,9 @@ class _Swept:
         """All of them together changed nothing, and left as many records in the audit as their reasons ask for."""
         if self._contract.inertness_of(self._method) is None:
             return
-        judged = judge_all_inert(self._contract, self._method, reasons, before, self._observed(session))
+        judged = judge_all_inert(
+            self._contract, self._method, reasons, before, observed(self._contract, self._method, session)
+        )
         if judged is not None:
             text = f"{self._varied.name}: {len(reasons)} malformed near misses in a row: {judged.detail}"
             self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
@@ -288,7 +302,7 @@ class _Swept:
         due, doubtful = self._class(stored, presented)
         if due == _MALFORMED and self._sweep.sessions is Sessions.ONE:
             return
-        before = self._observed(session) if due == _MALFORMED else {}
+        before = observed(self._contract, self._method, session) if due == _MALFORMED else {}
         answer = self._probed(session, given, near, {due, *((_MALFORMED,) if doubtful else ())})
         if due == _MALFORMED and answer is not None:
             self._inert(session, before, [str(answer.reason)])
@@ -371,17 +385,6 @@ class _Swept:
         source = f" ({near.source})" if near.source else ""
         text = f"{self._varied.name}: {near.name}, {_shown(near.value)}{beside}{source}: {judged.detail}"
         self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
-
-    def _observed(self, session: SuiteSession) -> dict[str, Any]:
-        """What a refusal must leave alone."""
-        inertness = self._contract.inertness_of(self._method)
-        if inertness is None:
-            return {}
-        tree = {} if inertness.tree is None else {TREE: session.tree(inertness.tree)}
-        if inertness.observe is None:
-            return {STORE: session.inspect()["rows"], **tree}
-        audit = {inertness.audit: session.observe(inertness.audit)} if inertness.audit is not None else {}
-        return {inertness.observe: session.observe(inertness.observe), **audit, **tree}
 
 
 def _valued(scope: Scope, stored: Any, presented: Any) -> Scope:

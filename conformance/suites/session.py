@@ -14,7 +14,16 @@ from holdfast.conformance.cases.rows import store_operand, store_path
 from holdfast.conformance.cases.values import Scope, base64url, shift
 from holdfast.conformance.inspection.changing import apart, target_of
 from holdfast.conformance.inspection.files import parts_of
-from holdfast.conformance.session import Answer, Records, Session, Talk, call_request, carried_out, must_be_done
+from holdfast.conformance.session import (
+    EXCHANGE,
+    Answer,
+    Records,
+    Session,
+    Talk,
+    call_request,
+    carried_out,
+    must_be_done,
+)
 from holdfast.conformance.steps.alter import ALTER
 from holdfast.conformance.steps.answers import ANSWERS
 from holdfast.conformance.steps.copy import COPY
@@ -136,6 +145,10 @@ class SuiteSession:
         if answer.outcome != due:
             _not_reached(f"{method} answered {answer.outcome} {answer.reason or ''}".rstrip(), answer.n)
         return answer.value
+
+    def exchange(self, method: str, args: Mapping[str, Any], worker: int = 0) -> Record:
+        """A call of what is no method of the contract; the caller judges what came."""
+        return self._one(Action(EXCHANGE, f"send {method}", ((worker, call_request(method, args)),), worker=worker))
 
     def start(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Handle:
         """Send a call and do not wait."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from holdfast.reference_impl.answers import Answer, Fault, Ok
+from holdfast.reference_impl.answers import Answer, Fault, Ok, Senseless
 from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.delivery import Delivery
@@ -125,7 +125,7 @@ class Service:
         try:
             envelope = self._parts.codec.decode(from_base64url(text))
         except EnvelopeError as error:
-            return Fault(f"replay_key: {error}")
+            return Senseless(f"replay_key: {error}")
         return Ok({"replay_key": self._parts.codec.replay_key(envelope)})
 
     def state(self) -> Answer:

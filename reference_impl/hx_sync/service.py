@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Senseless
 from holdfast.reference_impl.hx_sync import canonical
 from holdfast.reference_impl.hx_sync.command_line import CommandLine
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
@@ -106,7 +106,9 @@ class Service:
             return Fault(f"{method}: expected arguments that fit its schema: {problem}")
         try:
             return bound(args)
-        except (StoreError, RefusedError) as error:
+        except RefusedError as error:
+            return Senseless(f"{method}: cannot be told: {error}")
+        except StoreError as error:
             # The stored state is unknown. Unknown is not the same as empty.
             return Fault(f"{method}: cannot be told: {error}")
 

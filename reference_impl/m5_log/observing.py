@@ -121,13 +121,10 @@ class Observing:
         return {"op_ids": found}
 
     def decide(self, args: Any) -> dict[str, Any]:
-        """One decision. Raises StoreError for an operation that is not in the order."""
+        """One decision. Raises KeyError for an operation that is not in the order."""
         subject, op_id = bytes.fromhex(args["subject"]), bytes.fromhex(args["op_id"])
         with self._store.reading() as opened:
-            try:
-                allowed = self._log.decide(opened, subject, args["role"], args["tag"], op_id)
-            except KeyError as error:
-                raise StoreError(str(error)) from error
+            allowed = self._log.decide(opened, subject, args["role"], args["tag"], op_id)
         return {"allowed": allowed}
 
     def checkpoints(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Senseless
 from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoints
 from holdfast.reference_impl.m5_log.command_line import CommandLine
@@ -89,6 +89,8 @@ class Service:
             return Fault(f"{method}: expected arguments that fit its schema: {problem}")
         try:
             return Ok(self._others[method](args))
+        except KeyError as error:
+            return Senseless(f"{method}: {error}")
         except RefusedError as error:
             # The stored state is unknown. Unknown is not the same as empty.
             return Fault(f"{method}: the store cannot be asked: {error}")

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum, auto, unique
 from typing import Any, Protocol
 
-from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused, Senseless
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.authority import Authority
@@ -199,7 +199,7 @@ class Service:
         try:
             keys = self._parts.keys.derive(self._parts.reader.read(args))
         except MalformedError as error:
-            return Fault(f"derive_keys: {error}")
+            return Senseless(f"derive_keys: {error}")
         return Ok(_told(keys))
 
     def gate(self) -> dict[str, Any]:

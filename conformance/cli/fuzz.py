@@ -1,0 +1,161 @@
+"""`holdfast fuzz`: requests over HTTP that no client should send, against an implementation at a URL (docs/fuzz.md)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from holdfast.conformance.adapter.pool import Exhausted
+from holdfast.conformance.adapter.worker import GreetingError
+from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
+from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.verify.styles import styled
+from holdfast.conformance.run.artefacts import Identity
+from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.run.recorder import Caller, Recorder, header_of
+from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest, worst
+from holdfast.reports.evidence import EvidenceError, Redactor, SeedOrigin
+from holdfast.servers.errors import StartError
+from holdfast.specs import Contract, contract_names, load_contract
+
+_EVIDENCE = Path(EVIDENCE).with_name("fuzz.jsonl")
+_NARROWED = "holdfast fuzz"
+
+
+def fuzz(
+    context: typer.Context,
+    contract: Annotated[list[str], typer.Option("--contract", help="contract to ask for; repeat for more")],
+    url: Url = None,
+    start: Start = None,
+    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    requests: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="requests that are drawn for each contract, beside the others")
+    ] = 1000,
+    case: Annotated[list[str] | None, typer.Option("--case", help="only this case; repeat for more")] = None,
+    seed: Annotated[str | None, typer.Option(help="decides what is drawn")] = None,
+    evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = _EVIDENCE,
+    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
+    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
+    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+    workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+) -> None:
+    """Send what no client should send to an implementation that is asked over HTTP."""
+    for name in contract:
+        if name not in contract_names():
+            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(contract_names())}")
+    if url is None and start is None:
+        stop(Exit.USAGE, "expected --start COMMAND or --url URL, got neither; holdfast fuzz asks over HTTP alone")
+    if workdir is not None and not workdir.is_dir():
+        stop(Exit.USAGE, f"--workdir: expected a folder, got {workdir}; make it first")
+    target = target_of(context.args, launcher=launcher, url=url, start=start)
+    settings = RunSettings(
+        adapter=target.adapter,
+        contracts=tuple(dict.fromkeys(contract)),
+        seed=seed or secrets.token_hex(16),
+        launcher=target.launcher,
+        config=config_of(config or []),
+        slow=slow,
+        passed_environment=tuple(pass_env or ()),
+        workdir=None if workdir is None else str(workdir.resolve()),
+    )
+    origin = SeedOrigin.FRESH if seed is None else SeedOrigin.CHOSEN
+    raise typer.Exit(int(_run(settings, origin, evidence, requests, tuple(case or ()), format_)))
+
+
+def _run(
+    settings: RunSettings, origin: SeedOrigin, evidence: Path, count: int, cases: Sequence[str], format_: Format
+) -> Exit:
+    try:
+        from holdfast.conformance.fuzz.cases import fuzz_cases
+    except ImportError as error:
+        stop(Exit.INCOMPLETE, f"not proven: {error}; holdfast fuzz needs `pip install 'holdfast[fuzz]'`")
+    contracts = [load_contract(name) for name in settings.contracts]
+    planned = [(each, *pair) for each in contracts for pair in fuzz_cases(each, count=count)]
+    known = [each.id for _, each, _ in planned]
+    for name in cases:
+        if name not in known:
+            stop(Exit.USAGE, f"--case: expected one of {', '.join(known)}, got {name!r}")
+    chosen = [each for each in planned if not cases or each[1].id in cases]
+    started = datetime.now(UTC)
+    redactor = Redactor.knowing(config=settings.config, environment={}, command=settings.adapter)
+    identity = Identity(settings.adapter, started=started, named=(), redactor=redactor)
+    results: list[CaseResult] = []
+    try:
+        with Recorder(evidence, redactor=redactor) as recorder:
+            with Engine(settings) as engine:
+                greeting = engine.greet()
+                for each in contracts:
+                    claim = greeting.claim(each.name)
+                    if claim is None or claim.version != each.version:
+                        stop(Exit.ADAPTER, f"expected the adapter to claim {each.name} {each.version}; it does not")
+                    engine.provision(each.name)
+                identity.saw(engine.loaded(), scratch=engine.root)
+                header = header_of(
+                    settings,
+                    contracts,
+                    greeting,
+                    caller=Caller(origin, None, None),
+                    started=started,
+                    expression=_NARROWED,
+                    faults=False,
+                    plan=known,
+                )
+                recorder.begin(header)
+                for each, case, test in chosen:
+                    result = engine.run_suite_test(each, case, test)
+                    recorder.write(result, excused=None)
+                    results.append(result)
+                    if format_ is Format.TEXT:
+                        _say(out(), each, result, settings)
+                identity.saw(engine.loaded())
+            verdict = worst(result.judgement.verdict for result in results)
+            final = gravest(exit_of(result.judgement.verdict) for result in results)
+            recorder.finish(identity.conclude(), verdict=verdict.value, exit_status=int(final))
+            recorder.confirm()
+    except GreetingError as error:
+        stop(Exit.ADAPTER, f"the adapter failed before any request: {error.event.detail}")
+    except (StartError, Exhausted) as error:
+        stop(Exit.ADAPTER, f"the adapter failed before any request: {error}")
+    except EvidenceError as error:
+        stop(Exit.INCOMPLETE, str(error))
+    if format_ is Format.JSON:
+        print_json({"verdict": verdict.value, "exit": int(final), "cases": list(_as_json(results))})
+    else:
+        out().print(f"evidence: {evidence}", markup=False)
+        out().print(f"verdict:  {styled(verdict)}   exit {int(final)}")
+    return final
+
+
+def _say(console: Console, contract: Contract, result: CaseResult, settings: RunSettings) -> None:
+    judged = result.judgement
+    console.print(f"{styled(judged.verdict)} {result.case} {judged.detail}")
+    if judged.verdict is Verdict.CONFORMS:
+        return
+    for name, text in (("expected", judged.expected), ("received", judged.received), ("advice", judged.advice)):
+        if text:
+            console.print(f"  {name}: {text}", markup=False, soft_wrap=True)
+    console.print(
+        f"  the same again: --contract {contract.name} --case {result.case} --seed {settings.seed}", markup=False
+    )
+
+
+def _as_json(results: Sequence[CaseResult]) -> Iterator[dict[str, str]]:
+    for result in results:
+        judged = result.judgement
+        yield {
+            "case": result.case,
+            "verdict": judged.verdict.value,
+            "detail": judged.detail,
+            "expected": judged.expected,
+            "received": judged.received,
+            "advice": judged.advice,
+        }

@@ -1,0 +1,304 @@
+"""The cases of `holdfast fuzz`: for each method its drawn requests, for each operation those that are nearly good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from hypothesis import assume
+from schemathesis import Case
+
+from holdfast.conformance.cases import expect as ex
+from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.fuzz.drawn import asked, each_drawn, operation_of, request_of_case, schema_of
+from holdfast.conformance.fuzz.exchange import SECRETS, Request, Response, send
+from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, shown_by
+from holdfast.conformance.fuzz.linked import follow, has_links
+from holdfast.conformance.fuzz.misuse import misuses, request_of
+from holdfast.conformance.run.plan import Form, PlannedCase
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.neighbours import Swept, varied_of
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.suites.state import observed
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Contract, Method, strictjson
+from holdfast.specs.binding import MALFORMED, route_of
+from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.model import Group
+from holdfast.specs.neighbours import Sweep
+from holdfast.specs.schema import explain
+from holdfast.specs.strictjson import canonical
+
+Test = Callable[[Bench], None]
+# So many digits of the seed of a run decide what is drawn.
+_DIGITS = 16
+# Records of requests that went well are kept in such a number; the others are counted.
+_KEPT = 8
+# A longer body does not fit into one request of the harness to its bridge.
+_LONGEST = 500_000
+_KEY_HEADERS = ("Idempotency-Key", "X-Request-Id")
+
+
+def fuzz_cases(contract: Contract, *, count: int) -> Iterator[tuple[PlannedCase, Test]]:
+    """Every case with its test; `count` is how many requests are drawn for all methods together."""
+    methods = asked(contract)
+    share = max(1, count // len(methods))
+    schema = schema_of(contract)
+    for method in methods:
+        drawn = partial(_drawn, schema=schema, method=method, count=share)
+        yield _planned(contract, f"drawn-requests-of-{method.name}"), drawn
+    if has_links(schema):
+        yield _planned(contract, "requests-that-links-lead-to"), partial(_linked, schema=schema, count=share)
+    for method in methods:
+        sweep = good_sweep(contract, method)
+        if sweep is not None:
+            yield _planned(contract, f"nearly-good-requests-of-{method.name}"), partial(_misused, sweep=sweep)
+            yield _planned(contract, f"a-header-decides-nothing-of-{method.name}"), partial(_keyed, sweep=sweep)
+
+
+def _planned(contract: Contract, name: str) -> PlannedCase:
+    name = name.replace("_", "-")
+    title = name.replace("-", " ")
+    return PlannedCase(
+        f"{contract.name}/http/{name}", contract.name, (), title, Form.SUITE, frozenset(), generated=True
+    )
+
+
+def good_sweep(contract: Contract, method: Method) -> Sweep | None:
+    """The sweep whose good value is accepted, as new if there is one; None where no sweep asks this method so."""
+    declared = () if contract.neighbours is None else contract.neighbours.sweeps.values()
+    mine = [each for each in declared if each.probe["call"] == method.name and _is_accepted(each)]
+    mine.sort(key=lambda each: (not _is_new(each), len(each.given)))
+    return mine[0] if mine else None
+
+
+def _same(sweep: Sweep) -> Mapping[str, Any]:
+    return sweep.due.get("same", ex.ACCEPTED)
+
+
+def _is_accepted(sweep: Sweep) -> bool:
+    return all(each.get("outcome") == "accepted" for each in ex.alternatives(_same(sweep)))
+
+
+def _is_new(sweep: Sweep) -> bool:
+    return all(each.get("effect") == "new" for each in ex.alternatives(_same(sweep)))
+
+
+class _Asking:
+    """Requests of one method in one session. What was refused leaves the state alone, and it is looked at each time."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, method: Method) -> None:
+        self.bench, self.session, self.method = bench, session, method
+        self.route = route_of(bench.contract, method)
+        self.sent = 0
+        self.seen: dict[str, Any] = {}
+        self.look()
+
+    def look(self) -> None:
+        """Note the state as it is."""
+        self.seen = observed(self.bench.contract, self.method, self.session)
+
+    def ask(self, request: Request, due: Due) -> tuple[Shown, Response]:
+        """Send a request and judge what came, and what it left. Raises Finding."""
+        request = request.with_headers(*SECRETS)
+        response = send(self.session, request)
+        self.sent += 1
+        shown = shown_by(self.method, self.route, request, response, due)
+        before = self.seen
+        if shown is not Shown.REFUSED or self.method.group is Group.OBSERVATION:
+            self.look()
+        self._must_be_inert(before, request, response, due, shown)
+        del self.bench.records[_KEPT:]
+        return shown, response
+
+    def _must_be_inert(
+        self, before: Mapping[str, Any], request: Request, response: Response, due: Due, shown: Shown
+    ) -> None:
+        """A refusal, and an observation whatever came of it, leaves everything but the audit as it was."""
+        contract = self.bench.contract
+        if shown is Shown.REFUSED:
+            self.look()
+        elif self.method.group is not Group.OBSERVATION:
+            return
+        inertness = contract.inertness_of(self.method)
+        audit = None if inertness is None else inertness.audit
+        kept = [{name: value for name, value in seen.items() if name != audit} for seen in (before, self.seen)]
+        if canonical(kept[0]) == canonical(kept[1]):
+            return
+        again = f"Again, in an open session: {request.curl(response.url)}"
+        what = f"{due.what}: {shown.value}, and the state is another"
+        raise Finding(Judgement(Verdict.STATE_LEAK, None, what, "the same state", "another", again, n=response.n))
+
+
+def _drawn(bench: Bench, *, schema: Any, method: Method, count: int) -> None:
+    """Requests that schemathesis draws: what breaks the document is refused, what was accepted is not new again."""
+    contract = bench.contract
+    with bench.session(hurried=False) as session:
+        asking = _Asking(bench, session, method)
+
+        def check(case: Case[Any]) -> None:
+            request = request_of_case(case)
+            assume(len(request.body) <= _LONGEST)
+            violates = _violates(method, asking.route, case, request)
+            due = Due("a drawn request", refused=violates, named=violates and MALFORMED in method.reasons)
+            if violates and not _is_object(request.body):
+                due = Due("a drawn request", refused=True)
+            shown, response = asking.ask(request, due)
+            if (
+                shown is Shown.ACCEPTED
+                and effect_of(asking.route, response) == "new"
+                and _is_known_again(contract, method)
+            ):
+                _must_not_be_new(asking, request)
+
+        start = int(bench.scope.digits("drawn", method.name, _DIGITS), 16)
+        each_drawn(operation_of(schema, contract, method), count=count, start=start, check=check)
+        if not asking.sent:
+            bench.fail("not_reached", "no request was drawn")
+        bench.note(f"{asking.sent} requests")
+
+
+def _linked(bench: Bench, *, schema: Any, count: int) -> None:
+    """What one answer tells is asked for by the next request. A request that no link leads to is a good one, if any."""
+    contract = bench.contract
+    by_name = {method.name: method for method in asked(contract)}
+    by_links = 0
+    with bench.session(hurried=False) as session:
+        asking = {name: _Asking(bench, session, method) for name, method in by_name.items()}
+
+        def ask(case: Case[Any], *, led: bool) -> Response:
+            nonlocal by_links
+            mine = asking[case.operation.definition.raw["operationId"]]
+            request, what = request_of_case(case), "a request that a link led to"
+            sweep = None if led else good_sweep(contract, mine.method)
+            if sweep is not None:
+                args = _good(bench, session, sweep, f"linked {mine.sent}")
+                request, what = request_of(mine.route, args), "a good request"
+            mine.look()
+            by_links += led
+            return mine.ask(request, Due(what))[1]
+
+        start = int(bench.scope.digits("drawn", "links", _DIGITS), 16)
+        follow(schema, count=count, start=start, ask=ask)
+        bench.note(f"{sum(each.sent for each in asking.values())} requests, {by_links} of them by links")
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(strictjson.loads(body), dict)
+    except StrictJsonError:
+        return False
+
+
+def _violates(method: Method, route: Any, case: Case[Any], request: Request) -> bool:
+    """Whether a drawn request breaks the document, by the schema of the method itself."""
+    if not _is_object(request.body):
+        return True
+    body = strictjson.loads(request.body)
+    places = {**(case.path_parameters or {}), **route.read(dict(request.headers))}
+    return explain(method.args, {**body, **places}) is not None
+
+
+def _is_known_again(contract: Contract, method: Method) -> bool:
+    """Whether the contract says that the same request once more has no second effect."""
+    if contract.inertness_of(method) is None:
+        return False
+    if "prior" in method.effects:
+        return True
+    declared = () if contract.neighbours is None else contract.neighbours.sweeps.values()
+    return any(
+        each.probe["call"] == method.name
+        and any(step.get("call") == method.name for step in each.given)
+        and not _is_new(each)
+        for each in declared
+    )
+
+
+def _must_not_be_new(asking: _Asking, request: Request) -> None:
+    _, response = asking.ask(request, Due("the same request again"))
+    if effect_of(asking.route, response) == "new":
+        again = f"Again, in an open session, twice: {request.curl(response.url)}"
+        detail = "the same request is new a second time"
+        raise Finding(
+            Judgement(Verdict.FAIL_OPEN, None, detail, "prior, or a refusal", response.shown, again, n=response.n)
+        )
+
+
+def _misused(bench: Bench, *, sweep: Sweep) -> None:
+    """All of them are refused and change nothing: the good request behind them is accepted as if they had not been."""
+    contract = bench.contract
+    method = contract.methods[sweep.probe["call"]]
+    with bench.session(hurried=False) as session:
+        args = _good(bench, session, sweep, "misused")
+        asking = _Asking(bench, session, method)
+        for each in misuses(method, asking.route, args):
+            asking.ask(each.request, each.due)
+        _must_be_done(asking, args, sweep, "the good request behind all that was refused")
+        bench.note(f"{asking.sent} requests")
+
+
+def _keyed(bench: Bench, *, sweep: Sweep) -> None:
+    """Two requests with one key in a header are two, and one request with two keys is one."""
+    contract = bench.contract
+    method = contract.methods[sweep.probe["call"]]
+    if not _are_two(bench, method, sweep):
+        bench.note("no two good requests of it are accepted one after the other, so their headers cannot be compared")
+        return
+    for name in _KEY_HEADERS:
+        with bench.session(hurried=False) as session:
+            first = _good(bench, session, sweep, f"first {name}")
+            second = _good(bench, session, sweep, f"second {name}")
+            asking = _Asking(bench, session, method)
+            _must_be_done(asking, first, sweep, "a request", (name, "key-1"))
+            if _is_known_again(contract, method):
+                _must_not_be_new(asking, request_of(asking.route, first).with_headers((name, "key-2")))
+            what = f"another request with the same {name}"
+            _must_be_done(asking, second, sweep, what, (name, "key-1"))
+
+
+def _are_two(bench: Bench, method: Method, sweep: Sweep) -> bool:
+    """Whether both are accepted without such a header, as two."""
+    with bench.session(hurried=False) as session:
+        first, second = (_good(bench, session, sweep, f"{number} alone") for number in ("first", "second"))
+        asking = _Asking(bench, session, method)
+        _must_be_done(asking, first, sweep, "a request")
+        try:
+            _must_be_done(asking, second, sweep, "another request")
+        except Finding as finding:
+            if finding.judgement.verdict.is_incomplete:
+                raise
+            return False
+    return canonical(first) != canonical(second)
+
+
+def _good(bench: Bench, session: SuiteSession, sweep: Sweep, label: str) -> dict[str, Any]:
+    varied = next(iter(varied_of(bench.contract, sweep)))
+    args = Swept(bench, sweep, varied).good(session, label)
+    if args is None:
+        bench.fail("not_reached", f"what stands before a good {sweep.probe['call']} was not accepted")
+    return args
+
+
+def _must_be_done(asking: _Asking, args: Mapping[str, Any], sweep: Sweep, what: str, *headers: tuple[str, str]) -> None:
+    request, before = request_of(asking.route, args).with_headers(*headers), asking.seen
+    shown, response = asking.ask(request, Due(what))
+    effect, due = effect_of(asking.route, response), _same(sweep)
+    fits = any(each.get("effect", effect) == effect for each in ex.alternatives(due))
+    # What is new is seen; an answer that was kept from another request is not.
+    is_there = effect != "new" or not before or canonical(before) != canonical(asking.seen)
+    if shown is Shown.ACCEPTED and fits and is_there:
+        return
+    again = f"Again, in an open session: {request.curl(response.url)}"
+    verdict = Verdict.FAIL_OPEN if shown is Shown.ACCEPTED else Verdict.OVER_REFUSAL
+    raise Finding(
+        Judgement(
+            verdict,
+            None,
+            f"{what} is {shown.value} {effect or ''}{'' if is_there else ', and changed nothing'}",
+            ex.describe(due),
+            response.shown,
+            again,
+            n=response.n,
+        )
+    )

@@ -1,0 +1,110 @@
+"""One request of HTTP as it is given, sent in a session of the adapter protocol, and its response."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from holdfast.conformance.adapter.bridge import OPEN_SESSION, RAW
+from holdfast.conformance.cases.failure import failure_of
+from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.specs import strictjson
+from holdfast.specs.binding import SESSION
+from holdfast.specs.errors import StrictJsonError
+
+# What a request carries and no answer may repeat.
+CANARY = "canary-7f3a91c2d45e"
+SECRETS = (("Authorization", f"Bearer {CANARY}"), ("Cookie", f"session={CANARY}"))
+JSON = "application/json"
+USUAL = (("Content-Type", JSON), ("Accept", JSON), (SESSION, OPEN_SESSION))
+NO_JSON = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it is sent. Its headers are those that stand here, the length of the body, and the host."""
+
+    method: str
+    target: str
+    body: bytes
+    headers: Sequence[tuple[str, str]] = USUAL
+
+    def with_headers(self, *changed: tuple[str, str]) -> Request:
+        """The same with these headers in the place of those of their names."""
+        names = {name.lower() for name, _ in changed}
+        kept = [each for each in self.headers if each[0].lower() not in names]
+        return replace(self, headers=(*kept, *changed))
+
+    def without(self, name: str) -> Request:
+        """The same without a header."""
+        return replace(self, headers=tuple(each for each in self.headers if each[0].lower() != name.lower()))
+
+    def curl(self, url: str) -> str:
+        """A command that sends it."""
+        words = ["curl", "-sS", "-i", "-X", self.method, f"{url}{self.target}"]
+        for name, value in self.headers:
+            words += ["-H", f"{name}: {value}"]
+        quoted = shlex.join(words)
+        if not self.body:
+            return quoted
+        if all(32 <= byte < 127 for byte in self.body):
+            return f"{quoted} --data-binary {shlex.quote(self.body.decode('ascii'))}"
+        octal = "".join(f"\\{byte:03o}" for byte in self.body)
+        return f"printf '{octal}' | {quoted} --data-binary @-"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came: status 0 where nothing did."""
+
+    url: str
+    status: int
+    headers: Sequence[tuple[str, str]]
+    body: bytes
+    n: int | None
+
+    def header(self, name: str) -> str:
+        """The value of a header; empty where there is none."""
+        return next((value for known, value in self.headers if known.lower() == name.lower()), "")
+
+    def said(self) -> Any:
+        """The body as JSON: None where it is empty, NO_JSON where it is none."""
+        try:
+            return strictjson.loads(self.body) if self.body else None
+        except StrictJsonError:
+            return NO_JSON
+
+    @property
+    def shown(self) -> str:
+        """A text that describes it."""
+        if self.status == 0:
+            return f"no response ({self.body.decode('utf-8', 'replace')[:200]})"
+        return f"status {self.status} with the body {self.body[:200]!r}"
+
+
+def send(session: SuiteSession, request: Request) -> Response:
+    """Send a request. Raises Finding where the adapter is gone."""
+    headers = [list(each) for each in (*request.headers, *_length(request))]
+    args: Mapping[str, Any] = {
+        "method": request.method,
+        "target": request.target,
+        "headers": headers,
+        "body": base64.b64encode(request.body).decode("ascii"),
+    }
+    record = session.exchange(RAW, args)
+    failure = failure_of(record)
+    if failure is not None:
+        raise Finding(failure)
+    assert record.answer is not None
+    said = record.answer["value"]
+    found = tuple((name, value) for name, value in said["headers"])
+    return Response(said["url"], said["status"], found, base64.b64decode(said["body"]), record.n)
+
+
+def _length(request: Request) -> Sequence[tuple[str, str]]:
+    names = {name.lower() for name, _ in request.headers}
+    return () if names & {"content-length", "transfer-encoding"} else (("Content-Length", str(len(request.body))),)

@@ -1,0 +1,95 @@
+"""What a response over HTTP shows: accepted, refused, or a failure. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import Any
+
+from holdfast.conformance.cases.failure import broken
+from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.fuzz.exchange import CANARY, NO_JSON, Request, Response
+from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.specs import Method
+from holdfast.specs.routes import Route
+
+_REDIRECTION, _REFUSED, _SERVER = 300, 400, 500
+# Of a request line that no server knows (RFC 9110 15.6.2, 15.6.6).
+_UNKNOWN = frozenset({501, 505})
+
+
+@unique
+class Shown(Enum):
+    """What became of a request."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What has to become of a request.
+
+    `what` says for people what was sent. `refused`: it may not be accepted. `named`: a refusal names a reason of the
+    method. `silent`: the server may close the connection in the place of a response. `strange`: its method is none.
+    """
+
+    what: str
+    refused: bool = False
+    named: bool = False
+    silent: bool = False
+    strange: bool = False
+
+
+def shown_by(method: Method, route: Route, request: Request, response: Response, due: Due) -> Shown:
+    """What a response shows. Raises Finding if it is no response to such a request."""
+
+    def found(verdict: Verdict, why: str, expected: str, silence: Silence | None = None) -> Finding:
+        again = f"Again, in an open session: {request.curl(response.url)}"
+        return Finding(Judgement(verdict, silence, f"{due.what}: {why}", expected, response.shown, again, n=response.n))
+
+    told = (response.body.decode("utf-8", "replace"), *(value for _, value in response.headers))
+    if any(CANARY in each for each in told):
+        raise found(
+            Verdict.STATE_LEAK, "the response repeats a secret of the request", "nothing of Authorization, Cookie"
+        )
+    if response.status == 0:
+        if due.silent:
+            return Shown.REFUSED
+        raise found(Verdict.NO_VERDICT, "no response", "a response", Silence.EOF)
+    message = _message(route, response)
+    outcome = None if message is None else message["outcome"]
+    if response.status >= _SERVER and outcome in (None, "fault", "unsupported"):
+        if due.strange and response.status in _UNKNOWN:
+            return Shown.REFUSED
+        raise found(Verdict.NO_VERDICT, "a request makes the server fail", "a status below 500", Silence.FAULT)
+    if outcome == "indeterminate":
+        return Shown.OPEN
+    if outcome in ("accepted", "ok") or response.status < _REDIRECTION:
+        if due.refused:
+            raise found(Verdict.FAIL_OPEN, "accepted", "a refusal")
+        problem = "it is no answer of this route" if message is None else broken(method, message, {})
+        if problem is not None:
+            raise found(Verdict.NO_VERDICT, problem, "an answer as the contract has it", Silence.GARBAGE)
+        return Shown.ACCEPTED
+    if outcome == "refused":
+        problem = broken(method, message or {}, {})
+        if problem is not None:
+            raise found(Verdict.WRONG_REASON, problem, "a reason of the method")
+    elif due.named and response.status >= _REFUSED:
+        raise found(Verdict.WRONG_REASON, "the refusal names no reason of the method", ", ".join(method.reasons))
+    return Shown.REFUSED
+
+
+def effect_of(route: Route, response: Response) -> str | None:
+    """The effect of an accepted request."""
+    message = _message(route, response) or {}
+    return message.get("effect")
+
+
+def _message(route: Route, response: Response) -> dict[str, Any] | None:
+    said = response.said()
+    if said is NO_JSON:
+        return None
+    return route.message(response.status, said)

@@ -1,0 +1,58 @@
+"""`holdfast fuzz`: bugs that only HTTP has are found, and a sound server is not accused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import warm
+from tests.hostile.verify import LIMIT_S, environment
+
+SERVER = Path(__file__).with_name("leaky_server.py")
+LAUNCH = f"{sys.executable} -P -m holdfast.reference_impl launch"
+NEARLY, KEYED, DRAWN = (
+    f"calyx-replay/http/{name}-of-accept"
+    for name in ("nearly-good-requests", "a-header-decides-nothing", "drawn-requests")
+)
+
+
+def fuzzed(bug: str, folder: Path, *cases: str) -> tuple[int, dict[str, Any]]:
+    """The exit status, and the cases by their ids."""
+    chosen = [word for case in cases for word in ("--case", case)]
+    words = [
+        *("fuzz", "--contract", "calyx-replay", "--launcher", LAUNCH, "--requests", "200", "--seed", "a"),
+        *("--start", f"{sys.executable} {SERVER} {bug} --port {{port}}", "--format", "json", *chosen),
+    ]
+    done = warm.run(words, cwd=folder, env=environment(folder), limit=LIMIT_S)
+    return done.returncode, {each["case"]: each for each in json.loads(done.stdout)["cases"]}
+
+
+@pytest.mark.parametrize(
+    ("bug", "case", "verdict"),
+    [
+        ("UnknownFields", NEARLY, "fail_open"),
+        ("ErrorInside", NEARLY, "fail_open"),
+        ("RefusedAndDone", NEARLY, "state_leak"),
+        ("Surrogates", NEARLY, "no_verdict"),
+        ("KeyedByHeader", KEYED, "fail_open"),
+        ("LastWins", NEARLY, "fail_open"),
+        ("AnyMethod", NEARLY, "fail_open"),
+        ("Reflecting", NEARLY, "state_leak"),
+        ("Untyped", DRAWN, "no_verdict"),
+    ],
+)
+def test_a_bug_that_only_http_has_is_found(bug: str, case: str, verdict: str, tmp_path: Path) -> None:
+    status, found = fuzzed(bug, tmp_path, case)
+    assert found[case]["verdict"] == verdict, found[case]
+    assert status in (10, 12)
+    assert "curl" in found[case]["advice"]
+
+
+def test_a_sound_server_is_not_accused(tmp_path: Path) -> None:
+    status, found = fuzzed("Sound", tmp_path, NEARLY, KEYED, DRAWN)
+    assert {case: each["verdict"] for case, each in found.items()} == dict.fromkeys((NEARLY, KEYED, DRAWN), "conforms")
+    assert status == 0
