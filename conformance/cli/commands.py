@@ -25,6 +25,9 @@ class _Commands(Group):
             "Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`.",
             settings=REST,
         ),
+        "new-adapter": Entry(
+            "new_adapter:new_adapter", "Write an adapter to be filled in: Python, Node, Go, Rust or Java."
+        ),
         "fuzz": Entry(
             "fuzz:fuzz",
             "Send what no client should send to an implementation that is asked over HTTP.",

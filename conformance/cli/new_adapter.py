@@ -1,0 +1,42 @@
+"""`holdfast new-adapter`: an adapter to be filled in, in one of five languages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.starting.view import LANGUAGES
+from holdfast.conformance.starting.write import COMMANDS, FolderError, is_name, write_adapter
+from holdfast.conformance.verdict import Exit
+from holdfast.specs import contract_names, load_contract
+
+
+def new_adapter(
+    contract: Annotated[str, typer.Option("--contract", help="the contract that your implementation keeps")],
+    lang: Annotated[str, typer.Option("--lang", help=f"one of {', '.join(LANGUAGES)}")],
+    folder: Annotated[Path, typer.Argument(help="a new or an empty folder")] = Path("adapter"),
+    name: Annotated[str | None, typer.Option(help="what your implementation is called; else as the folder")] = None,
+) -> None:
+    """Write an adapter whose methods are still to be filled in."""
+    if contract not in contract_names():
+        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    if lang not in LANGUAGES:
+        stop(Exit.USAGE, f"--lang: expected one of {', '.join(LANGUAGES)}, got {lang!r}")
+    called = folder.absolute().name if name is None else name
+    if not is_name(called):
+        what = "letters, digits, dots, underscores and hyphens behind a letter"
+        stop(Exit.USAGE, f"expected a name of {what}, got {called!r}; give one with --name")
+    try:
+        made = write_adapter(load_contract(contract), lang, folder, name=called)
+    except FolderError as error:
+        stop(Exit.USAGE, str(error))
+    for path in made:
+        out().print(str(path), markup=False)
+    commands = COMMANDS[lang]
+    steps = [f"cd {folder}", *([commands["build"]] if commands["build"] else [])]
+    out().print(
+        f"next: {' && '.join(steps)} && holdfast smoke --contract {contract} -- {commands['start']}", markup=False
+    )

@@ -1,0 +1,1 @@
+"""A new adapter from a template: `holdfast new-adapter`."""

@@ -1,0 +1,174 @@
+"""What a template says of a contract: its methods, and the types of their arguments in each language."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.specs import Contract, Method
+from holdfast.specs.model import Group
+
+_DEFS = "#/$defs/"
+# What a member is, in each language: text, a whole number, a number, true or false, a list, an object, anything.
+_TYPES: Mapping[str, Mapping[str, str]] = {
+    "python": {
+        "string": "str",
+        "integer": "int",
+        "number": "float",
+        "boolean": "bool",
+        "array": "list[Any]",
+        "object": "dict[str, Any]",
+        "any": "Any",
+    },
+    "node": {
+        "string": "string",
+        "integer": "number",
+        "number": "number",
+        "boolean": "boolean",
+        "array": "any[]",
+        "object": "Record<string, any>",
+        "any": "any",
+    },
+    "go": {
+        "string": "string",
+        "integer": "int64",
+        "number": "float64",
+        "boolean": "bool",
+        "array": "[]any",
+        "object": "map[string]any",
+        "any": "any",
+    },
+    "rust": {
+        "string": "String",
+        "integer": "i64",
+        "number": "f64",
+        "boolean": "bool",
+        "array": "Vec<Value>",
+        "object": "Value",
+        "any": "Value",
+    },
+    "java": {
+        "string": "String",
+        "integer": "Long",
+        "number": "Double",
+        "boolean": "Boolean",
+        "array": "List<Object>",
+        "object": "Map<String, Object>",
+        "any": "Object",
+    },
+}
+LANGUAGES = tuple(_TYPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An argument: its name on the wire, its type, and whether it may be left out."""
+
+    name: str
+    type: str
+    optional: bool
+
+    @property
+    def camel(self) -> str:
+        """Its name as a type or an exported field has it."""
+        return camel(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One method as a template sees it."""
+
+    name: str
+    group: str
+    title: str
+    effects: Sequence[str]
+    reasons: Sequence[str]
+    members: Sequence[Member]
+    result: Sequence[str]
+
+    @property
+    def camel(self) -> str:
+        """Its name as a type."""
+        return camel(self.name)
+
+    @property
+    def python(self) -> str:
+        """Its name as a method of Python has it."""
+        return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
+
+    @property
+    def lower_camel(self) -> str:
+        """Its name as a method of Java has it."""
+        found = self.camel
+        return found[0].lower() + found[1:]
+
+
+def views_of(contract: Contract, language: str) -> Sequence[View]:
+    """Its methods, operations first."""
+    return [_view(method, language) for method in contract.methods.values()]
+
+
+def schemas_of(contract: Contract) -> Mapping[str, Any]:
+    """The schema of each method's arguments, its group and its reasons, for a program that checks what it is sent."""
+    return {
+        method.name: {
+            "group": method.group.value,
+            "reasons": list(method.reasons),
+            "args": _plain(method.args.schema),
+        }
+        for method in contract.methods.values()
+    }
+
+
+def _view(method: Method, language: str) -> View:
+    schema = _seen(method.args.schema, method.args.schema)
+    required = schema.get("required", ())
+    types = _TYPES[language]
+    members = [
+        Member(name, types[_kind(_seen(part, method.args.schema))], name not in required)
+        for name, part in schema.get("properties", {}).items()
+    ]
+    result = {} if method.result is None else _seen(method.result.schema, method.result.schema)
+    return View(
+        method.name,
+        method.group.value,
+        method.title,
+        method.effects if method.group is Group.OPERATION else (),
+        method.reasons,
+        members,
+        tuple(result.get("properties", {})),
+    )
+
+
+def _kind(part: Mapping[str, Any]) -> str:
+    kind = part.get("type", "any")
+    if "enum" in part and all(isinstance(each, str) for each in part["enum"]):
+        return "string"
+    return kind if isinstance(kind, str) and kind in _TYPES["python"] else "any"
+
+
+def _seen(part: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema behind its references."""
+    while isinstance(part, Mapping) and str(part.get("$ref", "")).startswith(_DEFS):
+        part = {
+            **whole.get("$defs", {})[part["$ref"].removeprefix(_DEFS)],
+            **{k: v for k, v in part.items() if k != "$ref"},
+        }
+    return part if isinstance(part, Mapping) else {}
+
+
+def _plain(part: Any) -> Any:
+    """A schema without what is for the kit alone."""
+    if isinstance(part, Mapping):
+        return {name: _plain(each) for name, each in part.items() if name != "x-leaf"}
+    if isinstance(part, list | tuple):
+        return [_plain(each) for each in part]
+    return part
+
+
+def camel(name: str) -> str:
+    """`hold_at` as `HoldAt`."""
+    return "".join(word.capitalize() for word in re.split(r"[_-]", name))
