@@ -25,6 +25,21 @@ class _Commands(Group):
             "Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`.",
             settings=REST,
         ),
+        "smoke": Entry(
+            "smoke:smoke",
+            "Try a script for each method that the adapter claims, within 5 seconds. It proves nothing.",
+            settings=REST,
+        ),
+        "repro": Entry(
+            "again:repro",
+            "Run a case of a run once more, with its seed and its adapter, and show both transcripts side by side.",
+            settings=REST,
+        ),
+        "minimise": Entry(
+            "again:minimise",
+            "Make a case that failed shorter, as long as it fails in the same way, and show what is left.",
+            settings=REST,
+        ),
         "new-adapter": Entry(
             "new_adapter:new_adapter", "Write an adapter to be filled in: Python, Node, Go, Rust or Java."
         ),

@@ -11,19 +11,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from holdfast.conformance.adapter.pool import Exhausted
-from holdfast.conformance.adapter.worker import GreetingError
 from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.target import Start, Url, config_of, target_of
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.artefacts import Identity
-from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.recorder import Caller, Recorder, header_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest, worst
 from holdfast.reports.evidence import EvidenceError, Redactor, SeedOrigin
-from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, contract_names, load_contract
 
 _EVIDENCE = Path(EVIDENCE).with_name("fuzz.jsonl")
@@ -91,13 +89,7 @@ def _run(
     results: list[CaseResult] = []
     try:
         with Recorder(evidence, redactor=redactor) as recorder:
-            with Engine(settings) as engine:
-                greeting = engine.greet()
-                for each in contracts:
-                    claim = greeting.claim(each.name)
-                    if claim is None or claim.version != each.version:
-                        stop(Exit.ADAPTER, f"expected the adapter to claim {each.name} {each.version}; it does not")
-                    engine.provision(each.name)
+            with greeted(settings, contracts) as (engine, greeting):
                 identity.saw(engine.loaded(), scratch=engine.root)
                 header = header_of(
                     settings,
@@ -121,10 +113,6 @@ def _run(
             final = gravest(exit_of(result.judgement.verdict) for result in results)
             recorder.finish(identity.conclude(), verdict=verdict.value, exit_status=int(final))
             recorder.confirm()
-    except GreetingError as error:
-        stop(Exit.ADAPTER, f"the adapter failed before any request: {error.event.detail}")
-    except (StartError, Exhausted) as error:
-        stop(Exit.ADAPTER, f"the adapter failed before any request: {error}")
     except EvidenceError as error:
         stop(Exit.INCOMPLETE, str(error))
     if format_ is Format.JSON:

@@ -20,7 +20,7 @@ def new_adapter(
     folder: Annotated[Path, typer.Argument(help="a new or an empty folder")] = Path("adapter"),
     name: Annotated[str | None, typer.Option(help="what your implementation is called; else as the folder")] = None,
 ) -> None:
-    """Write an adapter whose methods are still to be filled in."""
+    """Write an adapter to be filled in: Python, Node, Go, Rust or Java."""
     if contract not in contract_names():
         stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
     if lang not in LANGUAGES:

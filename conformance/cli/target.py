@@ -66,7 +66,7 @@ def target_of(
             Exit.USAGE,
             f"expected `reference` or `-- COMMAND…`, got {' '.join(words)!r}; put `--` before the adapter's command",
         )
-    return Target(tuple(words), () if launcher is None else _split("--launcher", launcher), words[0])
+    return Target(tuple(words), () if launcher is None else words_of("--launcher", launcher), words[0])
 
 
 def _over_http(words: Sequence[str], launcher: str | None, url: str | None, start: str | None) -> Target:
@@ -84,7 +84,7 @@ def _over_http(words: Sequence[str], launcher: str | None, url: str | None, star
         known = False
     if not known or parts.path not in ("", "/") or parts.query or parts.username:
         stop(Exit.USAGE, f"--url: expected http://HOST:PORT, got {place!r}; the paths are those of the contract")
-    command = () if start is None else _split("--start", start)
+    command = () if start is None else words_of("--start", start)
     if command and PORT not in place:
         stop(
             Exit.USAGE,
@@ -96,7 +96,7 @@ def _over_http(words: Sequence[str], launcher: str | None, url: str | None, star
     started = ("--start", shlex.join(command)) if command else ()
     adapter = (*_BRIDGE, "--url", place.rstrip("/"), *started)
     name = command[0] if command else place
-    return Target(adapter, () if launcher is None else _split("--launcher", launcher), name)
+    return Target(adapter, () if launcher is None else words_of("--launcher", launcher), name)
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:
@@ -113,7 +113,8 @@ def found_here(command: Sequence[str]) -> tuple[str, ...]:
     return (str(Path(program).absolute()) if "/" in program else program, *arguments)
 
 
-def _split(option: str, command: str) -> tuple[str, ...]:
+def words_of(option: str, command: str) -> tuple[str, ...]:
+    """A command as a shell reads it. Ends with a usage error if it is none."""
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:

@@ -90,17 +90,17 @@ def _tests_of(module: ModuleType) -> list[tuple[Callable[..., Any], ClauseMark]]
     return sorted(found, key=lambda pair: pair[0].__code__.co_firstlineno)
 
 
+def methods_of(contract: Contract, case: Case) -> frozenset[str]:
+    """The methods that a scripted case calls by their name, or needs."""
+    steps = (*case.given, *case.when, *case.then)
+    calling = [name for name, kind in kinds().items() if "method" in kind.facts]
+    named = {step[name] for step in steps for name in calling if isinstance(step.get(name), str)}
+    return frozenset(name for name in named | case.needs if name in contract.methods)
+
+
 def provocations_of(contract: Contract, case: Case) -> frozenset[str]:
     """The provocations that a scripted case calls."""
-    steps = (*case.given, *case.when, *case.then)
-    calling = [name for name, kind in kinds().items() if kind.facts.get("method") == Group.PROVOCATION.value]
-    named = {step[name] for step in steps for name in calling if name in step}
-    return frozenset(name for name in named | case.needs if _is_provocation(contract, name))
-
-
-def _is_provocation(contract: Contract, name: str) -> bool:
-    method = contract.methods.get(name)
-    return method is not None and method.group is Group.PROVOCATION
+    return frozenset(name for name in methods_of(contract, case) if contract.methods[name].group is Group.PROVOCATION)
 
 
 def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:

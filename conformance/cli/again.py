@@ -1,0 +1,180 @@
+"""`holdfast repro` and `holdfast minimise`: a case of a run once more, beside what was recorded, or shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cli.console import out, print_lines, stop
+from holdfast.conformance.cli.greeted import greeted
+from holdfast.conformance.cli.target import found_here, reference_target, target_of, words_of
+from holdfast.conformance.cli.verify.failure import transcribed
+from holdfast.conformance.cli.verify.styles import styled
+from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_case_id, suite_tests
+from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session
+from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
+from holdfast.reports.evidence import MARK, EvidenceError, Run, read_evidence
+from holdfast.specs import Contract, contract_names, load_contract
+
+RunFile = Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")]
+CaseName = Annotated[str, typer.Argument(help="a case of that run")]
+Launcher = Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A case of a run: what was judged, and its records by side."""
+
+    contract: Contract
+    planned: PlannedCase
+    judged: Judgement
+    sides: Mapping[str, Sequence[Record]]
+
+
+def repro(context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None) -> None:
+    """Run a case of a run once more, with its seed and its adapter, and show both transcripts side by side."""
+    recorded, settings = _read(context, run, case, launcher)
+    with greeted(settings, [recorded.contract]) as (engine, _):
+        found = _run(engine, recorded)
+    console = out()
+    for side in ("main", "twin"):
+        before, now = recorded.sides.get(side, ()), found.main if side == "main" else found.twin
+        if before or now:
+            console.print(f"{side} side: recorded, and now", style="bold")
+            console.print(_beside(before, now, marked=found.judgement.n))
+    console.print(f"recorded: {styled(recorded.judged.verdict)} {escape(recorded.judged.detail)}")
+    console.print(f"now:      {styled(found.judgement.verdict)} {escape(found.judgement.detail)}")
+    raise typer.Exit(int(exit_of(found.judgement.verdict)))
+
+
+def minimise(context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None) -> None:
+    """Make a case that failed shorter, as long as it fails in the same way, and show what is left."""
+    recorded, settings = _read(context, run, case, launcher)
+    if recorded.judged.verdict is Verdict.CONFORMS:
+        stop(Exit.USAGE, f"expected a case that failed, got {case}, which conforms")
+    script = recorded.contract.case(case)
+    side = "main" if recorded.judged.side is None else recorded.judged.side.value
+    try:
+        with greeted(settings, [recorded.contract]) as (engine, _):
+            if script is not None:
+                before = [len(part) for part in (script.given, script.when, script.then)]
+                shorter, found = shorter_script(engine, recorded.contract, script, recorded.judged)
+                kept = [len(part) for part in (shorter.given, shorter.when, shorter.then)]
+                said = f"{sum(kept)} of {sum(before)} steps are needed"
+            elif recorded.planned.form is Form.FAULT:
+                raise ShrinkError(
+                    "a fault strikes at every place of its workload; its state is kept beside the evidence"
+                )
+            else:
+                records = recorded.sides.get(side, ())
+                found = shorter_session(engine, recorded.contract, recorded.planned, records, recorded.judged.n)
+                said = f"{len(found.main)} of {len(records)} exchanges bring the same answer"
+    except ShrinkError as error:
+        stop(Exit.INCOMPLETE, f"{case}: {error}; `holdfast repro {run} {case}` shows it whole")
+    console = out()
+    console.print(f"{escape(case)}: {said}", style="bold")
+    for record in found.twin if side == "twin" and found.twin else found.main:
+        print_lines(console, transcribed(record, None))
+    console.print(f"verdict:  {styled(recorded.judged.verdict)} {escape(recorded.judged.detail)}")
+    raise typer.Exit(int(exit_of(recorded.judged.verdict)))
+
+
+def _read(context: typer.Context, path: Path, case: str, launcher: str | None) -> tuple[_Recorded, RunSettings]:
+    try:
+        run = read_evidence(path)
+    except EvidenceError as error:
+        stop(Exit.USAGE, str(error))
+    header = run.header
+    if header is None:
+        stop(Exit.USAGE, f"{path}: expected the evidence of a run, got a file without a header")
+    line = next((each for each in run.verdicts if each.case == case), None)
+    if line is None:
+        failed = [each.case for each in run.verdicts if each.verdict != Verdict.CONFORMS.value]
+        stop(Exit.USAGE, f"expected a case of {path}, got {case!r}; failed there: {', '.join(failed) or 'none'}")
+    name = case.partition("/")[0]
+    if name not in contract_names():
+        stop(Exit.USAGE, f"expected a case of a contract, got {case!r}; known contracts: {', '.join(contract_names())}")
+    contract = load_contract(name)
+    planned = next((each for each in plan_of(contract) if each.id == case), None)
+    if planned is None:
+        stop(Exit.USAGE, f"this kit has no case {case!r}; `holdfast list cases` names them")
+    silence = None if line.silence is None else Silence(line.silence)
+    records = {side: [Record.of(each) for each in found] for side, found in run.sides().get(case, {}).items()}
+    judged = Judgement(Verdict(line.verdict), silence, line.detail, line.expected, line.received, n=line.n)
+    judged = judged if line.side is None else judged.placed(Side(line.side), line.n)
+    return _Recorded(contract, planned, judged, records), _settings(context, run, name, launcher)
+
+
+def _settings(context: typer.Context, run: Run, contract: str, launcher: str | None) -> RunSettings:
+    """Those of the run. A secret of it, which the evidence does not hold, has to be given again."""
+    assert run.header is not None
+    command = run.header.adapter.command
+    reference = reference_target()
+    if context.args:
+        target = target_of(context.args, launcher=launcher)
+        adapter, starts, nursery = target.adapter, target.launcher, target.nursery
+    elif tuple(command) == reference.adapter and launcher is None:
+        adapter, starts, nursery = reference.adapter, reference.launcher, reference.nursery
+    else:
+        starts = () if launcher is None else words_of("--launcher", launcher)
+        adapter, nursery = tuple(command), ()
+    secret = [word for word in (*adapter, *run.header.config.values()) if MARK in word]
+    if secret:
+        stop(
+            Exit.USAGE, "the run had secrets, which its evidence does not hold; repeat it with `holdfast verify --case`"
+        )
+    return RunSettings(
+        adapter=found_here(adapter),
+        contracts=(contract,),
+        seed=run.header.seed,
+        launcher=starts,
+        config=dict(run.header.config),
+        thorough=run.header.thorough,
+        nursery=nursery,
+    )
+
+
+def _run(engine: Engine, recorded: _Recorded) -> CaseResult:
+    contract, planned = recorded.contract, recorded.planned
+    case, fault = contract.case(planned.id), contract.fault(planned.id)
+    if case is not None:
+        return engine.run_case(contract, case)
+    if fault is not None:
+        return engine.run_fault(contract, fault)
+    tests = {suite_case_id(contract.name, test.__name__): test for test, _ in suite_tests(contract.name)}
+    return engine.run_suite_test(contract, planned, tests[planned.id])
+
+
+def _beside(before: Sequence[Record], now: Sequence[Record], *, marked: int | None) -> Table:
+    table = Table(show_edge=False)
+    for column in ("", "recorded", "now"):
+        table.add_column(column, overflow="fold", ratio=0 if not column else 1)
+    matched = SequenceMatcher(None, [each.action for each in before], [each.action for each in now], autojunk=False)
+    for _, first, last, from_, to in matched.get_opcodes():
+        for at in range(max(last - first, to - from_)):
+            left = before[first + at] if first + at < last else None
+            right = now[from_ + at] if from_ + at < to else None
+            differs = left is None or right is None or _said(left) != _said(right)
+            mark = "≠" if differs else "=>" if right is not None and right.n == marked else ""
+            cells = [[] if each is None else transcribed(each, None) for each in (left, right)]
+            for number, pair in enumerate(zip_longest(*cells, fillvalue="")):
+                texts = (escape(text.strip()) for text in pair)
+                table.add_row("" if number else mark, *texts, style="bold" if differs else "dim")
+    return table
+
+
+def _said(record: Record) -> tuple[Any, ...]:
+    answer = record.answer or {}
+    event = record.event or {}
+    return (*(answer.get(name) for name in ("outcome", "effect", "reason", "value")), event.get("kind"))

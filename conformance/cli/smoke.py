@@ -1,0 +1,92 @@
+"""`holdfast smoke`: within seconds, a script for each method that an adapter claims."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.cli.greeted import greeted
+from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.verify.styles import styled
+from holdfast.conformance.run.plan import methods_of
+from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.verdict import Exit, exit_of, gravest
+from holdfast.specs import Case, Contract, contract_names, load_contract
+
+# No case begins later, in seconds behind the hello of the adapter.
+SMOKE_S = 5.0
+
+
+def smoke(
+    context: typer.Context,
+    contract: Annotated[str, typer.Option("--contract", help="the contract to try")],
+    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    url: Url = None,
+    start: Start = None,
+    seed: Annotated[str | None, typer.Option(help="fixes every random suffix")] = None,
+    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
+    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
+    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+) -> None:
+    """Try a script for each method that the adapter claims, within 5 seconds. It proves nothing."""
+    if contract not in contract_names():
+        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    target = target_of(context.args, launcher=launcher, url=url, start=start)
+    settings = RunSettings(
+        adapter=target.adapter,
+        contracts=(contract,),
+        seed=seed or secrets.token_hex(16),
+        launcher=target.launcher,
+        config=config_of(config or []),
+        slow=slow,
+        passed_environment=tuple(pass_env or ()),
+        nursery=target.nursery,
+    )
+    loaded, console, found = load_contract(contract), out(), []
+    with greeted(settings, [loaded]) as (engine, _):
+        lacking = frozenset(engine.not_claimed(loaded))
+        chosen = cases_of(loaded, lacking)
+        ends = time.monotonic() + SMOKE_S * slow
+        for case in chosen:
+            if time.monotonic() > ends:
+                break
+            judged = engine.run_case(loaded, case).judgement
+            found.append(judged.verdict)
+            console.print(f"{styled(judged.verdict)} {escape(case.id)}: {escape(case.title)}")
+            for name, text in (("detail", judged.detail), ("expected", judged.expected), ("received", judged.received)):
+                if text:
+                    console.print(f"  {name}: {text}", markup=False)
+    missing = [name for name in loaded.methods if name in lacking]
+    if missing:
+        console.print(f"not there yet: {', '.join(missing)}", markup=False)
+    if not found:
+        stop(Exit.INCOMPLETE, "not proven: no script can be tried with the methods that the adapter claims")
+    console.print(
+        f"{len(found)} of {len(chosen)} scripts; `holdfast verify` runs everything, and proves it", markup=False
+    )
+    raise typer.Exit(int(gravest(exit_of(verdict) for verdict in found)))
+
+
+def cases_of(contract: Contract, lacking: frozenset[str]) -> Sequence[Case]:
+    """For each method that is there the shortest script that calls it, and no method that is not there."""
+    able = [(case, methods_of(contract, case)) for case in contract.cases]
+    able = [
+        (case, used)
+        for case, used in able
+        if not used & lacking and contract.roles_of(case.clauses).isdisjoint(lacking)
+    ]
+    chosen: dict[str, Case] = {}
+    covered: set[str] = set()
+    for name in contract.methods:
+        mine = [(case, used) for case, used in able if name in used]
+        if name not in covered and mine:
+            case, used = min(mine, key=lambda each: len(each[0].given) + len(each[0].when) + len(each[0].then))
+            chosen[case.id] = case
+            covered |= used
+    return list(chosen.values())

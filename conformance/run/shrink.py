@@ -1,0 +1,131 @@
+"""Makes a case that fails shorter, as long as it fails in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs import Case, Contract
+from holdfast.specs.strictjson import canonical
+
+# A case that needs longer is shown as short as it is by then.
+MOST_TRIES = 200
+_PARTS = ("then", "given", "when")
+_LOCAL = "the harness does something itself between the requests of this case, so it cannot be made shorter"
+
+
+class ShrinkError(Exception):
+    """The case cannot be made shorter; the text says why."""
+
+
+def is_same(one: Judgement, other: Judgement) -> bool:
+    """Whether two judgements tell of one failure."""
+    return (one.verdict, one.silence, one.expected) == (other.verdict, other.silence, other.expected)
+
+
+def shorter_script(engine: Engine, contract: Contract, case: Case, judged: Judgement) -> tuple[Case, CaseResult]:
+    """The script without the steps that the failure does not need, and its last result."""
+    result = engine.run_case(contract, case)
+    if not is_same(result.judgement, judged):
+        raise ShrinkError(f"it does not fail in the same way again: {result.judgement.verdict.value}")
+    tries = 0
+    for part in _PARTS:
+        at = len(getattr(case, part)) - 1
+        while at >= 0 and tries < MOST_TRIES:
+            steps = getattr(case, part)
+            fewer = (*steps[:at], *steps[at + 1 :])
+            at, tries = at - 1, tries + 1
+            if part == "when" and not fewer:
+                continue
+            tried = replace(case, **{part: fewer})
+            found = engine.run_case(contract, tried)
+            if is_same(found.judgement, result.judgement):
+                case, result = tried, found
+    return case, result
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request of a recorded session."""
+
+    worker: int
+    request: Mapping[str, Any]
+
+
+def last_session(records: Sequence[Record], n: int | None) -> tuple[Mapping[str, Any], list[Sent], Record]:
+    """How the session of the judged record was opened, its requests up to that, and that. Raises ShrinkError."""
+    end = next((at for at, record in enumerate(records) if record.n == n), len(records) - 1)
+    begins = [at for at in range(end + 1) if _opens(records[at])]
+    if not begins or records[end].request is None or records[end].answer is None:
+        raise ShrinkError("no answer of the adapter was judged, so there is nothing to make shorter")
+    inside = records[begins[-1] + 1 : end + 1]
+    if any(record.request is None or record.request["op"] not in ("open", "call", "clock") for record in inside):
+        raise ShrinkError(_LOCAL)
+    sent = [Sent(record.worker, record.request) for record in inside if record.request is not None]
+    return records[begins[-1]].request or {}, sent, records[end]
+
+
+def _opens(record: Record) -> bool:
+    request = record.request or {}
+    return request.get("op") == "open" and request.get("state") == "fresh"
+
+
+def shorter_session(
+    engine: Engine, contract: Contract, planned: PlannedCase, records: Sequence[Record], n: int | None
+) -> CaseResult:
+    """The requests that the judged answer needs, sent once more; the result's records are those."""
+    opened, sent, judged = last_session(records, n)
+
+    def tried(kept: Sequence[Sent]) -> CaseResult:
+        return engine.run_suite_test(contract, planned, _replay(contract, opened, kept, judged))
+
+    result = tried(sent)
+    if result.judgement.verdict is not Verdict.FAIL_OPEN:
+        raise ShrinkError("the same requests do not bring the same answer again")
+    at, tries = len(sent) - 2, 0
+    while at >= 0 and tries < MOST_TRIES:
+        fewer = [*sent[:at], *sent[at + 1 :]]
+        if sent[at].request["op"] == "call":
+            tries += 1
+            found = tried(fewer)
+            if found.judgement.verdict is Verdict.FAIL_OPEN:
+                sent, result = fewer, found
+        at -= 1
+    return result
+
+
+def _replay(
+    contract: Contract, opened: Mapping[str, Any], sent: Sequence[Sent], judged: Record
+) -> Callable[[Bench], None]:
+    """A test that fails open if the last request is answered as it was. What it says of a failure is not used."""
+    workers = 1 + max(each.worker for each in sent)
+
+    def test(bench: Bench) -> None:
+        config = {name: value for name, value in opened["config"].items() if name in contract.parameters}
+        with bench.session(workers, config, opened["surface"], now=opened["clock"], hurried=False) as session:
+            answer: Mapping[str, Any] | None = None
+            for each in sent:
+                if each.request["op"] == "call":
+                    answer = session.exchange(each.request["method"], each.request["args"], each.worker).answer
+                elif each.request["op"] == "clock" and each.request["now"] != session.now:
+                    session.clock(each.request["now"])
+            if _told(answer) == _told(judged.answer):
+                bench.fail(Verdict.FAIL_OPEN.value, "answered as before")
+
+    return test
+
+
+def _told(answer: Mapping[str, Any] | None) -> bytes:
+    """What counts of an answer: of an operation its outcome, of anything else all of it."""
+    said = dict(answer or {})
+    if said.get("outcome") in ("accepted", "refused"):
+        said = {name: said.get(name) for name in ("outcome", "effect", "reason")}
+    return canonical({name: value for name, value in said.items() if name != "detail"})

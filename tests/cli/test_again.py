@@ -1,0 +1,105 @@
+"""`holdfast smoke`, `repro` and `minimise`: a few scripts within seconds, a case once more, and a shorter one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.conformance.cli.smoke import cases_of
+from holdfast.conformance.run.plan import methods_of
+from holdfast.specs import contract_names, load_contract
+from tests import warm
+from tests.hostile.verify import LIMIT_S, environment
+
+REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
+LAUNCH = ("--launcher", f"{sys.executable} -P -m holdfast.reference_impl launch")
+SCRIPT = "calyx-replay/alg-6/a-copy-outside-the-window-is-refused-by-its-timestamp"
+SUITE = "calyx-replay/suite/any-history-agrees-with-the-model"
+GOOD = "calyx-replay/alg-2/a-copy-is-refused-with-the-whole-key"
+
+
+def holdfast(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return warm.run(words, cwd=folder, env=environment(folder.parent), limit=LIMIT_S)
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run in which a script and a history fail, and a script conforms."""
+    folder = tmp_path_factory.mktemp("failed")
+    words = [word for case in (SCRIPT, SUITE, GOOD) for word in ("--case", case)]
+    adapter = (*REFERENCE, "adapter", "--mutant", "seen-by-msg-id")
+    ended = holdfast(folder, "verify", "--contract", "calyx-replay", *words, *LAUNCH, "--", *adapter)
+    assert ended.returncode == 12, ended.stderr
+    return folder
+
+
+def test_repro_shows_what_was_recorded_beside_what_happens_now(failed: Path) -> None:
+    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH)
+    recorded, now = (line.split(maxsplit=1) for line in ended.stdout.splitlines()[-2:])
+    assert (recorded[0], now[0]) == ("recorded:", "now:")
+    assert recorded[1] == now[1]
+    assert "over_refusal" in now[1]
+    assert ended.returncode == 11
+
+
+def test_repro_of_a_case_that_is_mended_says_that_it_conforms(failed: Path) -> None:
+    adapter = (*REFERENCE, "adapter")
+    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH, "--", *adapter)
+    assert ended.returncode == 0, ended.stderr
+    assert "≠" in ended.stdout
+
+
+def test_a_script_is_made_shorter_and_fails_in_the_same_way(failed: Path) -> None:
+    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH)
+    assert ended.returncode == 11, ended.stderr
+    assert "steps are needed" in ended.stdout
+    assert "call accept" in ended.stdout
+
+
+def test_of_a_history_only_what_the_answer_needs_is_left(failed: Path) -> None:
+    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SUITE, *LAUNCH)
+    assert ended.returncode in (10, 11), ended.stderr
+    (said,) = (line for line in ended.stdout.splitlines() if "exchanges bring the same answer" in line)
+    left, _, whole = said.split(": ")[1].split()[:3]
+    assert int(left) < int(whole)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("repro", "missing.jsonl", SCRIPT), "missing.jsonl"),
+        (("repro", "holdfast-out/run.jsonl", "calyx-replay/no/such-case"), "failed there"),
+        (("minimise", "holdfast-out/run.jsonl", GOOD), "conforms"),
+    ],
+)
+def test_what_cannot_be_run_again_is_told(failed: Path, words: tuple[str, ...], told: str) -> None:
+    ended = holdfast(failed, *words)
+    assert ended.returncode == 64
+    assert told in ended.stderr
+
+
+def test_smoke_tries_a_script_for_each_method(tmp_path: Path) -> None:
+    ended = holdfast(tmp_path, "smoke", "--contract", "jcs", "reference")
+    assert ended.returncode == 0, ended.stderr
+    assert "2 of 2 scripts" in ended.stdout
+
+
+def test_smoke_finds_a_bug_and_says_so_by_its_status(tmp_path: Path) -> None:
+    adapter = (*REFERENCE, "adapter", "--mutant", "seen-by-msg-id")
+    ended = holdfast(tmp_path, "smoke", "--contract", "calyx-replay", *LAUNCH, "--", "false")
+    assert ended.returncode == 13
+    ended = holdfast(tmp_path, "smoke", "--contract", "calyx-replay", *LAUNCH, "--", *adapter)
+    assert "scripts; `holdfast verify`" in ended.stdout
+
+
+@pytest.mark.parametrize("name", contract_names())
+def test_the_scripts_of_smoke_call_what_is_claimed_and_nothing_else(name: str) -> None:
+    contract = load_contract(name)
+    chosen = cases_of(contract, frozenset())
+    scripted = frozenset().union(*(methods_of(contract, case) for case in contract.cases))
+    assert frozenset().union(*(methods_of(contract, case) for case in chosen)) == scripted
+    lacking = frozenset(list(contract.methods)[:1])
+    assert all(lacking.isdisjoint(methods_of(contract, case)) for case in cases_of(contract, lacking))
