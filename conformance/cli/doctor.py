@@ -13,7 +13,7 @@ from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.target import Start, Url, config_of, target_of
 from holdfast.conformance.doctor.conversation import Health, Subject, examine
 from holdfast.conformance.verdict import Exit
-from holdfast.specs import contract_names
+from holdfast.specs import SpecError, contract_names
 
 _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
 
@@ -33,14 +33,18 @@ def doctor(
     if contract is not None and contract not in contract_names():
         stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
     target = target_of(context.args, launcher=launcher, url=url, start=start)
-    found = examine(
-        Subject(target.adapter, target.launcher),
-        contract=contract,
-        deadlines=Deadlines().scaled(slow),
-        config=config_of(config or []),
-        passed=pass_env or (),
-        slow=slow,
-    )
+    try:
+        found = examine(
+            Subject(target.adapter, target.launcher),
+            contract=contract,
+            deadlines=Deadlines().scaled(slow),
+            config=config_of(config or []),
+            passed=pass_env or (),
+            slow=slow,
+        )
+    except SpecError as error:
+        # A contract of the user's own, which the adapter claims.
+        stop(Exit.USAGE, str(error))
     if format_ is Format.JSON:
         rows = [
             {
