@@ -102,6 +102,7 @@ def _known(contract: Contract) -> Iterator[str]:
 
 
 def _write(docs: Path, contracts: Sequence[Contract]) -> None:
+    from holdfast.conformance.cli.explain.commands_page import PAGE, commands_page
     from holdfast.conformance.cli.explain.pages import FOLDER, page_of
     from holdfast.specs.openapi import openapi_of
 
@@ -117,3 +118,5 @@ def _write(docs: Path, contracts: Sequence[Contract]) -> None:
         place.parent.mkdir(exist_ok=True)
         place.write_text(json.dumps(openapi_of(contract), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         out().print(f"wrote {place}", markup=False)
+    (docs / PAGE).write_text(commands_page(), encoding="utf-8")
+    out().print(f"wrote {docs / PAGE}", markup=False)
