@@ -108,6 +108,11 @@ class Worker:
         return self._greeting
 
     @property
+    def process_id(self) -> int:
+        """The process id, which is that of its group, too."""
+        return self._process.pid
+
+    @property
     def greeting(self) -> Greeting:
         """The same, for a worker that a pool handed out."""
         return self.await_greeting()

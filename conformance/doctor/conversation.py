@@ -9,7 +9,7 @@ import contextlib
 import math
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
@@ -21,11 +21,12 @@ from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, Greeti
 from holdfast.conformance.cases.interpret import worker_count
 from holdfast.conformance.cases.request import START, located, open_request
 from holdfast.conformance.doctor.bytes_sent import strictness
+from holdfast.conformance.doctor.usual import advice_on, kept, left_behind
 from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.session import CONCURRENCY, KILLABLE
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
@@ -67,16 +68,8 @@ class Subject:
 
 # Capabilities that are no methods and no roles.
 _CAPABILITIES = frozenset({CONCURRENCY, KILLABLE, "clock", "http", "websocket"})
-_HELLO_ADVICE = {
-    Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
-    Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
-    Silence.HANG: "No answer: usual causes are output that is not flushed after each line, or reading standard input "
-    "to its end before answering.",
-    Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
-    "Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
-    Silence.MISSING: "Nothing came.",
-    Silence.BUSY: "The machine was too busy to decide: try again while it is quieter, or with --slow FACTOR.",
-}
+# A start that takes longer is named. Faults start an adapter hundreds of times.
+_SLOW_START_S = 3.0
 
 
 def examine(
@@ -106,7 +99,7 @@ def examine(
             said = f"; standard error ends: {error.log.strip()[-300:]}" if error.log.strip() else ""
             return [
                 Examination("start", Health.GOOD, "the program starts", worker=0),
-                Examination("hello", Health.BAD, error.event.detail + said, _HELLO_ADVICE[error.event.kind], 0),
+                Examination("hello", Health.BAD, error.event.detail + said, advice_on(error.event, target.adapter), 0),
             ]
         took = time.monotonic() - began
         found = [Examination("start", Health.GOOD, "the program starts", worker=0), _said(worker.greeting)]
@@ -119,8 +112,9 @@ def examine(
             except StartError as error:
                 advice = "Run it by hand: one JSON line on its standard input, see docs/adapter-protocol.md, Launchers."
                 return [*found, Examination("launcher", Health.BAD, str(error), advice)]
-            found += _sessions(pool, load_contract(name), folder, launched)
-            found += _faults(load_contract(name), took)
+            known = load_contract(name)
+            found += _sessions(pool, known, folder, launched, has_launcher=bool(target.launcher))
+            found += _starts(known, took, slow)
         found.append(_shutdown(pool, deadlines))
     return found
 
@@ -148,14 +142,19 @@ def _launched(
     return launcher.config
 
 
-def _faults(contract: Contract, took: float) -> Sequence[Examination]:
-    """How long the faults of a contract take at least, by the time of the adapter's start."""
+def _starts(contract: Contract, took: float, slow: float) -> Iterator[Examination]:
+    """Whether a start is slow, and how long the faults of a contract take at least by that."""
+    if took > _SLOW_START_S * slow:
+        advice = (
+            "Load what is large when it is first needed, and connect at `open`. A run starts an adapter many times."
+        )
+        yield Examination("start time", Health.BAD, f"a start took {took:.2g} s", advice, 0)
     if not contract.faults:
-        return ()
+        return
     starts = starts_at_floors(contract)
     minutes = math.ceil(starts * took / 60)
     text = f"a start took {took:.2g} s; at their floors they take about {starts} starts, so {minutes} min or more"
-    return (Examination("faults", Health.GOOD, text),)
+    yield Examination("faults", Health.GOOD, text)
 
 
 def _said(greeting: Greeting) -> Examination:
@@ -197,7 +196,9 @@ def _claims(greeting: Greeting) -> list[Examination]:
     return found
 
 
-def _sessions(pool: WorkerPool, contract: Contract, root: Path, config: Mapping[str, str]) -> list[Examination]:
+def _sessions(
+    pool: WorkerPool, contract: Contract, root: Path, config: Mapping[str, str], *, has_launcher: bool
+) -> list[Examination]:
     """A session of worker 0, then the checks that need more than one."""
     workdir = root / "session"
     workdir.mkdir()
@@ -208,7 +209,44 @@ def _sessions(pool: WorkerPool, contract: Contract, root: Path, config: Mapping[
     found.append(_close_alone(pool, worker.greeting))
     if found[-1].health is Health.GOOD and all(item.name != "session" for item in found):
         found += _bytes(pool, contract, worker.greeting, root, config)
+        found += _kept(pool, contract, worker.greeting, root, config, has_launcher=has_launcher)
     return found
+
+
+def _kept(
+    pool: WorkerPool,
+    contract: Contract,
+    greeting: Greeting,
+    root: Path,
+    config: Mapping[str, str],
+    *,
+    has_launcher: bool,
+) -> Iterator[Examination]:
+    """Whether what was acknowledged is there behind a kill, and whether it lies in the workdir."""
+    claim = greeting.claim(contract.name)
+    lacks = contract.lacks({} if claim is None else claim.not_claimed)
+    try:
+        found = kept(pool, contract, lacks, root=root, config=config)
+    except (StartError, GreetingError, Exhausted) as error:
+        yield Examination("kill", Health.SKIPPED, f"no worker could be had: {error}")
+        return
+    if found is None:
+        return
+    verdict = found.judged.verdict
+    if verdict is Verdict.LOST_DURABILITY:
+        advice = (
+            "It is answered before it is stored. Commit, with the sync, and only then write the line of the answer."
+        )
+        yield Examination("kill", Health.BAD, f"{found.case}: {found.judged.detail}", advice)
+    elif verdict is not Verdict.CONFORMS:
+        yield Examination("kill", Health.SKIPPED, f"{found.case}: {verdict.value}: {found.judged.detail}")
+    else:
+        yield Examination("kill", Health.GOOD, "what was acknowledged is there behind a kill")
+    if found.is_empty and not has_launcher:
+        advice = (
+            "Put the store into the `workdir` of `open`: sessions run at the same time, each with a store of its own."
+        )
+        yield Examination("store in the workdir", Health.BAD, "an operation left no file there", advice)
 
 
 def _session(
@@ -255,7 +293,7 @@ def _session(
 
 def _silent(label: str, reply: Reply, worker: int) -> Examination:
     assert reply.event is not None
-    return Examination(label, Health.BAD, reply.event.detail, _HELLO_ADVICE[reply.event.kind], worker)
+    return Examination(label, Health.BAD, reply.event.detail, advice_on(reply.event), worker)
 
 
 def _store(place: Inspection, workdir: Path) -> Examination:
@@ -305,7 +343,7 @@ def _bytes(
     if came is None:
         return []
     if isinstance(came.spoiled, Event):
-        return [Examination(label, Health.BAD, came.spoiled.detail, _HELLO_ADVICE[came.spoiled.kind], 0)]
+        return [Examination(label, Health.BAD, came.spoiled.detail, advice_on(came.spoiled), 0)]
     if came.spoiled in ("accepted", "ok"):
         advice = "Decode strictly: refuse every character that is not in the alphabet, and padding."
         return [Examination(label, Health.BAD, f"{came.method}: {came.spoiled}", advice, 0)]
@@ -321,6 +359,9 @@ def _shutdown(pool: WorkerPool, deadlines: Deadlines) -> Examination:
         return Examination("shutdown", Health.SKIPPED, f"already gone{why}", worker=0)
     reply = worker.exchange({"op": "bye"}, timeout=deadlines.op)
     ended: Event | None = worker.wait_for_end(timeout=deadlines.quit)
+    if ended is not None and (orphans := left_behind(worker.process_id)):
+        advice = "End what the adapter has started, at `close` and at `bye`, and wait for it."
+        return Examination("shutdown", Health.BAD, f"it left processes behind: {', '.join(orphans)}", advice, 0)
     if reply.answer is None or reply.answer.get("outcome") != "ok":
         return Examination("shutdown", Health.BAD, "`bye` was not answered with ok", "Answer `bye`, then exit.", 0)
     if ended is None:

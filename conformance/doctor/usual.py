@@ -1,0 +1,132 @@
+"""The usual mistakes of adapters, each by what shows it, with the line to change."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from holdfast.conformance.adapter.messages import PROTOCOL, Event
+from holdfast.conformance.adapter.pool import WorkerPool
+from holdfast.conformance.cases.drive import Driver
+from holdfast.conformance.cases.interpret import interpret, worker_count
+from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.run.plan import methods_of
+from holdfast.conformance.verdict import Silence
+from holdfast.specs import Case, Contract
+from holdfast.specs.model import Kind
+
+# What the harness makes in a workdir itself, and what a failpoint leaves there.
+_NOT_OF_A_STORE = frozenset({"hold"})
+_ADVICE = {
+    Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
+    Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
+    Silence.HANG: "No answer: usual causes are output that is not flushed after each line, or reading standard input "
+    "to its end before answering.",
+    Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
+    "Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
+    Silence.MISSING: "Nothing came.",
+    Silence.BUSY: "The machine was too busy to decide: try again while it is quieter, or with --slow FACTOR.",
+}
+_LINES = (
+    (
+        "expected the answer to request",
+        'The `id` is not that of the request. Copy it: answer = {"id": request["id"], …}, once for each request.',
+    ),
+    (
+        "integer",
+        "A number beyond 2^53 is another number for half of all readers. Write such integers as text.",
+    ),
+    (
+        "expected one JSON object on the line",
+        "This line is no answer. Find where it is printed, and print it to standard error: a banner, a log line, or "
+        "what a library says.",
+    ),
+)
+_BUFFERED = (
+    "The answer came only when standard input had ended: output is buffered. Flush after each line: "
+    "print(…, flush=True), writer.Flush(), out.flush()."
+)
+
+
+def advice_on(event: Event, command: Sequence[str] = ()) -> str:
+    """What to change. Of a silent command it is tried whether its answer is in a buffer."""
+    if event.kind is Silence.HANG and command and _is_buffered(command):
+        return _BUFFERED
+    if event.kind is Silence.GARBAGE:
+        return next((advice for text, advice in _LINES if text in event.detail), _ADVICE[Silence.GARBAGE])
+    return _ADVICE[event.kind]
+
+
+def _is_buffered(command: Sequence[str]) -> bool:
+    hello = {"id": "1", "op": "hello", "protocol": PROTOCOL, "kit": "holdfast/doctor", "challenge": "0" * 32}
+    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
+        ended = subprocess.run(
+            [*command], input=json.dumps(hello).encode() + b"\n", capture_output=True, timeout=10, check=False
+        )
+        return bool(json.loads(ended.stdout.splitlines()[0])["ok"])
+    return False
+
+
+def left_behind(group: int) -> list[str]:
+    """The processes of a group whose leader has ended."""
+    found = []
+    for process in psutil.process_iter(["pid", "name"]):
+        with contextlib.suppress(ProcessLookupError, PermissionError, psutil.Error):
+            if os.getpgid(process.pid) == group and process.pid != group:
+                found.append(f"{process.info['name']} ({process.pid})")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of an acknowledged operation behind a kill, and whether the workdir holds anything."""
+
+    case: str
+    judged: Judgement
+    is_empty: bool
+
+
+def kept(
+    pool: WorkerPool, contract: Contract, not_claimed: Mapping[str, str], *, root: Path, config: Mapping[str, str]
+) -> Kept | None:
+    """Run the shortest script that kills a process behind an answer; None where none can be run."""
+    usable = [
+        case for case in contract.cases if _is_usable(contract, case, not_claimed, pool.get(0).greeting.max_workers)
+    ]
+    if not usable:
+        return None
+    case = min(usable, key=lambda each: len(each.given) + len(each.when) + len(each.then))
+    workdir = Path(tempfile.mkdtemp(prefix="kept-", dir=root))
+    driver = Driver(pool, workdir, config=config, routes=contract.routes)
+    reading = interpret(contract, case, Side.MAIN, seed="doctor", not_claimed=not_claimed)
+    records: Sequence[Record] | None = None
+    try:
+        while True:
+            action = next(reading) if records is None else reading.send(records)
+            records = driver.execute(action)
+    except StopIteration as stop:
+        judged: Judgement = stop.value
+    is_empty = not any(path.is_file() for path in workdir.rglob("*") if path.parent.name not in _NOT_OF_A_STORE)
+    driver.finish(judged)
+    return Kept(case.id, judged, is_empty)
+
+
+def _is_usable(contract: Contract, case: Case, not_claimed: Mapping[str, str], workers: int) -> bool:
+    lacks = {*not_claimed}
+    steps = (*case.given, *case.when, *case.then)
+    return (
+        case.kind is Kind.DURABILITY
+        and any("kill" in step for step in steps)
+        and not any("start" in step or "provoke" in step for step in steps)
+        and lacks.isdisjoint(methods_of(contract, case) | contract.roles_of(case.clauses) | case.needs | {"kill"})
+        and worker_count(contract, case) <= workers
+        and case.surface == "ready"
+    )
