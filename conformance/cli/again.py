@@ -107,6 +107,10 @@ def _read(context: typer.Context, path: Path, case: str, launcher: str | None) -
         stop(Exit.USAGE, f"expected a case of a contract, got {case!r}; known contracts: {', '.join(contract_names())}")
     contract = load_contract(name)
     planned = next((each for each in plan_of(contract) if each.id == case), None)
+    if planned is None and "/http/" in case:
+        stop(
+            Exit.USAGE, f"{case} is one of `holdfast fuzz`, which has printed the words that repeat it: the same again"
+        )
     if planned is None:
         stop(Exit.USAGE, f"this kit has no case {case!r}; `holdfast list cases` names them")
     silence = None if line.silence is None else Silence(line.silence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +18,8 @@ _WITNESS = "witness"
 _KEPT = frozenset({"LOCK", "IDENTITY", _WITNESS})
 _NEEDED = _KEPT | {"CURRENT"}
 _LOG = ".log"
+# Longer than the clock of any file system stands still.
+_TICK_NS = 100_000_000
 
 # Files by name, with their inodes.
 Files: TypeAlias = Mapping[str, int]
@@ -33,6 +36,9 @@ class Location:
         self.witness = self.folder / _WITNESS
         self.trust = root / settings.trust_path
         self.status = root / settings.status_path
+        # What the folder held when it was read last, and by what it is known that this is so still.
+        self._stamp: tuple[int, ...] = ()
+        self._files: Files = {}
 
     def exists(self) -> bool:
         """Whether there is a database, or something in its place."""
@@ -57,13 +63,20 @@ class Location:
     def files(self) -> Files:
         """The files of the database, and the witness. Raises StoreError where one is gone that there has to be."""
         try:
+            place, witness = os.stat(self.database), os.stat(self.witness).st_ino
+            stamp = place.st_dev, place.st_ino, place.st_mtime_ns, witness
+            if stamp == self._stamp:
+                return self._files
             with os.scandir(self.database) as entries:
                 found = {entry.name: entry.inode() for entry in entries}
-            found[_WITNESS] = os.stat(self.witness).st_ino
         except OSError as error:
             raise StoreError(f"expected a store, which is never made anew: {error}") from error
+        found[_WITNESS] = witness
         if gone := _NEEDED - found.keys():
             raise StoreError(f"files of the store are gone: {', '.join(sorted(gone))}")
+        # Every name that comes or goes sets the time of the folder, but two within one tick set the same.
+        if time.time_ns() - place.st_mtime_ns > _TICK_NS:
+            self._stamp, self._files = stamp, found
         return found
 
 
