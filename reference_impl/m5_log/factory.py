@@ -72,11 +72,11 @@ class Factory:
     ) -> Parts:
         """All parts of one store. `configured` says whether there is one. Raises OpenError."""
         settings, patience = self.settings(config), self.patience()
-        location, signatures = self.location(root, settings), self.signatures()
+        location, signatures = self.location(root, settings, configured=configured), self.signatures()
         codec, verifier = self.codec(settings, signatures), self.verifier(signatures)
         witness, trust = self.witness(location.witness), self.trust(location.trust, location.status)
         opening = self.opening(location, settings, witness, self.database, self.dag)
-        store = self.store(location, opening, witness, patience, configured=configured)
+        store = self.store(location, opening, witness)
         snapshots = self.snapshots()
         checkpoints, authorities = self.checkpoints(snapshots), self.authorities(verifier, trust, self.authority)
         replay = self.replay(codec, checkpoints, authorities, self.fold)

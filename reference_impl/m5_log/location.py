@@ -28,8 +28,10 @@ Files: TypeAlias = Mapping[str, int]
 class Location:
     """The paths of one store below its root."""
 
-    def __init__(self, root: Path, settings: Settings) -> None:
+    def __init__(self, root: Path, settings: Settings, *, configured: bool = True) -> None:
+        """Without `configured` no store is there, whatever the folder holds."""
         root = root.absolute()
+        self._configured = configured
         self.database = root / settings.database_path
         self.folder = self.database.parent
         self.making = self.folder / f"{self.database.name}.making"
@@ -62,6 +64,8 @@ class Location:
 
     def files(self) -> Files:
         """The files of the database, and the witness. Raises StoreError where one is gone that there has to be."""
+        if not self._configured:
+            raise StoreError("no store is configured")
         try:
             place, witness = os.stat(self.database), os.stat(self.witness).st_ino
             stamp = place.st_dev, place.st_ino, place.st_mtime_ns, witness

@@ -11,7 +11,6 @@ from holdfast.reference_impl.m5_log.location import Location, check_files, check
 from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, Opened, Opening, number
 from holdfast.reference_impl.m5_log.terms import Family, StoreError, UncertainError
 from holdfast.reference_impl.m5_log.witness import Mark, Witness, encode_marks
-from holdfast.reference_impl.patience import Patience
 
 # How often a reader tries: a writer may just have removed a file that the reader was about to open.
 _READ_TRIES = 3
@@ -20,14 +19,10 @@ _READ_TRIES = 3
 class Store:
     """One store. Whoever writes holds its lock from then on, until `release`."""
 
-    def __init__(
-        self, location: Location, opening: Opening, witness: Witness, patience: Patience, *, configured: bool = True
-    ) -> None:
+    def __init__(self, location: Location, opening: Opening, witness: Witness) -> None:
         self.location = location
         self.opening = opening
         self._witness = witness
-        self._patience = patience
-        self._configured = configured
         self._held: Opened | None = None
 
     @property
@@ -37,16 +32,10 @@ class Store:
 
     def writing(self) -> Opened:
         """The store with its lock. Raises StoreError, also where another process has it."""
-        self.check_configured()
         if self._held is None:
             self._held = self.opening.open()
         self.guard(self._held)
         return self._held
-
-    def check_configured(self) -> None:
-        """Raise StoreError where no store is configured."""
-        if not self._configured:
-            raise StoreError("no store is configured")
 
     def guard(self, opened: Opened) -> None:
         """Raise StoreError if the files are not those that are open: what is written to them would be lost."""
@@ -59,7 +48,6 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Opened]:
         """The store as it is now. Raises StoreError."""
-        self.check_configured()
         if self._held is not None:
             self.guard(self._held)
             yield self._held
@@ -73,7 +61,7 @@ class Store:
                 return stack.enter_context(self.opening.read())
             except StoreError:
                 # A file that another process has just removed, or a record that it is just writing.
-                if not tries_left or self._patience.left() <= 0:
+                if not tries_left:
                     raise
         raise AssertionError("unreachable")
 
@@ -87,7 +75,6 @@ class Store:
 
     @contextlib.contextmanager
     def _bare(self, opened: Callable[[], Database]) -> Iterator[Database]:
-        self.check_configured()
         if self._held is not None:
             self.guard(self._held)
             yield self._held.database

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -99,9 +100,8 @@ class Verify:
         report.problems += self.meta(database, dag)
         report.problems += self.credentials(database)
         report.problems += self.checkpoints(database)
-        for _ in database.rows(Family.POLICY_INDEX):
-            # Never used; it has to be readable.
-            continue
+        # Never used; it has to be readable.
+        deque(database.rows(Family.POLICY_INDEX), maxlen=0)
 
     def operation(self, op_id: Key, raw: bytes) -> Operation:
         """An operation whose bytes, id and signature are right. Raises RefusedError."""

@@ -127,7 +127,7 @@ class Witness:
 
     def make(self, mark: Mark, slots: Sequence[Mark | None] = (None, None)) -> None:
         """Write the mark into both slots, the older one first, so that it is an anchor. Raises OSError."""
-        order = sorted(zip(_SLOTS, slots, strict=True), key=lambda each: -1 if each[1] is None else each[1].batches)
+        order = sorted(zip(_SLOTS, slots, strict=True), key=_age)
         handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_CREAT, _MODE)
         try:
             for slot, _ in order:
@@ -161,6 +161,12 @@ class Witness:
                 os.fdatasync(handle)
             finally:
                 os.close(handle)
+
+
+def _age(pair: tuple[int, Mark | None]) -> int:
+    """What has none comes before all others."""
+    _, mark = pair
+    return -1 if mark is None else mark.batches
 
 
 def _put(handle: int, mark: Mark, slot: int) -> None:
