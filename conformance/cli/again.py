@@ -17,7 +17,7 @@ from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cli.console import out, print_lines, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import found_here, reference_target, target_of, words_of
-from holdfast.conformance.cli.verify.failure import transcribed
+from holdfast.conformance.cli.verify.failure import log_tail, transcribed
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.engine import CaseResult, Engine
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_case_id, suite_tests
@@ -53,6 +53,8 @@ def repro(context: typer.Context, run: RunFile, case: CaseName, launcher: Launch
         if before or now:
             console.print(f"{side} side: recorded, and now", style="bold")
             console.print(_beside(before, now, marked=found.judgement.n))
+    for line in log_tail(found):
+        console.print(f"stderr:   {line}", markup=False)
     console.print(f"recorded: {styled(recorded.judged.verdict)} {escape(recorded.judged.detail)}")
     console.print(f"now:      {styled(found.judgement.verdict)} {escape(found.judgement.detail)}")
     raise typer.Exit(int(exit_of(found.judgement.verdict)))

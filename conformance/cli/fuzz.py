@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -90,6 +91,8 @@ def _run(
     try:
         with Recorder(evidence, redactor=redactor) as recorder:
             with greeted(settings, contracts) as (engine, greeting):
+                # It would lie in the user's folder.
+                os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(engine.root / "hypothesis")
                 identity.saw(engine.loaded(), scratch=engine.root)
                 header = header_of(
                     settings,

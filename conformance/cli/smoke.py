@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
+from holdfast.conformance.cases.expect import alternatives
 from holdfast.conformance.cli.console import out, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.verify.failure import log_tail
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.plan import methods_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.verdict import Exit, exit_of, gravest
+from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.specs import Case, Contract, contract_names, load_contract
 
 # No case begins later, in seconds behind the hello of the adapter.
@@ -56,37 +58,59 @@ def smoke(
         for case in chosen:
             if time.monotonic() > ends:
                 break
-            judged = engine.run_case(loaded, case).judgement
+            result = engine.run_case(loaded, case)
+            judged = result.judgement
             found.append(judged.verdict)
             console.print(f"{styled(judged.verdict)} {escape(case.id)}: {escape(case.title)}")
             for name, text in (("detail", judged.detail), ("expected", judged.expected), ("received", judged.received)):
                 if text:
                     console.print(f"  {name}: {text}", markup=False)
+            for line in log_tail(result):
+                console.print(f"  stderr: {line}", markup=False)
+            if engine.pool.exhausted:
+                # No case after this one could be started.
+                break
     missing = [name for name in loaded.methods if name in lacking]
     if missing:
         console.print(f"not there yet: {', '.join(missing)}", markup=False)
     if not found:
         stop(Exit.INCOMPLETE, "not proven: no script can be tried with the methods that the adapter claims")
-    console.print(
-        f"{len(found)} of {len(chosen)} scripts; `holdfast verify` runs everything, and proves it", markup=False
-    )
+    good = sum(verdict is Verdict.CONFORMS for verdict in found)
+    ran = f"{len(found)} of {len(chosen)} scripts were tried, {good} conform"
+    console.print(f"{ran}; `holdfast verify` runs everything, and proves it", markup=False)
     raise typer.Exit(int(gravest(exit_of(verdict) for verdict in found)))
 
 
 def cases_of(contract: Contract, lacking: frozenset[str]) -> Sequence[Case]:
-    """For each method that is there the shortest script that calls it, and no method that is not there."""
-    able = [(case, methods_of(contract, case)) for case in contract.cases]
+    """For each method that is there, and for each reason of each, the shortest script that asks for it.
+
+    None of them calls a method that is not there.
+    """
+    known = [(case, _asked(contract, case)) for case in contract.cases]
     able = [
-        (case, used)
-        for case, used in able
-        if not used & lacking and contract.roles_of(case.clauses).isdisjoint(lacking)
+        (case, asked)
+        for case, asked in known
+        if lacking.isdisjoint(methods_of(contract, case) | contract.roles_of(case.clauses))
     ]
+    able.sort(key=lambda each: len(each[0].given) + len(each[0].when) + len(each[0].then))
+    wanted = [(name, "") for name in contract.methods]
+    wanted += [(method.name, reason) for method in contract.methods.values() for reason in method.reasons]
     chosen: dict[str, Case] = {}
-    covered: set[str] = set()
-    for name in contract.methods:
-        mine = [(case, used) for case, used in able if name in used]
-        if name not in covered and mine:
-            case, used = min(mine, key=lambda each: len(each[0].given) + len(each[0].when) + len(each[0].then))
-            chosen[case.id] = case
-            covered |= used
+    covered: set[tuple[str, str]] = set()
+    for each in wanted:
+        found = None if each in covered else next(((case, asked) for case, asked in able if each in asked), None)
+        if found is not None:
+            chosen[found[0].id] = found[0]
+            covered |= found[1]
     return list(chosen.values())
+
+
+def _asked(contract: Contract, case: Case) -> frozenset[tuple[str, str]]:
+    """The methods that a script calls, alone and with the reasons that it expects of them."""
+    found = {(name, "") for name in methods_of(contract, case)}
+    for step in (*case.given, *case.when, *case.then):
+        name, expected = str(step.get("call", "")), step.get("expect", {})
+        for option in alternatives(expected) if name and isinstance(expected, Mapping) else ():
+            reasons = option.get("reason", ())
+            found |= {(name, each) for each in ([reasons] if isinstance(reasons, str) else reasons)}
+    return frozenset(found)

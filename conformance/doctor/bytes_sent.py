@@ -18,6 +18,7 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.record import Record, Side
 from holdfast.conformance.session import EXCHANGE
+from holdfast.conformance.verdict import Silence
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import Group
 
@@ -38,6 +39,8 @@ class Strictness:
     method: str = ""
     spoiled: str | Event | None = None
     plain: str | None = None
+    # What the value itself was answered in the place of that.
+    refused: str = ""
 
 
 def strictness(
@@ -100,8 +103,9 @@ def _tried(pool: WorkerPool, driver: Driver, reading: Any, carriers: Mapping[str
             if isinstance(text, str) and len(text) >= _SHORTEST:
                 return _sent(pool, driver, action, method, carriers[method])
             records = list(driver.execute(action))
-            if records[-1].event is not None and records[-1].event["kind"] not in ("done", "failed"):
-                return Strictness()
+            event = records[-1].event
+            if event is not None and event["kind"] not in ("done", "failed"):
+                return Strictness(method, Event(Silence(event["kind"]), str(event["detail"])))
     except StopIteration:
         return Strictness()
 
@@ -115,6 +119,10 @@ def _sent(pool: WorkerPool, driver: Driver, action: Action, method: str, name: s
     reply = pool.get(0).exchange(broken, timeout=pool.deadlines.op)
     if reply.answer is None:
         return Strictness(method, reply.event)
-    answer = driver.execute(action)[0].answer
-    came = None if answer is None else str(answer["outcome"])
-    return Strictness(method, str(reply.answer["outcome"]), came if came in ("accepted", "ok") else None)
+    record = driver.execute(action)[0]
+    if record.answer is None and record.event is not None:
+        return Strictness(method, Event(Silence(record.event["kind"]), str(record.event["detail"])))
+    came = str((record.answer or {}).get("outcome"))
+    good = came if came in ("accepted", "ok") else None
+    why = "" if good else " ".join((came, str((record.answer or {}).get("reason", "")))).strip()
+    return Strictness(method, str(reply.answer["outcome"]), good, why)

@@ -190,7 +190,8 @@ def _claims(greeting: Greeting) -> list[Examination]:
             lacks = f", not claimed: {', '.join(claim.not_claimed)}" if claim.not_claimed else ""
             found.append(Examination(where, Health.GOOD, f"version {claim.version}{lacks}"))
         if any(worker_count(contract, case) > greeting.max_workers for case in contract.cases):
-            text = f"limits.workers is {greeting.max_workers}, some cases need more"
+            most = max(worker_count(contract, case) for case in contract.cases)
+            text = f"limits.workers is {greeting.max_workers}, some cases need up to {most}"
             advice = "Those cases will be `unsupported`. Let several processes share the store in one workdir."
             found.append(Examination("workers", Health.BAD, text, advice))
     return found
@@ -348,7 +349,10 @@ def _bytes(
         advice = "Decode strictly: refuse every character that is not in the alphabet, and padding."
         return [Examination(label, Health.BAD, f"{came.method}: {came.spoiled}", advice, 0)]
     if came.spoiled is None or came.plain is None:
-        return [Examination(label, Health.SKIPPED, "no value without one was accepted", worker=0)]
+        told = (
+            f": {came.method} answered {came.refused} to one that a case expects to be accepted" if came.refused else ""
+        )
+        return [Examination(label, Health.SKIPPED, f"no value without one was accepted{told}", worker=0)]
     return [Examination(label, Health.GOOD, f"{came.method}: {came.spoiled}, {came.plain} without it", worker=0)]
 
 

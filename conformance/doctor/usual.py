@@ -41,6 +41,11 @@ _LINES = (
         'The `id` is not that of the request. Copy it: answer = {"id": request["id"], …}, once for each request.',
     ),
     (
+        "does not fit protocol-",
+        "The line is JSON, and no such answer: compare its members with those in docs/adapter-protocol.md. The answer "
+        "to hello repeats the `challenge`.",
+    ),
+    (
         "integer",
         "A number beyond 2^53 is another number for half of all readers. Write such integers as text.",
     ),

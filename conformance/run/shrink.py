@@ -1,7 +1,12 @@
-"""Makes a case that fails shorter, as long as it fails in the same way."""
+"""Makes a case that fails shorter, as long as it fails in the same way.
+
+Only what has no effect is left out: what was observed, refused, or accepted as done before. So a sound implementation
+gives the shorter case the answer that it would give the longer one, and what fails there is the same failure.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +19,15 @@ from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Contract
+from holdfast.specs.model import Group
 from holdfast.specs.strictjson import canonical
 
 # A case that needs longer is shown as short as it is by then.
 MOST_TRIES = 200
 _PARTS = ("then", "given", "when")
+_STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
+# Steps by which the harness looks, and changes nothing.
+_READING = frozenset({"observe", "inspect", "file", "tree", "search", "remains", "check", "received"})
 _LOCAL = "the harness does something itself between the requests of this case, so it cannot be made shorter"
 
 
@@ -28,7 +37,8 @@ class ShrinkError(Exception):
 
 def is_same(one: Judgement, other: Judgement) -> bool:
     """Whether two judgements tell of one failure."""
-    return (one.verdict, one.silence, one.expected) == (other.verdict, other.silence, other.expected)
+    first, second = ((each.verdict, each.silence, each.expected, each.received) for each in (one, other))
+    return first == second
 
 
 def shorter_script(engine: Engine, contract: Contract, case: Case, judged: Judgement) -> tuple[Case, CaseResult]:
@@ -36,20 +46,42 @@ def shorter_script(engine: Engine, contract: Contract, case: Case, judged: Judge
     result = engine.run_case(contract, case)
     if not is_same(result.judgement, judged):
         raise ShrinkError(f"it does not fail in the same way again: {result.judgement.verdict.value}")
-    tries = 0
+    idle, tries = _without_effect(case, (*result.main, *result.twin)), 0
     for part in _PARTS:
-        at = len(getattr(case, part)) - 1
-        while at >= 0 and tries < MOST_TRIES:
+        for at in reversed(range(len(getattr(case, part)))):
             steps = getattr(case, part)
             fewer = (*steps[:at], *steps[at + 1 :])
-            at, tries = at - 1, tries + 1
-            if part == "when" and not fewer:
+            if (part, at) not in idle or tries >= MOST_TRIES or (part == "when" and not fewer):
                 continue
+            tries += 1
             tried = replace(case, **{part: fewer})
             found = engine.run_case(contract, tried)
             if is_same(found.judgement, result.judgement):
                 case, result = tried, found
     return case, result
+
+
+def _without_effect(case: Case, records: Sequence[Record]) -> set[tuple[str, int]]:
+    """The steps of a script that changed nothing, by their part and number."""
+    acting: set[tuple[str, int]] = set()
+    for record in records:
+        for part, number in _STEP.findall(record.action):
+            if not _is_idle(record):
+                acting.add((part, int(number)))
+    return {
+        (part, at)
+        for part in _PARTS
+        for at, step in enumerate(getattr(case, part))
+        if (part, at) not in acting and (_READING & step.keys() or "call" in step)
+    }
+
+
+def _is_idle(record: Record) -> bool:
+    """Whether an exchange has no effect on the store: nothing was done, or was done before."""
+    request, answer = record.request or {}, record.answer or {}
+    if request.get("op") != "call":
+        return record.request is None
+    return answer.get("outcome") in ("ok", "refused") or answer.get("effect") == "prior"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +90,13 @@ class Sent:
 
     worker: int
     request: Mapping[str, Any]
+    # Whether it had no effect when it was recorded.
+    is_idle: bool
 
 
-def last_session(records: Sequence[Record], n: int | None) -> tuple[Mapping[str, Any], list[Sent], Record]:
+def last_session(
+    contract: Contract, records: Sequence[Record], n: int | None
+) -> tuple[Mapping[str, Any], list[Sent], Record]:
     """How the session of the judged record was opened, its requests up to that, and that. Raises ShrinkError."""
     end = next((at for at, record in enumerate(records) if record.n == n), len(records) - 1)
     begins = [at for at in range(end + 1) if _opens(records[at])]
@@ -69,8 +105,16 @@ def last_session(records: Sequence[Record], n: int | None) -> tuple[Mapping[str,
     inside = records[begins[-1] + 1 : end + 1]
     if any(record.request is None or record.request["op"] not in ("open", "call", "clock") for record in inside):
         raise ShrinkError(_LOCAL)
-    sent = [Sent(record.worker, record.request) for record in inside if record.request is not None]
+    asked = [(record, record.request) for record in inside if record.request is not None]
+    sent = [
+        Sent(record.worker, request, _is_idle(record) and request.get("method") not in _provocations(contract))
+        for record, request in asked
+    ]
     return records[begins[-1]].request or {}, sent, records[end]
+
+
+def _provocations(contract: Contract) -> frozenset[str]:
+    return frozenset(name for name, method in contract.methods.items() if method.group is Group.PROVOCATION)
 
 
 def _opens(record: Record) -> bool:
@@ -82,7 +126,7 @@ def shorter_session(
     engine: Engine, contract: Contract, planned: PlannedCase, records: Sequence[Record], n: int | None
 ) -> CaseResult:
     """The requests that the judged answer needs, sent once more; the result's records are those."""
-    opened, sent, judged = last_session(records, n)
+    opened, sent, judged = last_session(contract, records, n)
 
     def tried(kept: Sequence[Sent]) -> CaseResult:
         return engine.run_suite_test(contract, planned, _replay(contract, opened, kept, judged))
@@ -93,7 +137,7 @@ def shorter_session(
     at, tries = len(sent) - 2, 0
     while at >= 0 and tries < MOST_TRIES:
         fewer = [*sent[:at], *sent[at + 1 :]]
-        if sent[at].request["op"] == "call":
+        if sent[at].is_idle:
             tries += 1
             found = tried(fewer)
             if found.judgement.verdict is Verdict.FAIL_OPEN:

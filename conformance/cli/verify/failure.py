@@ -36,6 +36,7 @@ _BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2
 _STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
 # What the harness observes around a call is no step of its own.
 _AROUND = re.compile(r"\b(before|after) \[")
+_LOG_LINES = 6
 _SHOWN, _SHOWN_VALUE, _SHOWN_TEXT = 220, 80, 2000
 
 
@@ -64,6 +65,8 @@ def print_failure(
     ):
         if text:
             console.print(f"{name:<8} {_cut(text, _SHOWN_TEXT)}", markup=False)
+    for line in log_tail(result):
+        console.print(f"stderr   {line}", markup=False)
     shown = around(records, judged.n)
     if shown:
         side = (judged.side or Side.MAIN).value
@@ -101,6 +104,14 @@ def _label(record: Record, case: Case | None) -> str:
     number = int(found[2])
     label = steps[number].get("label") if number < len(steps) else None
     return "" if label is None else f" (label {label})"
+
+
+def log_tail(result: CaseResult) -> list[str]:
+    """The last lines that the adapter wrote to standard error, where it failed to answer."""
+    if result.judgement.silence is None:
+        return []
+    lines = [line for _, text in result.logs for line in text.splitlines() if line.strip()]
+    return [_cut(line, _SHOWN) for line in lines[-_LOG_LINES:]]
 
 
 def around(records: Sequence[Record], n: int | None) -> list[Record]:

@@ -177,7 +177,7 @@ class Verification:
             if jobs > 1:
                 words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "worksteal"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
-            with _own_pytest_environment():
+            with _own_pytest_environment(Path(scratch)):
                 return int(pytest.main(words, plugins=[self]))
 
     def _expected_cases(self) -> int:
@@ -262,10 +262,15 @@ class Verification:
 
 
 @contextlib.contextmanager
-def _own_pytest_environment() -> Iterator[None]:
+def _own_pytest_environment(scratch: Path) -> Iterator[None]:
     """pytest without the user's plugins, options and variables, which could change what a run shows."""
-    # xdist starts its workers with `python -c`, which would import from the current folder first.
-    own = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONSAFEPATH": "1"}
+    # xdist starts its workers with `python -c`, which would import from the current folder first. What Hypothesis keeps
+    # would lie there, too.
+    own = {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONSAFEPATH": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(scratch / "hypothesis"),
+    }
     saved = {name: value for name, value in os.environ.items() if name.startswith("PYTEST_") or name in own}
     for name in saved:
         del os.environ[name]

@@ -3,8 +3,12 @@
 // It is yours: change it as you like, or do without it. It needs Node alone; with `npm install` it checks arguments by
 // methods.json (ajv).
 
+import { Console } from "node:console";
 import { existsSync, mkdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+
+// Standard output is for answers alone: what is logged from here on goes to standard error.
+globalThis.console = new Console(process.stderr);
 
 const HELD_MS = 20_000;
 const POLL_MS = 2;
@@ -13,7 +17,7 @@ const MOST = 1 << 20;
 /** The method is not there yet. It has to be listed in NOT_YET, so that `hello` says so. */
 export class NotYet extends Error {}
 
-/** The operation fails here, because a failpoint says so. */
+/** The operation fails here, because a failpoint says so: refuse it, or answer indeterminate behind the commit. */
 export class Aborted extends Error {}
 
 /** One session: a folder for its store, a frozen clock, and the config. A method is a method of the same name. */
@@ -92,6 +96,7 @@ async function methodsOf() {
     validator = (schema) => ajv.compile(schema);
   } catch (error) {
     if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+    console.error("ajv is not installed (npm install): arguments are not checked");
   }
   return new Map(Object.entries(read).map(([name, entry]) => [name, { ...entry, fits: validator(entry.args) }]));
 }
@@ -103,8 +108,11 @@ async function methodsOf() {
  */
 export async function serve(kind, { contract, version, name, notYet, workers = 16 }) {
   const methods = await methodsOf();
-  // Standard output is for answers alone: what a library prints goes to standard error.
-  console.log = console.info = console.error;
+  for (const method of methods.keys()) {
+    if (!(method in notYet) && typeof kind.prototype[method] !== "function") {
+      throw new Error(`${kind.name} has no method ${method}: write it, or list it in NOT_YET`);
+    }
+  }
   let session = null;
 
   async function called(method, args) {
@@ -119,7 +127,12 @@ export async function serve(kind, { contract, version, name, notYet, workers = 1
         ? refused("REQUEST_MALFORMED", undefined, problem)
         : fault(problem);
     }
-    return session[method](args);
+    try {
+      return await session[method](args);
+    } finally {
+      // A failpoint is for the next operation alone.
+      if (known.group === "operation") session.arm(null, null);
+    }
   }
 
   async function answer(request) {
@@ -135,6 +148,7 @@ export async function serve(kind, { contract, version, name, notYet, workers = 1
           },
         };
       case "open":
+        if (request.config.timezone) process.env.TZ = request.config.timezone;
         session = new kind(request);
         await session.opened();
         return ok();
@@ -161,11 +175,16 @@ export async function serve(kind, { contract, version, name, notYet, workers = 1
     } catch (error) {
       if (!(error instanceof NotYet)) console.error(error);
       answered =
-        error instanceof NotYet
-          ? { outcome: "unsupported", capability: request.method }
-          : fault(`${error.name}: ${error.message}`);
+        error instanceof NotYet ? { outcome: "unsupported", capability: request.method } : fault(String(error));
     }
-    let text = JSON.stringify({ id: request.id, ...answered });
+    let text;
+    try {
+      text = JSON.stringify({ id: request.id, ...answered });
+    } catch (error) {
+      // A BigInt, above all.
+      console.error(error);
+      text = JSON.stringify({ id: request.id, ...fault(`the answer is no JSON: ${error}`) });
+    }
     if (Buffer.byteLength(text) >= MOST) {
       text = JSON.stringify({ id: request.id, ...fault("the answer is longer than a line may be") });
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import keyword
+import os
 import re
 import sys
 import time
@@ -26,7 +27,7 @@ class NotYetError(Exception):
 
 
 class AbortedError(Exception):
-    """The operation fails here, because a failpoint says so."""
+    """The operation fails here, because a failpoint says so: refuse it, or answer indeterminate behind the commit."""
 
 
 class Session:
@@ -53,6 +54,10 @@ class Session:
     def arm(self, point: str, fault: str) -> None:
         """Note a failpoint of the next operation, for a provocation such as hold_at."""
         self._armed = (point, fault)
+
+    def disarm(self) -> None:
+        """Forget it, because the operation has ended."""
+        self._armed = None
 
     def failpoint(self, point: str) -> None:
         """Stop here if that was asked for. Raises AbortedError. Call it where the method's page places the point."""
@@ -119,6 +124,9 @@ class _Adapter:
 
     def _answered(self, op: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if op == "open":
+            if "timezone" in request["config"]:
+                os.environ["TZ"] = request["config"]["timezone"]
+                time.tzset()
             self._session = self._kind(request)
         elif op == "clock" and self._session is not None:
             self._session.now = request["now"]
@@ -142,8 +150,13 @@ class _Adapter:
             return (
                 refused("REQUEST_MALFORMED", detail=problem) if "REQUEST_MALFORMED" in known.reasons else fault(problem)
             )
-        answer: dict[str, Any] = getattr(self._session, f"{name}_" if keyword.iskeyword(name) else name)(args)
-        return answer
+        try:
+            answer: dict[str, Any] = getattr(self._session, f"{name}_" if keyword.iskeyword(name) else name)(args)
+            return answer
+        finally:
+            if known.is_operation:
+                # A failpoint is for the next operation alone.
+                self._session.disarm()
 
 
 class _Pattern:
@@ -159,7 +172,7 @@ class _Pattern:
 
 class _Method:
     def __init__(self, entry: Mapping[str, Any]) -> None:
-        self.reasons = entry["reasons"]
+        self.reasons, self.is_operation = entry["reasons"], entry["group"] == "operation"
         self._schema: Any = None
         with contextlib.suppress(ImportError):
             import jsonschema_rs
