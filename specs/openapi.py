@@ -7,13 +7,13 @@ from typing import Any
 
 from holdfast.specs.binding import NO_REQUEST, REQUESTS, SESSION, path_of, route_of
 from holdfast.specs.model import Contract, Group, Method
-from holdfast.specs.routes import ERROR, FAULT, INDETERMINATE, OK, UNSUPPORTED, Route
+from holdfast.specs.routes import ERROR, FAULT, INDETERMINATE, NO_ARGUMENTS, OK, UNSUPPORTED, Route
 from holdfast.specs.schema import published_schema
 
 _VERSION = "3.1.0"
 _DEFS, _COMPONENTS = "#/$defs/", "#/components/schemas/"
 # Members of a message that HTTP says by itself.
-_ELSEWHERE = frozenset({"id", "op"})
+_ELSEWHERE = frozenset({"id"})
 
 
 def openapi_of(contract: Contract) -> dict[str, Any]:
@@ -68,6 +68,8 @@ def _session(*, required: bool) -> dict[str, Any]:
 # Responses of every route.
 _ANYWHERE = {
     str(NO_REQUEST): {"description": "No session of that name is open, or the body is no JSON object."},
+    "415": {"description": "The content type is not application/json, or the body has a content encoding."},
+    str(NO_ARGUMENTS): {"description": "Arguments of which nothing follows, where no reason says so."},
     str(FAULT): {"description": "An internal error: neither accepted nor refused."},
     str(UNSUPPORTED): {"description": "The implementation does not claim what `capability` names."},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.verify.failure import log_tail
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import CaseResult
@@ -67,23 +69,27 @@ def fuzz(
         workdir=None if workdir is None else str(workdir.resolve()),
     )
     origin = SeedOrigin.FRESH if seed is None else SeedOrigin.CHOSEN
-    raise typer.Exit(int(_run(settings, origin, evidence, requests, tuple(case or ()), format_)))
+    words = ["holdfast", "fuzz", "--seed", settings.seed, "--requests", str(requests)]
+    for option, text in (("--url", url), ("--start", start), ("--launcher", launcher)):
+        words += [] if text is None else [option, text]
+    again = shlex.join(words)
+    raise typer.Exit(int(_run(settings, origin, evidence, requests, tuple(case or ()), format_, again)))
 
 
 def _run(
-    settings: RunSettings, origin: SeedOrigin, evidence: Path, count: int, cases: Sequence[str], format_: Format
+    settings: RunSettings,
+    origin: SeedOrigin,
+    evidence: Path,
+    count: int,
+    cases: Sequence[str],
+    format_: Format,
+    again: str,
 ) -> Exit:
     try:
         from holdfast.conformance.fuzz.cases import fuzz_cases
     except ImportError as error:
         stop(Exit.INCOMPLETE, f"not proven: {error}; holdfast fuzz needs `pip install 'holdfast[fuzz]'`")
     contracts = [load_contract(name) for name in settings.contracts]
-    planned = [(each, *pair) for each in contracts for pair in fuzz_cases(each, count=count)]
-    known = [each.id for _, each, _ in planned]
-    for name in cases:
-        if name not in known:
-            stop(Exit.USAGE, f"--case: expected one of {', '.join(known)}, got {name!r}")
-    chosen = [each for each in planned if not cases or each[1].id in cases]
     started = datetime.now(UTC)
     redactor = Redactor.knowing(config=settings.config, environment={}, command=settings.adapter)
     identity = Identity(settings.adapter, started=started, named=(), redactor=redactor)
@@ -94,6 +100,17 @@ def _run(
                 # It would lie in the user's folder.
                 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(engine.root / "hypothesis")
                 identity.saw(engine.loaded(), scratch=engine.root)
+                lacking = {each.name: engine.not_claimed(each) for each in contracts}
+                planned = [
+                    (each, *pair)
+                    for each in contracts
+                    for pair in fuzz_cases(each, count=count, lacking=lacking[each.name])
+                ]
+                known = [each.id for _, each, _ in planned]
+                for name in cases:
+                    if name not in known:
+                        stop(Exit.USAGE, f"--case: expected one of {', '.join(known)}, got {name!r}")
+                chosen = [each for each in planned if not cases or each[1].id in cases]
                 header = header_of(
                     settings,
                     contracts,
@@ -110,10 +127,12 @@ def _run(
                     recorder.write(result, excused=None)
                     results.append(result)
                     if format_ is Format.TEXT:
-                        _say(out(), each, result, settings)
+                        _say(out(), each, result, again)
                 identity.saw(engine.loaded())
             verdict = worst(result.judgement.verdict for result in results)
-            final = gravest(exit_of(result.judgement.verdict) for result in results)
+            exits = [exit_of(result.judgement.verdict) for result in results]
+            # A run of some cases says nothing of the others, as with `holdfast verify`.
+            final = gravest([*exits, *([Exit.INCOMPLETE] if len(chosen) < len(planned) else [])])
             recorder.finish(identity.conclude(), verdict=verdict.value, exit_status=int(final))
             recorder.confirm()
     except EvidenceError as error:
@@ -126,7 +145,7 @@ def _run(
     return final
 
 
-def _say(console: Console, contract: Contract, result: CaseResult, settings: RunSettings) -> None:
+def _say(console: Console, contract: Contract, result: CaseResult, again: str) -> None:
     judged = result.judgement
     console.print(f"{styled(judged.verdict)} {result.case} {judged.detail}")
     if judged.verdict is Verdict.CONFORMS:
@@ -134,9 +153,10 @@ def _say(console: Console, contract: Contract, result: CaseResult, settings: Run
     for name, text in (("expected", judged.expected), ("received", judged.received), ("advice", judged.advice)):
         if text:
             console.print(f"  {name}: {text}", markup=False, soft_wrap=True)
-    console.print(
-        f"  the same again: --contract {contract.name} --case {result.case} --seed {settings.seed}", markup=False
-    )
+    for line in log_tail(result):
+        console.print(f"  stderr: {line}", markup=False)
+    more = f"--contract {contract.name} --case {result.case}"
+    console.print(f"  the same again: {again} {more}", markup=False, soft_wrap=True)
 
 
 def _as_json(results: Sequence[CaseResult]) -> Iterator[dict[str, str]]:

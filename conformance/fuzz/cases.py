@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -40,9 +41,12 @@ _LONGEST = 500_000
 _KEY_HEADERS = ("Idempotency-Key", "X-Request-Id")
 
 
-def fuzz_cases(contract: Contract, *, count: int) -> Iterator[tuple[PlannedCase, Test]]:
-    """Every case with its test; `count` is how many requests are drawn for all methods together."""
-    methods = asked(contract)
+def fuzz_cases(contract: Contract, *, count: int, lacking: Collection[str] = ()) -> Iterator[tuple[PlannedCase, Test]]:
+    """Every case with its test; `count` is how many requests are drawn for all methods together.
+
+    None asks for a method that the implementation does not claim.
+    """
+    methods = [each for each in asked(contract) if each.name not in lacking and each.role not in lacking]
     share = max(1, count // len(methods))
     schema = schema_of(contract)
     for method in methods:
@@ -70,7 +74,22 @@ def good_sweep(contract: Contract, method: Method) -> Sweep | None:
     declared = () if contract.neighbours is None else contract.neighbours.sweeps.values()
     mine = [each for each in declared if each.probe["call"] == method.name and _is_accepted(each)]
     mine.sort(key=lambda each: (not _is_new(each), len(each.given)))
-    return mine[0] if mine else None
+    return mine[0] if mine else _scripted(contract, method)
+
+
+def _scripted(contract: Contract, method: Method) -> Sweep | None:
+    """A script that begins with a call of this method that has to be accepted, as a sweep of nothing."""
+    for case in contract.cases:
+        step = case.when[0]
+        expected = step.get("expect", {})
+        if step.get("call") != method.name or case.given or case.surface != "ready" or case.config:
+            continue
+        if {*step} <= {"call", "args", "expect", "bind", "label"} and expected.get("outcome") == "accepted":
+            due = {"outcome": "accepted", **{name: expected[name] for name in ("effect",) if name in expected}}
+            return Sweep(
+                name=case.id, clause=case.clause, title=case.title, probe=step, due={"same": due}, values=case.values
+            )
+    return None
 
 
 def _same(sweep: Sweep) -> Mapping[str, Any]:
@@ -101,7 +120,9 @@ class _Asking:
 
     def ask(self, request: Request, due: Due) -> tuple[Shown, Response]:
         """Send a request and judge what came, and what it left. Raises Finding."""
-        request = request.with_headers(*SECRETS)
+        if due.refused:
+            # A good request may be refused for what they say.
+            request = request.with_headers(*SECRETS)
         response = send(self.session, request)
         self.sent += 1
         shown = shown_by(self.method, self.route, request, response, due)
@@ -252,7 +273,8 @@ def _keyed(bench: Bench, *, sweep: Sweep) -> None:
             asking = _Asking(bench, session, method)
             _must_be_done(asking, first, sweep, "a request", (name, "key-1"))
             if _is_known_again(contract, method):
-                _must_not_be_new(asking, request_of(asking.route, first).with_headers((name, "key-2")))
+                for key in ("key-2", "key-1"):
+                    _must_not_be_new(asking, request_of(asking.route, first).with_headers((name, key)))
             what = f"another request with the same {name}"
             _must_be_done(asking, second, sweep, what, (name, "key-1"))
 
@@ -273,6 +295,11 @@ def _are_two(bench: Bench, method: Method, sweep: Sweep) -> bool:
 
 
 def _good(bench: Bench, session: SuiteSession, sweep: Sweep, label: str) -> dict[str, Any]:
+    if not sweep.leaves and sweep.value is None:
+        side = f"http/{sweep.name}/{label}"
+        scope = replace(bench.scope, side=side, defined=sweep.values, now=session.now, opened=session.now)
+        made: dict[str, Any] = scope.resolve(sweep.probe.get("args", {}))
+        return made
     varied = next(iter(varied_of(bench.contract, sweep)))
     args = Swept(bench, sweep, varied).good(session, label)
     if args is None:
@@ -286,7 +313,7 @@ def _must_be_done(asking: _Asking, args: Mapping[str, Any], sweep: Sweep, what: 
     effect, due = effect_of(asking.route, response), _same(sweep)
     fits = any(each.get("effect", effect) == effect for each in ex.alternatives(due))
     # What is new is seen; an answer that was kept from another request is not.
-    is_there = effect != "new" or not before or canonical(before) != canonical(asking.seen)
+    is_there = not (before and effect == "new" and _is_new(sweep)) or canonical(before) != canonical(asking.seen)
     if shown is Shown.ACCEPTED and fits and is_there:
         return
     again = f"Again, in an open session: {request.curl(response.url)}"

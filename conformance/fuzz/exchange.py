@@ -22,6 +22,7 @@ SECRETS = (("Authorization", f"Bearer {CANARY}"), ("Cookie", f"session={CANARY}"
 JSON = "application/json"
 USUAL = (("Content-Type", JSON), ("Accept", JSON), (SESSION, OPEN_SESSION))
 NO_JSON = object()
+_SHOWN = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ class Request:
         words = ["curl", "-sS", "-i", "-X", self.method, f"{url}{self.target}"]
         for name, value in self.headers:
             words += ["-H", f"{name}: {value}"]
+        if self.body and all(name.lower() != "content-type" for name, _ in self.headers):
+            # curl would make one up.
+            words += ["-H", "Content-Type:"]
         quoted = shlex.join(words)
         if not self.body:
             return quoted
@@ -98,7 +102,9 @@ def send(session: SuiteSession, request: Request) -> Response:
     record = session.exchange(RAW, args)
     failure = failure_of(record)
     if failure is not None:
-        raise Finding(failure)
+        size = f"; its body has {len(request.body)} bytes" if request.body else ""
+        detail = f"the server ended at {request.method} {request.target}{size}: {failure.detail}"
+        raise Finding(replace(failure, detail=detail, advice=f"Again: {request.curl('URL')[:_SHOWN]}"))
     assert record.answer is not None
     said = record.answer["value"]
     found = tuple((name, value) for name, value in said["headers"])

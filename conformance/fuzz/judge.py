@@ -8,10 +8,10 @@ from typing import Any
 
 from holdfast.conformance.cases.failure import broken
 from holdfast.conformance.cases.record import Finding, Judgement
-from holdfast.conformance.fuzz.exchange import CANARY, NO_JSON, Request, Response
+from holdfast.conformance.fuzz.exchange import CANARY, JSON, NO_JSON, Request, Response
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Method
-from holdfast.specs.routes import Route
+from holdfast.specs.routes import ERROR, Route
 
 _REDIRECTION, _REFUSED, _SERVER = 300, 400, 500
 # Of a request line that no server knows (RFC 9110 15.6.2, 15.6.6).
@@ -33,6 +33,7 @@ class Due:
 
     `what` says for people what was sent. `refused`: it may not be accepted. `named`: a refusal names a reason of the
     method. `silent`: the server may close the connection in the place of a response. `strange`: its method is none.
+    `harmless`: any answer will do, as long as nothing is done.
     """
 
     what: str
@@ -40,6 +41,7 @@ class Due:
     named: bool = False
     silent: bool = False
     strange: bool = False
+    harmless: bool = False
 
 
 def shown_by(method: Method, route: Route, request: Request, response: Response, due: Due) -> Shown:
@@ -58,6 +60,8 @@ def shown_by(method: Method, route: Route, request: Request, response: Response,
         if due.silent:
             return Shown.REFUSED
         raise found(Verdict.NO_VERDICT, "no response", "a response", Silence.EOF)
+    if due.harmless and response.status < _SERVER:
+        return Shown.REFUSED
     message = _message(route, response)
     outcome = None if message is None else message["outcome"]
     if response.status >= _SERVER and outcome in (None, "fault", "unsupported"):
@@ -66,6 +70,13 @@ def shown_by(method: Method, route: Route, request: Request, response: Response,
         raise found(Verdict.NO_VERDICT, "a request makes the server fail", "a status below 500", Silence.FAULT)
     if outcome == "indeterminate":
         return Shown.OPEN
+    kind = response.header("Content-Type").partition(";")[0].strip().lower()
+    if outcome in ("accepted", "ok", "refused") and response.body and kind != JSON:
+        raise found(Verdict.WRONG_REASON, f"the response is sent as {kind or 'nothing'}", JSON)
+    said = response.said()
+    reason = said.get(ERROR) if isinstance(said, dict) else None
+    if outcome is None and response.status >= _REFUSED and isinstance(reason, str) and reason in route.statuses:
+        raise found(Verdict.WRONG_REASON, f"{reason} has the status {response.status}", f"{route.statuses[reason]}")
     if outcome in ("accepted", "ok") or response.status < _REDIRECTION:
         if due.refused:
             raise found(Verdict.FAIL_OPEN, "accepted", "a refusal")

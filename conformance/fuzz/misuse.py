@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from holdfast.conformance.fuzz.exchange import JSON, Request
 from holdfast.conformance.fuzz.judge import Due
@@ -22,7 +23,16 @@ _NEW = ("x_unknown", "__proto__", "", "constructor", "Op")
 _SURROGATES = ("\\ud800", "\\udc00", "\\udc00\\ud800", "a\\uDBFF")
 _DEEP = 100_000
 _METHODS = ("GET", "PUT", "PATCH", "DELETE", "POST", "HOLDFAST")
-_TYPES = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "")
+_NEAR_METHODS = ("HEAD", "OPTIONS", "TRACE")
+_TYPES = (
+    "text/plain",
+    "text/json",
+    "application/json-seq",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/xml",
+    "",
+)
 _CODINGS = ("gzip", "br", "identity, gzip", "holdfast")
 
 
@@ -55,6 +65,10 @@ def misuses(method: Method, route: Route, args: Mapping[str, Any]) -> Iterator[M
         if name != route.method:
             # One of them may stand for another route of the contract, but not with this body.
             yield Misuse(replace(good, method=name), Due(f"the method {name}", refused=True, silent=True, strange=True))
+    for name in _NEAR_METHODS:
+        yield Misuse(replace(good, method=name), Due(f"the method {name}", silent=True, strange=True, harmless=True))
+    overridden = replace(good, method="GET").with_headers(("X-HTTP-Method-Override", route.method))
+    yield Misuse(overridden, Due("the method GET with another in a header", refused=True, silent=True, strange=True))
 
 
 def _bodies(method: Method, route: Route, args: Mapping[str, Any], good: Request) -> Iterator[Misuse]:
@@ -65,6 +79,22 @@ def _bodies(method: Method, route: Route, args: Mapping[str, Any], good: Request
             body = json.dumps(inside, ensure_ascii=False).encode()
             yield Misuse(replace(good, body=body), Due(what, refused=True, named=named))
     inside = route.body(args)
+    for name, value in inside.items():
+        left = {each: part for each, part in inside.items() if each != name}
+        if explain(method.args, {each: part for each, part in args.items() if each != name}) is None:
+            continue
+        for near in (name.upper(), name.capitalize(), f"{name} ", f" {name}"):
+            body = json.dumps({**left, near: value}, ensure_ascii=False).encode()
+            yield Misuse(replace(good, body=body), Due(f"{near!r} in the place of {name}", refused=True, named=named))
+        if isinstance(value, str):
+            target = f"{good.target}?{urlencode({name: value})}"
+            body = json.dumps(left, ensure_ascii=False).encode()
+            yield Misuse(
+                replace(good, target=target, body=body), Due(f"{name} in the query and not in the body", refused=True)
+            )
+    for what, changed in _marked(inside):
+        bad = json.dumps(changed).replace(_MARK, "\0").encode().replace(b"\0", b"\xff")
+        yield Misuse(replace(good, body=bad), Due(f"{what} holds a byte that is no UTF-8", refused=True))
     for what, changed in _marked(inside):
         for spelt in _SURROGATES:
             body = json.dumps(changed).replace(_MARK, spelt).encode()
@@ -117,8 +147,8 @@ def _headers(method: Method, route: Route, good: Request) -> Iterator[Misuse]:
         replace(good.with_headers(("Content-Encoding", "gzip")), body=cut), Due("gzip that is cut", refused=True)
     )
     for name, value in _twice(route, good):
-        doubled = replace(good, headers=(*good.headers, (name, value)))
-        yield Misuse(doubled, Due(f"the header {name} twice", refused=True, silent=True))
+        for headers in ((*good.headers, (name, value)), ((name, value), *good.headers)):
+            yield Misuse(replace(good, headers=headers), Due(f"the header {name} twice", refused=True, silent=True))
     length = str(len(good.body))
     for lengths in ((length, str(len(good.body) - 1)), ("-1",), ("x",), (f"{length}, 1",)):
         headers = (*good.headers, *(("Content-Length", each) for each in lengths))
@@ -127,6 +157,7 @@ def _headers(method: Method, route: Route, good: Request) -> Iterator[Misuse]:
         yield Misuse(replace(good, headers=(*headers, ("Connection", "close"))), due)
     if declares_session(method):
         yield Misuse(good.with_headers((SESSION, "nobody")), Due("a session that nobody opened", refused=True))
+        yield Misuse(good.without(SESSION), Due("no session", refused=True))
 
 
 def _twice(route: Route, good: Request) -> Iterator[tuple[str, str]]:
@@ -150,7 +181,7 @@ def _marked(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Each text with a mark in it."""
     for path, found in _parts(dict(body)):
         if isinstance(found, str) and path:
-            yield _told(path), _put(body, path, found[:-1] + _MARK)
+            yield _told(path), _put(body, path, found[: len(found) // 2] + _MARK + found[len(found) // 2 :])
 
 
 def _parts(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:

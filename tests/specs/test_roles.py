@@ -139,7 +139,7 @@ def test_the_openapi_document_has_every_method_and_status_and_no_reference_into_
     assert operations.keys() == {*contract.methods, *(f"protocol_{request}" for request in REQUESTS)}
     for method in contract.methods.values():
         statuses = {str(status) for status in route_of(contract, method).statuses.values()}
-        assert operations[method.name]["responses"].keys() == {*statuses, "428", "500", "501"}
+        assert operations[method.name]["responses"].keys() == {*statuses, "415", "422", "428", "500", "501"}
 
 
 @pytest.mark.parametrize("name", contract_names())
