@@ -40,7 +40,7 @@ def test_there_is_no_page_of_a_contract_that_is_gone() -> None:
 
 def test_the_pages_are_linked_from_the_protocol() -> None:
     text = (DOCS / "adapter-protocol.md").read_text(encoding="utf-8")
-    assert f"({FOLDER})" in text
+    assert f"({FOLDER}/" in text
 
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.name)
