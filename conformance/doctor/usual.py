@@ -72,7 +72,7 @@ def advice_on(event: Event, command: Sequence[str] = ()) -> str:
 
 def _is_buffered(command: Sequence[str]) -> bool:
     hello = {"id": "1", "op": "hello", "protocol": PROTOCOL, "kit": "holdfast/doctor", "challenge": "0" * 32}
-    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
+    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):
         ended = subprocess.run(
             [*command], input=json.dumps(hello).encode() + b"\n", capture_output=True, timeout=10, check=False
         )
@@ -103,6 +103,8 @@ def kept(
     pool: WorkerPool, contract: Contract, not_claimed: Mapping[str, str], *, root: Path, config: Mapping[str, str]
 ) -> Kept | None:
     """Run the shortest script that kills a process behind an answer; None where none can be run."""
+    # An earlier check may have left its session open.
+    pool.get(0).exchange({"op": "close"}, timeout=pool.deadlines.op)
     usable = [
         case for case in contract.cases if _is_usable(contract, case, not_claimed, pool.get(0).greeting.max_workers)
     ]

@@ -382,7 +382,7 @@ TO_THE_END = "import sys\nsys.stdin.read()\n"
         ((sys.executable, str(ADAPTERS / "lies_in_hello.py"), "nothing"), 11, "claims", "none"),
         ((sys.executable, str(ADAPTERS / "lies_in_hello.py"), "version"), 11, "claim toy", "this kit has 0.1.0"),
         (fake([["exit", 3]]), 11, "open", "exited with status 3"),
-        (fake(["garbage"]), 11, "open", "Standard output carries protocol lines only"),
+        (fake(["garbage"]), 11, "open", "print it to standard error"),
         (fake(["wrong-id"]), 11, "open", "each request is answered once"),
         (fake(["nothing"]), 11, "open", "No answer"),
         (fake(["twice"]), 11, "clock", "each request is answered once"),
