@@ -16,7 +16,7 @@ from rich.table import Table
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cli.console import out, print_lines, stop
 from holdfast.conformance.cli.greeted import greeted
-from holdfast.conformance.cli.target import found_here, reference_target, target_of, words_of
+from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
 from holdfast.conformance.cli.verify.failure import log_tail, transcribed
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.engine import CaseResult, Engine
@@ -25,11 +25,10 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
 from holdfast.reports.evidence import MARK, EvidenceError, Run, read_evidence
-from holdfast.specs import Contract, contract_names, load_contract
+from holdfast.specs import Contract, load_contract
 
 RunFile = Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")]
 CaseName = Annotated[str, typer.Argument(help="a case of that run")]
-Launcher = Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,7 @@ def _read(context: typer.Context, path: Path, case: str, launcher: str | None) -
         failed = [each.case for each in run.verdicts if each.verdict != Verdict.CONFORMS.value]
         stop(Exit.USAGE, f"expected a case of {path}, got {case!r}; failed there: {', '.join(failed) or 'none'}")
     name = case.partition("/")[0]
-    if name not in contract_names():
-        stop(Exit.USAGE, f"expected a case of a contract, got {case!r}; known contracts: {', '.join(contract_names())}")
+    known_contracts([name])
     contract = load_contract(name)
     planned = next((each for each in plan_of(contract) if each.id == case), None)
     if planned is None and "/http/" in case:

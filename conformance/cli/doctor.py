@@ -10,10 +10,20 @@ from rich.table import Table
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.target import (
+    Config,
+    Launcher,
+    PassEnv,
+    Slow,
+    Start,
+    Url,
+    config_of,
+    known_contracts,
+    target_of,
+)
 from holdfast.conformance.doctor.conversation import Health, Subject, examine
 from holdfast.conformance.verdict import Exit
-from holdfast.specs import SpecError, contract_names
+from holdfast.specs import SpecError
 
 _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
 
@@ -21,17 +31,16 @@ _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow
 def doctor(
     context: typer.Context,
     contract: Annotated[str | None, typer.Option("--contract", help="open a session of this contract")] = None,
-    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for the session; repeat for more")] = None,
-    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
-    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
-    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    config: Config = None,
+    slow: Slow = 1.0,
+    pass_env: PassEnv = None,
+    launcher: Launcher = None,
     url: Url = None,
     start: Start = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
-    if contract is not None and contract not in contract_names():
-        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    known_contracts([] if contract is None else [contract])
     target = target_of(context.args, launcher=launcher, url=url, start=start)
     try:
         found = examine(

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.cli.vectors.committed import lint as lint_vectors
 from holdfast.conformance.run.plan import Form, generators_of, plan_of
 from holdfast.conformance.selfcheck.baselines import load_baseline
@@ -46,8 +47,7 @@ def lint(
     names = contract or list(contract_names())
     problems: list[str] = []
     for name in names:
-        if name not in contract_names():
-            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(contract_names())}")
+        known_contracts([name])
         try:
             loaded = load_contract(name)
             if update:

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.starting.view import LANGUAGES
 from holdfast.conformance.starting.write import COMMANDS, FolderError, is_name, write_adapter
 from holdfast.conformance.verdict import Exit
-from holdfast.specs import contract_names, load_contract
+from holdfast.specs import load_contract
 
 
 def new_adapter(
@@ -21,8 +22,7 @@ def new_adapter(
     name: Annotated[str | None, typer.Option(help="what your implementation is called; else as the folder")] = None,
 ) -> None:
     """Write an adapter to be filled in: Python, Node, Go, Rust or Java."""
-    if contract not in contract_names():
-        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    known_contracts([contract])
     if lang not in LANGUAGES:
         stop(Exit.USAGE, f"--lang: expected one of {', '.join(LANGUAGES)}, got {lang!r}")
     called = folder.absolute().name if name is None else name

@@ -6,7 +6,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +29,12 @@ Start = Annotated[
     typer.Option(
         "--start", metavar="COMMAND", help="start a server for each worker, at {port} or $PORT, and ask it over HTTP"
     ),
+]
+Launcher = Annotated[str | None, typer.Option("--launcher", help="command that provisions what the adapter needs")]
+Config = Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")]
+Slow = Annotated[float, typer.Option("--slow", min=0.01, max=1000, help="factor on every deadline")]
+PassEnv = Annotated[
+    list[str] | None, typer.Option("--pass-env", help="environment variable the adapter may see; repeat")
 ]
 # As the protocol's schema has the names of a session's config.
 _CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -142,3 +148,15 @@ def config_of(pairs: Sequence[str]) -> dict[str, str]:
             stop(Exit.USAGE, f"expected --config name=VALUE with a name in lower case, got the name {name[:40]!r}")
         parsed[name] = value
     return parsed
+
+
+def known_contracts(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, each once. Ends with a usage error for one that is no contract."""
+    # `holdfast crash` has a target and no contract.
+    from holdfast.specs import contract_names
+
+    known = contract_names()
+    for name in names:
+        if name not in known:
+            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(known)}")
+    return tuple(dict.fromkeys(names))

@@ -12,6 +12,7 @@ import typer
 from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
 from holdfast.conformance.cli.explain import described
 from holdfast.conformance.cli.explain.text import lines_of
+from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -41,8 +42,7 @@ def explain(
 
         explain_matrix(name, contract, evidence, format_)
         return
-    if contract is not None and contract not in contract_names():
-        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    known_contracts([] if contract is None else [contract])
     if (name is None) is (write is None):
         stop(Exit.USAGE, f"expected a name or --write, got {'neither' if name is None else 'both'}")
     names = contract_names() if contract is None else (contract,)

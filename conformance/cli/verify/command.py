@@ -18,7 +18,17 @@ from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import current_folder, unusable
-from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.target import (
+    Config,
+    Launcher,
+    PassEnv,
+    Slow,
+    Start,
+    Url,
+    config_of,
+    known_contracts,
+    target_of,
+)
 from holdfast.conformance.cli.verify.jobs import MOST
 from holdfast.conformance.cli.verify.options import QUICK, WITHOUT_FAULTS, Options
 from holdfast.conformance.cli.verify.outputs import ReportError, publish, unusable_outputs
@@ -68,7 +78,7 @@ def verify(
     ] = False,
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
-    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
+    config: Config = None,
     seed: Annotated[
         str | None, typer.Option(help="fixes every random suffix; the gate takes such a run only with --allow-seed")
     ] = None,
@@ -84,7 +94,7 @@ def verify(
         int | None,
         typer.Option(min=1, max=MOST, help="processes that run cases; by default one more than there are processors"),
     ] = None,
-    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
+    slow: Slow = 1.0,
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
     fault_seconds: Annotated[
         float,
@@ -93,9 +103,9 @@ def verify(
     thorough: Annotated[
         float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on floors of faults, and histories")
     ] = 1.0,
-    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+    pass_env: PassEnv = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
-    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    launcher: Launcher = None,
     url: Url = None,
     start: Start = None,
     junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None,
@@ -115,7 +125,7 @@ def verify(
     used, origin = _seed(seed, nonce)
     settings = RunSettings(
         adapter=target.adapter,
-        contracts=_contracts(contract or []),
+        contracts=known_contracts(contract or []),
         seed=used,
         launcher=target.launcher,
         config=parsed,
@@ -175,14 +185,6 @@ def _publishable(options: Options) -> None:
 def _must_be_printable(option: str, text: str, *, most: int) -> None:
     if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > most:
         stop(Exit.USAGE, f"{option}: expected 1 to {most} printable ASCII characters, got {text!r}")
-
-
-def _contracts(names: Sequence[str]) -> tuple[str, ...]:
-    known = contract_names()
-    for name in names:
-        if name not in known:
-            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(known)}")
-    return tuple(dict.fromkeys(names))
 
 
 def _usable(folder: Path) -> Path:
