@@ -16,16 +16,27 @@ from rich.console import Console
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
-from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.target import (
+    Config,
+    Launcher,
+    PassEnv,
+    Slow,
+    Start,
+    Url,
+    config_of,
+    known_contracts,
+    target_of,
+)
 from holdfast.conformance.cli.verify.failure import log_tail
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.run.plan import unclaimed
 from holdfast.conformance.run.recorder import Caller, Recorder, header_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest, worst
-from holdfast.reports.evidence import EvidenceError, Redactor, SeedOrigin
-from holdfast.specs import Contract, contract_names, load_contract
+from holdfast.reports.evidence import EvidenceError, SeedOrigin
+from holdfast.specs import Contract, load_contract
 
 _EVIDENCE = Path(EVIDENCE).with_name("fuzz.jsonl")
 _NARROWED = "holdfast fuzz"
@@ -36,23 +47,21 @@ def fuzz(
     contract: Annotated[list[str], typer.Option("--contract", help="contract to ask for; repeat for more")],
     url: Url = None,
     start: Start = None,
-    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    launcher: Launcher = None,
     requests: Annotated[
         int, typer.Option(min=1, max=10_000_000, help="requests that are drawn for each contract, beside the others")
     ] = 1000,
     case: Annotated[list[str] | None, typer.Option("--case", help="only this case; repeat for more")] = None,
     seed: Annotated[str | None, typer.Option(help="decides what is drawn")] = None,
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = _EVIDENCE,
-    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
-    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
-    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+    config: Config = None,
+    slow: Slow = 1.0,
+    pass_env: PassEnv = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Send what no client should send to an implementation that is asked over HTTP."""
-    for name in contract:
-        if name not in contract_names():
-            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(contract_names())}")
+    contracts = known_contracts(contract)
     if url is None and start is None:
         stop(Exit.USAGE, "expected --start COMMAND or --url URL, got neither; holdfast fuzz asks over HTTP alone")
     if workdir is not None and not workdir.is_dir():
@@ -60,7 +69,7 @@ def fuzz(
     target = target_of(context.args, launcher=launcher, url=url, start=start)
     settings = RunSettings(
         adapter=target.adapter,
-        contracts=tuple(dict.fromkeys(contract)),
+        contracts=contracts,
         seed=seed or secrets.token_hex(16),
         launcher=target.launcher,
         config=config_of(config or []),
@@ -69,9 +78,14 @@ def fuzz(
         workdir=None if workdir is None else str(workdir.resolve()),
     )
     origin = SeedOrigin.FRESH if seed is None else SeedOrigin.CHOSEN
+    redactor = settings.redactor
     words = ["holdfast", "fuzz", "--seed", settings.seed, "--requests", str(requests)]
     for option, text in (("--url", url), ("--start", start), ("--launcher", launcher)):
-        words += [] if text is None else [option, text]
+        words += [] if text is None else [option, shlex.join(redactor.command(shlex.split(text)))]
+    for name, value in redactor.named(settings.config).items():
+        words += ["--config", f"{name}={value}"]
+    words += [] if slow == 1.0 else ["--slow", repr(slow)]
+    words += [word for name in settings.passed_environment for word in ("--pass-env", name)]
     again = shlex.join(words)
     raise typer.Exit(int(_run(settings, origin, evidence, requests, tuple(case or ()), format_, again)))
 
@@ -91,7 +105,7 @@ def _run(
         stop(Exit.INCOMPLETE, f"not proven: {error}; holdfast fuzz needs `pip install 'holdfast[fuzz]'`")
     contracts = [load_contract(name) for name in settings.contracts]
     started = datetime.now(UTC)
-    redactor = Redactor.knowing(config=settings.config, environment={}, command=settings.adapter)
+    redactor = settings.redactor
     identity = Identity(settings.adapter, started=started, named=(), redactor=redactor)
     results: list[CaseResult] = []
     try:
@@ -101,6 +115,7 @@ def _run(
                 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(engine.root / "hypothesis")
                 identity.saw(engine.loaded(), scratch=engine.root)
                 lacking = {each.name: engine.not_claimed(each) for each in contracts}
+                missing = {each.name: unclaimed(each, lacking[each.name]) for each in contracts}
                 planned = [
                     (each, *pair)
                     for each in contracts
@@ -129,10 +144,14 @@ def _run(
                     if format_ is Format.TEXT:
                         _say(out(), each, result, again)
                 identity.saw(engine.loaded())
+                for name, methods in missing.items():
+                    if methods and format_ is Format.TEXT:
+                        out().print(f"not asked, for it is not claimed: {name}: {', '.join(methods)}", markup=False)
             verdict = worst(result.judgement.verdict for result in results)
-            exits = [exit_of(result.judgement.verdict) for result in results]
-            # A run of some cases says nothing of the others, as with `holdfast verify`.
-            final = gravest([*exits, *([Exit.INCOMPLETE] if len(chosen) < len(planned) else [])])
+            # Of what was not asked nothing is said, as with `holdfast verify`: other cases, methods that are not there.
+            is_whole = len(chosen) == len(planned) and not any(missing.values())
+            exits = [exit_of(each.judgement.verdict) for each in results]
+            final = gravest([exit_of(verdict), *exits, *([] if is_whole else [Exit.INCOMPLETE])])
             recorder.finish(identity.conclude(), verdict=verdict.value, exit_status=int(final))
             recorder.confirm()
     except EvidenceError as error:

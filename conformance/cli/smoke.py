@@ -13,13 +13,23 @@ from rich.markup import escape
 from holdfast.conformance.cases.expect import alternatives
 from holdfast.conformance.cli.console import out, stop
 from holdfast.conformance.cli.greeted import greeted
-from holdfast.conformance.cli.target import Start, Url, config_of, target_of
+from holdfast.conformance.cli.target import (
+    Config,
+    Launcher,
+    PassEnv,
+    Slow,
+    Start,
+    Url,
+    config_of,
+    known_contracts,
+    target_of,
+)
 from holdfast.conformance.cli.verify.failure import log_tail
 from holdfast.conformance.cli.verify.styles import styled
-from holdfast.conformance.run.plan import methods_of
+from holdfast.conformance.run.plan import methods_of, unclaimed
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
-from holdfast.specs import Case, Contract, contract_names, load_contract
+from holdfast.specs import Case, Contract, load_contract
 
 # No case begins later, in seconds behind the hello of the adapter.
 SMOKE_S = 5.0
@@ -28,17 +38,16 @@ SMOKE_S = 5.0
 def smoke(
     context: typer.Context,
     contract: Annotated[str, typer.Option("--contract", help="the contract to try")],
-    launcher: Annotated[str | None, typer.Option(help="command that provisions what the adapter needs")] = None,
+    launcher: Launcher = None,
     url: Url = None,
     start: Start = None,
     seed: Annotated[str | None, typer.Option(help="fixes every random suffix")] = None,
-    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None,
-    slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every deadline")] = 1.0,
-    pass_env: Annotated[list[str] | None, typer.Option(help="environment variable the adapter may see; repeat")] = None,
+    config: Config = None,
+    slow: Slow = 1.0,
+    pass_env: PassEnv = None,
 ) -> None:
     """Try a script for each method that the adapter claims, within 5 seconds. It proves nothing."""
-    if contract not in contract_names():
-        stop(Exit.USAGE, f"unknown contract {contract!r}; known contracts: {', '.join(contract_names())}")
+    known_contracts([contract])
     target = target_of(context.args, launcher=launcher, url=url, start=start)
     settings = RunSettings(
         adapter=target.adapter,
@@ -70,7 +79,7 @@ def smoke(
             if engine.pool.exhausted:
                 # No case after this one could be started.
                 break
-    missing = [name for name in loaded.methods if name in lacking]
+    missing = unclaimed(loaded, lacking)
     if missing:
         console.print(f"not there yet: {', '.join(missing)}", markup=False)
     if not found:
@@ -78,7 +87,8 @@ def smoke(
     good = sum(verdict is Verdict.CONFORMS for verdict in found)
     ran = f"{len(found)} of {len(chosen)} scripts were tried, {good} conform"
     console.print(f"{ran}; `holdfast verify` runs everything, and proves it", markup=False)
-    raise typer.Exit(int(gravest(exit_of(verdict) for verdict in found)))
+    exits = [exit_of(verdict) for verdict in found]
+    raise typer.Exit(int(gravest([*exits, *([Exit.INCOMPLETE] if missing or len(found) < len(chosen) else [])])))
 
 
 def cases_of(contract: Contract, lacking: frozenset[str]) -> Sequence[Case]:

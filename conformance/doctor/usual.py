@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,8 @@ from holdfast.conformance.verdict import Silence
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import Kind
 
+# How long an adapter may take to answer once its input has ended, in seconds.
+_BUFFERED_S = 10.0
 # What the harness makes in a workdir itself, and what a failpoint leaves there.
 _NOT_OF_A_STORE = frozenset({"hold"})
 _ADVICE = {
@@ -73,10 +76,20 @@ def advice_on(event: Event, command: Sequence[str] = ()) -> str:
 def _is_buffered(command: Sequence[str]) -> bool:
     hello = {"id": "1", "op": "hello", "protocol": PROTOCOL, "kit": "holdfast/doctor", "challenge": "0" * 32}
     with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):
-        ended = subprocess.run(
-            [*command], input=json.dumps(hello).encode() + b"\n", capture_output=True, timeout=10, check=False
+        child = subprocess.Popen(
+            [*command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-        return bool(json.loads(ended.stdout.splitlines()[0])["ok"])
+        try:
+            said, _ = child.communicate(json.dumps(hello).encode() + b"\n", timeout=_BUFFERED_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        return bool(json.loads(said.splitlines()[0])["ok"])
     return False
 
 

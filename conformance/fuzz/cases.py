@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,10 +11,11 @@ from hypothesis import assume
 from schemathesis import Case
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.record import Finding, Judgement
-from holdfast.conformance.fuzz.drawn import asked, each_drawn, operation_of, request_of_case, schema_of
+from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.values import names_in
+from holdfast.conformance.fuzz.drawn import each_drawn, operation_of, request_of_case, schema_of
 from holdfast.conformance.fuzz.exchange import SECRETS, Request, Response, send
-from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, shown_by
+from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, finding, shown_by
 from holdfast.conformance.fuzz.linked import follow, has_links
 from holdfast.conformance.fuzz.misuse import misuses, request_of
 from holdfast.conformance.run.plan import Form, PlannedCase
@@ -38,6 +39,8 @@ _DIGITS = 16
 _KEPT = 8
 # A longer body does not fit into one request of the harness to its bridge.
 _LONGEST = 500_000
+# How a value begins that is another one in each request.
+_DRAWN = "${"
 _KEY_HEADERS = ("Idempotency-Key", "X-Request-Id")
 
 
@@ -46,19 +49,26 @@ def fuzz_cases(contract: Contract, *, count: int, lacking: Collection[str] = ())
 
     None asks for a method that the implementation does not claim.
     """
-    methods = [each for each in asked(contract) if each.name not in lacking and each.role not in lacking]
+    # A provocation may hang.
+    methods = [
+        each for each in contract.methods.values() if each.name not in lacking and each.group is not Group.PROVOCATION
+    ]
+    if not methods:
+        return
     share = max(1, count // len(methods))
-    schema = schema_of(contract)
+    schema = schema_of(contract, methods)
     for method in methods:
         drawn = partial(_drawn, schema=schema, method=method, count=share)
         yield _planned(contract, f"drawn-requests-of-{method.name}"), drawn
     if has_links(schema):
-        yield _planned(contract, "requests-that-links-lead-to"), partial(_linked, schema=schema, count=share)
+        linked = partial(_linked, schema=schema, methods=methods, count=share)
+        yield _planned(contract, "requests-that-links-lead-to"), linked
     for method in methods:
         sweep = good_sweep(contract, method)
         if sweep is not None:
             yield _planned(contract, f"nearly-good-requests-of-{method.name}"), partial(_misused, sweep=sweep)
-            yield _planned(contract, f"a-header-decides-nothing-of-{method.name}"), partial(_keyed, sweep=sweep)
+            if _is_known_again(contract, method) or _varies(sweep):
+                yield _planned(contract, f"a-header-decides-nothing-of-{method.name}"), partial(_keyed, sweep=sweep)
 
 
 def _planned(contract: Contract, name: str) -> PlannedCase:
@@ -104,6 +114,15 @@ def _is_new(sweep: Sweep) -> bool:
     return all(each.get("effect") == "new" for each in ex.alternatives(_same(sweep)))
 
 
+def _varies(sweep: Sweep) -> bool:
+    """Whether two good requests of it differ: something in them is drawn."""
+    raw, seen = [sweep.probe.get("args", {}), sweep.original], set[str]()
+    while new := names_in(raw) & sweep.values.keys() - seen:
+        seen |= new
+        raw += [sweep.values[name] for name in sorted(new)]
+    return _DRAWN in str(raw)
+
+
 class _Asking:
     """Requests of one method in one session. What was refused leaves the state alone, and it is looked at each time."""
 
@@ -127,29 +146,20 @@ class _Asking:
         self.sent += 1
         shown = shown_by(self.method, self.route, request, response, due)
         before = self.seen
-        if shown is not Shown.REFUSED or self.method.group is Group.OBSERVATION:
-            self.look()
-        self._must_be_inert(before, request, response, due, shown)
+        self.look()
+        if shown is Shown.REFUSED or self.method.group is Group.OBSERVATION:
+            self._must_be_inert(before, request, response, f"{due.what}: {shown.value}")
         del self.bench.records[_KEPT:]
         return shown, response
 
-    def _must_be_inert(
-        self, before: Mapping[str, Any], request: Request, response: Response, due: Due, shown: Shown
-    ) -> None:
+    def _must_be_inert(self, before: Mapping[str, Any], request: Request, response: Response, what: str) -> None:
         """A refusal, and an observation whatever came of it, leaves everything but the audit as it was."""
-        contract = self.bench.contract
-        if shown is Shown.REFUSED:
-            self.look()
-        elif self.method.group is not Group.OBSERVATION:
-            return
-        inertness = contract.inertness_of(self.method)
+        inertness = self.bench.contract.inertness_of(self.method)
         audit = None if inertness is None else inertness.audit
         kept = [{name: value for name, value in seen.items() if name != audit} for seen in (before, self.seen)]
-        if canonical(kept[0]) == canonical(kept[1]):
-            return
-        again = f"Again, in an open session: {request.curl(response.url)}"
-        what = f"{due.what}: {shown.value}, and the state is another"
-        raise Finding(Judgement(Verdict.STATE_LEAK, None, what, "the same state", "another", again, n=response.n))
+        if canonical(kept[0]) != canonical(kept[1]):
+            why = f"{what}, and the state is another"
+            raise finding(Verdict.STATE_LEAK, why, "the same state", request, response)
 
 
 def _drawn(bench: Bench, *, schema: Any, method: Method, count: int) -> None:
@@ -180,19 +190,19 @@ def _drawn(bench: Bench, *, schema: Any, method: Method, count: int) -> None:
         bench.note(f"{asking.sent} requests")
 
 
-def _linked(bench: Bench, *, schema: Any, count: int) -> None:
+def _linked(bench: Bench, *, schema: Any, methods: Sequence[Method], count: int) -> None:
     """What one answer tells is asked for by the next request. A request that no link leads to is a good one, if any."""
     contract = bench.contract
-    by_name = {method.name: method for method in asked(contract)}
+    sweeps = {method.name: good_sweep(contract, method) for method in methods}
     by_links = 0
     with bench.session(hurried=False) as session:
-        asking = {name: _Asking(bench, session, method) for name, method in by_name.items()}
+        asking = {method.name: _Asking(bench, session, method) for method in methods}
 
         def ask(case: Case[Any], *, led: bool) -> Response:
             nonlocal by_links
             mine = asking[case.operation.definition.raw["operationId"]]
             request, what = request_of_case(case), "a request that a link led to"
-            sweep = None if led else good_sweep(contract, mine.method)
+            sweep = None if led else sweeps[mine.method.name]
             if sweep is not None:
                 args = _good(bench, session, sweep, f"linked {mine.sent}")
                 request, what = request_of(mine.route, args), "a good request"
@@ -239,11 +249,8 @@ def _is_known_again(contract: Contract, method: Method) -> bool:
 def _must_not_be_new(asking: _Asking, request: Request) -> None:
     _, response = asking.ask(request, Due("the same request again"))
     if effect_of(asking.route, response) == "new":
-        again = f"Again, in an open session, twice: {request.curl(response.url)}"
-        detail = "the same request is new a second time"
-        raise Finding(
-            Judgement(Verdict.FAIL_OPEN, None, detail, "prior, or a refusal", response.shown, again, n=response.n)
-        )
+        why = "the same request is new a second time"
+        raise finding(Verdict.FAIL_OPEN, why, "prior, or a refusal", request, response)
 
 
 def _misused(bench: Bench, *, sweep: Sweep) -> None:
@@ -263,20 +270,22 @@ def _keyed(bench: Bench, *, sweep: Sweep) -> None:
     """Two requests with one key in a header are two, and one request with two keys is one."""
     contract = bench.contract
     method = contract.methods[sweep.probe["call"]]
-    if not _are_two(bench, method, sweep):
-        bench.note("no two good requests of it are accepted one after the other, so their headers cannot be compared")
-        return
+    is_known, are_two = _is_known_again(contract, method), _are_two(bench, method, sweep)
+    if not (is_known or are_two):
+        bench.fail(
+            "not_reached", "no request of it is known again, and no two good ones are accepted one after the other"
+        )
     for name in _KEY_HEADERS:
         with bench.session(hurried=False) as session:
             first = _good(bench, session, sweep, f"first {name}")
             second = _good(bench, session, sweep, f"second {name}")
             asking = _Asking(bench, session, method)
             _must_be_done(asking, first, sweep, "a request", (name, "key-1"))
-            if _is_known_again(contract, method):
+            if is_known:
                 for key in ("key-2", "key-1"):
                     _must_not_be_new(asking, request_of(asking.route, first).with_headers((name, key)))
-            what = f"another request with the same {name}"
-            _must_be_done(asking, second, sweep, what, (name, "key-1"))
+            if are_two:
+                _must_be_done(asking, second, sweep, f"another request with the same {name}", (name, "key-1"))
 
 
 def _are_two(bench: Bench, method: Method, sweep: Sweep) -> bool:
@@ -316,16 +325,6 @@ def _must_be_done(asking: _Asking, args: Mapping[str, Any], sweep: Sweep, what: 
     is_there = not (before and effect == "new" and _is_new(sweep)) or canonical(before) != canonical(asking.seen)
     if shown is Shown.ACCEPTED and fits and is_there:
         return
-    again = f"Again, in an open session: {request.curl(response.url)}"
     verdict = Verdict.FAIL_OPEN if shown is Shown.ACCEPTED else Verdict.OVER_REFUSAL
-    raise Finding(
-        Judgement(
-            verdict,
-            None,
-            f"{what} is {shown.value} {effect or ''}{'' if is_there else ', and changed nothing'}",
-            ex.describe(due),
-            response.shown,
-            again,
-            n=response.n,
-        )
-    )
+    why = f"{what} is {shown.value} {effect or ''}{'' if is_there else ', and changed nothing'}"
+    raise finding(verdict, why, ex.describe(due), request, response)

@@ -15,7 +15,6 @@ from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.fuzz.exchange import Request
 from holdfast.specs import Contract, Method
 from holdfast.specs.binding import SESSION, route_of
-from holdfast.specs.model import Group
 from holdfast.specs.openapi import openapi_of
 
 _NOWHERE = "http://holdfast.invalid"
@@ -25,20 +24,15 @@ _SHRUNK = (Phase.generate, Phase.shrink)
 _TAKEN = ("method", "url", "headers", "files", "data", "json", "params", "auth", "cookies")
 
 
-def schema_of(contract: Contract) -> BaseSchema:
-    """The document without what the kit adds to each request itself, and without provocations, which may hang."""
+def schema_of(contract: Contract, methods: Sequence[Method]) -> BaseSchema:
+    """The document of these methods, without what the kit adds to each request itself."""
     document = openapi_of(contract)
-    kept = {route_of(contract, method).path for method in asked(contract)}
+    kept = {route_of(contract, method).path for method in methods}
     document["paths"] = {path: entry for path, entry in document["paths"].items() if path in kept}
     for entry in document["paths"].values():
         for operation in entry.values():
             operation["parameters"] = [each for each in operation["parameters"] if each["name"] != SESSION]
     return schemathesis.openapi.from_dict(document)
-
-
-def asked(contract: Contract) -> Sequence[Method]:
-    """The methods whose requests are drawn."""
-    return [method for method in contract.methods.values() if method.group is not Group.PROVOCATION]
 
 
 def operation_of(schema: BaseSchema, contract: Contract, method: Method) -> APIOperation[Any, Any, Any, Any]:

@@ -44,12 +44,19 @@ class Due:
     harmless: bool = False
 
 
+def finding(
+    verdict: Verdict, why: str, expected: str, request: Request, response: Response, silence: Silence | None = None
+) -> Finding:
+    """What a response shows that it may not, with the command that sends its request again."""
+    again = f"Again, in an open session: {request.curl(response.url)}"
+    return Finding(Judgement(verdict, silence, why, expected, response.shown, again, n=response.n))
+
+
 def shown_by(method: Method, route: Route, request: Request, response: Response, due: Due) -> Shown:
     """What a response shows. Raises Finding if it is no response to such a request."""
 
     def found(verdict: Verdict, why: str, expected: str, silence: Silence | None = None) -> Finding:
-        again = f"Again, in an open session: {request.curl(response.url)}"
-        return Finding(Judgement(verdict, silence, f"{due.what}: {why}", expected, response.shown, again, n=response.n))
+        return finding(verdict, f"{due.what}: {why}", expected, request, response, silence)
 
     told = (response.body.decode("utf-8", "replace"), *(value for _, value in response.headers))
     if any(CANARY in each for each in told):

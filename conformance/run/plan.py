@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import ModuleType
@@ -96,6 +96,13 @@ def methods_of(contract: Contract, case: Case) -> frozenset[str]:
     calling = [name for name, kind in kinds().items() if "method" in kind.facts]
     named = {step[name] for step in steps for name in calling if isinstance(step.get(name), str)}
     return frozenset(name for name in named | case.needs if name in contract.methods)
+
+
+def unclaimed(contract: Contract, lacking: Collection[str]) -> tuple[str, ...]:
+    """The methods that an adapter lacks although it claims their role: what they promise is not proven."""
+    return tuple(
+        method.name for method in contract.methods.values() if method.name in lacking and method.role not in lacking
+    )
 
 
 def provocations_of(contract: Contract, case: Case) -> frozenset[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from holdfast.conformance.adapter.process import Deadlines
+from holdfast.reports.evidence import Redactor
 
 # The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
 FAULT_SECONDS = 0.0
@@ -54,6 +56,12 @@ class RunSettings:
             keep=data["keep"],
             nursery=tuple(data["nursery"]),
         )
+
+    @property
+    def redactor(self) -> Redactor:
+        """Knows the secrets that the user handed to this run."""
+        environment = {name: os.environ[name] for name in self.passed_environment if name in os.environ}
+        return Redactor.knowing(config=self.config, environment=environment, command=self.adapter)
 
     @property
     def deadlines(self) -> Deadlines:

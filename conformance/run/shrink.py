@@ -134,15 +134,13 @@ def shorter_session(
     result = tried(sent)
     if result.judgement.verdict is not Verdict.FAIL_OPEN:
         raise ShrinkError("the same requests do not bring the same answer again")
-    at, tries = len(sent) - 2, 0
-    while at >= 0 and tries < MOST_TRIES:
+    # The last one is judged.
+    idle = [at for at, each in enumerate(sent[:-1]) if each.is_idle]
+    for at in reversed(idle[-MOST_TRIES:]):
         fewer = [*sent[:at], *sent[at + 1 :]]
-        if sent[at].is_idle:
-            tries += 1
-            found = tried(fewer)
-            if found.judgement.verdict is Verdict.FAIL_OPEN:
-                sent, result = fewer, found
-        at -= 1
+        found = tried(fewer)
+        if found.judgement.verdict is Verdict.FAIL_OPEN:
+            sent, result = fewer, found
     return result
 
 

@@ -12,21 +12,23 @@ import uvicorn
 
 from holdfast.reference_impl.over_http import OverHttp
 from holdfast.reference_impl.registry import Deferred
+from holdfast.specs import load_contract
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 App = Callable[[Any, Any, Any], Awaitable[None]]
-CALL = "/calyx-replay/accept"
 
 
 class Leaky:
     """Passes requests of one route on, altered, and responses back, altered; all other routes work."""
+
+    path = "/calyx-replay/accept"
 
     def __init__(self, inner: App) -> None:
         self.inner = inner
         self.kept: dict[bytes, list[dict[str, Any]]] = {}
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] != CALL:
+        if scope["type"] != "http" or scope["path"] != self.path:
             await self.inner(scope, receive, send)
             return
         body, more = b"", True
@@ -58,6 +60,18 @@ class Leaky:
 
 class Sound(Leaky):
     """No bug."""
+
+
+class ClaimsNothing(Leaky):
+    """No method is there yet."""
+
+    path = "/holdfast/v1/hello"
+
+    async def answered(self, scope: Any, body: bytes) -> list[dict[str, Any]]:
+        said = json.loads((await self.passed(scope, body))[1]["body"])
+        for claim in said["ok"]["claims"]:
+            claim["not_claimed"] = dict.fromkeys(load_contract(claim["contract"]).methods, "not there yet")
+        return answer(200, said)
 
 
 class UnknownFields(Leaky):

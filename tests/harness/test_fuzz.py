@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.fuzz.cases import fuzz_cases
+from holdfast.specs import load_contract
 from tests import warm
 from tests.hostile.verify import LIMIT_S, environment
 
@@ -56,4 +58,18 @@ def test_a_sound_server_is_not_accused(tmp_path: Path) -> None:
     status, found = fuzzed("Sound", tmp_path, NEARLY, KEYED, DRAWN)
     assert {case: each["verdict"] for case, each in found.items()} == dict.fromkeys((NEARLY, KEYED, DRAWN), "conforms")
     # It was narrowed to three cases.
+    assert status == 12
+
+
+def test_a_method_that_is_not_claimed_is_not_asked_and_nothing_is_asked_of_who_claims_none() -> None:
+    contract = load_contract("m5-log")
+    cases = [case.id for case, _ in fuzz_cases(contract, count=10, lacking={"put_op"})]
+    assert cases
+    assert not any("put-op" in case for case in cases)
+    assert list(fuzz_cases(contract, count=10, lacking=contract.methods)) == []
+
+
+def test_a_server_that_claims_nothing_is_not_proven(tmp_path: Path) -> None:
+    status, found = fuzzed("ClaimsNothing", tmp_path)
+    assert found == {}
     assert status == 12

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +47,4 @@ class Options:
     @property
     def redactor(self) -> Redactor:
         """Knows the secrets that the user handed to this run."""
-        settings = self.settings
-        environment = {name: os.environ[name] for name in settings.passed_environment if name in os.environ}
-        return Redactor.knowing(config=settings.config, environment=environment, command=settings.adapter)
+        return self.settings.redactor
