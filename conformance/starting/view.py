@@ -99,15 +99,9 @@ class View:
         """Its name as a method of Python has it."""
         return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
 
-    @property
-    def lower_camel(self) -> str:
-        """Its name as a method of Java has it."""
-        found = self.camel
-        return found[0].lower() + found[1:]
-
 
 def views_of(contract: Contract, language: str) -> Sequence[View]:
-    """Its methods, operations first."""
+    """Its methods, in the order of the contract."""
     return [_view(method, language) for method in contract.methods.values()]
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import jinja2
 
-from holdfast import __version__
-from holdfast.conformance.starting.view import camel, schemas_of, views_of
+from holdfast.conformance.starting.view import schemas_of, views_of
 from holdfast.specs import Contract
 
 _FILES = Path(__file__).with_name("files")
@@ -84,13 +83,12 @@ def rendered(contract: Contract, language: str, *, name: str) -> dict[str, str]:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - programs, no pages
     )
-    environment.filters |= {"json": lambda value: json.dumps(value, ensure_ascii=False), "camel": camel}
+    environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
     said = {
         "contract": contract,
         "methods": views_of(contract, language),
         "language": language,
         "name": name,
-        "kit": __version__,
         **COMMANDS[language],
     }
     found: dict[str, str] = {}
