@@ -247,6 +247,17 @@ def test_a_list_as_json_fits_its_schema(what: str, temp: Path, tmp_path: Path) -
     assert len(only["rows"]) == due[what] < len(data["rows"])
 
 
+@pytest.mark.parametrize("what", ["contracts", "clauses", "cases", "methods", "reasons"])
+def test_a_list_that_goes_into_a_pipe_has_a_row_on_each_line(what: str, temp: Path, tmp_path: Path) -> None:
+    rows = as_json(command("list", what, "--format", "json", temp=temp, cwd=tmp_path), "list")["rows"]
+    head, *lines = command("list", what, temp=temp, cwd=tmp_path).stdout.splitlines()
+    assert len(lines) == len(rows)
+    last = head.split()[-1]
+    for line, row in zip(lines, rows, strict=True):
+        assert line.startswith(next(iter(row.values())))
+        assert line.endswith(str(row[last]))
+
+
 @pytest.mark.parametrize("name", ["TOY-01", AGAIN, "RS4A-RP-02"])
 def test_an_explanation_as_json_fits_its_schema(name: str, temp: Path, tmp_path: Path) -> None:
     ended = command("explain", name, "--format", "json", temp=temp, cwd=tmp_path)

@@ -10,10 +10,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
+
+# Left out of a table, where the rest needs the room.
+_FOR_PROGRAMS = frozenset({"scripted", "form", "provocations", "digest"})
 
 
 @unique
@@ -44,12 +47,27 @@ def list_(
     if not rows:
         out().print(f"no {what.value}")
         return
+    names = [name for name in rows[0] if name not in _FOR_PROGRAMS]
+    cells = [[_cell(row[name]) for name in names] for row in rows]
+    if not out().is_terminal:
+        print_lines(out(), _lines([names, *cells]))
+        return
     table = Table(show_edge=False)
-    for name in rows[0]:
-        table.add_column(name, overflow="fold", no_wrap=name in ("contract", "clause", "case", "method", "reason"))
-    for row in rows:
-        table.add_row(*(escape(", ".join(v) if isinstance(v, list) else str(v)) for v in row.values()))
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in cells:
+        table.add_row(*map(escape, row))
     out().print(table)
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A row a line, for a pipe: in columns, and never broken."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
