@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 # Variables a program may need to run at all. Everything else (DSNs, tokens, PYTHONPATH) stays with the kit.
 PASSED_ENVIRONMENT = (
-    "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL TZ SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
+    "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
     "CARGO_HOME RUSTUP_HOME NODE_PATH HOLDFAST_SPECS"
 ).split()
+# The zone of an adapter. A machine in UTC would hide whoever takes local time for it.
+ZONE = {"TZ": "Pacific/Chatham"}
 # The variable in which an adapter and a launcher find the factor on every deadline, for the limits of their own
 # (docs/adapter-protocol.md, "What counts against an adapter").
 SLOW_VARIABLE = "HOLDFAST_SLOW"
@@ -22,8 +24,8 @@ def scrubbed_environment(passed: Sequence[str] = ()) -> dict[str, str]:
 
 
 def adapter_environment(passed: Sequence[str] = (), *, slow: float = 1.0) -> dict[str, str]:
-    """The environment of an adapter or a launcher: the scrubbed one, and the factor `slow` (the option --slow)."""
-    return {**scrubbed_environment(passed), SLOW_VARIABLE: repr(slow)}
+    """The environment of an adapter or a launcher: the scrubbed one, its zone unless one is passed, and `slow`."""
+    return {**ZONE, **scrubbed_environment(passed), SLOW_VARIABLE: repr(slow)}
 
 
 def slowed(environment: Mapping[str, str], factor: float) -> dict[str, str]:

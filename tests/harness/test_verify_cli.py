@@ -274,6 +274,22 @@ def test_what_the_linter_finds_as_json_fits_its_schema(temp: Path, tmp_path: Pat
     assert ended.returncode == 20
 
 
+# The environment
+
+
+@pytest.mark.parametrize(("options", "in_utc"), [((), False), (("--pass-env", "TZ"), True)])
+def test_local_time_of_an_adapter_is_not_that_of_utc_unless_its_zone_is_passed(
+    options: Sequence[str], in_utc: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    said = tmp_path / "said"
+    told = f"open({str(said)!r}, 'w').write(str(time.timezone))"
+    program = f"import runpy, time; {told}; runpy.run_path({HONEST[1]!r}, run_name='__main__')"
+    outcome = verify((HONEST[0], "-c", program), options=["--case", AGAIN, *options], cwd=tmp_path)
+    assert outcome.verdicts[AGAIN] == "conforms"
+    assert (int(said.read_text()) == 0) is in_utc
+
+
 # The current folder
 
 TRAP = "import pathlib\npathlib.Path({hit!r}).open('a').write(__name__ + '\\n')\nraise SystemExit('trapped')\n"
