@@ -37,11 +37,15 @@ PORT = "{port}"
 RAW = "holdfast_http"
 # Stands in a header of such a request for the name of the session.
 OPEN_SESSION = "{session}"
+# And this one for the name of the session that was closed last.
+CLOSED_SESSION = "{closed}"
 LOOPBACK = f"http://127.0.0.1:{PORT}"
 _ALONE = "a URL alone gives no process that holdfast could start or end; give --start"
 # Ports below those that systems give away by themselves.
 _FIRST_PORT, _PORTS, _STRIDE = 10_000, 20_000, 7919
 _POLL_S, _QUIT_S = 0.02, 2.0
+# Between two packets, so that a server reads the first one alone.
+_PACKET_S = 0.002
 _FAILED = 1
 
 
@@ -121,7 +125,13 @@ class Server:
             self._connection.putrequest(args["method"], args["target"], skip_accept_encoding=True)
             for name, value in args["headers"]:
                 self._connection.putheader(name, value.encode())
-            self._connection.endheaders(body)
+            if args["packets"]:
+                self._connection.endheaders()
+                for packet in (body[: len(body) // 2], body[len(body) // 2 :]):
+                    time.sleep(_PACKET_S)
+                    self._connection.send(packet)
+            else:
+                self._connection.endheaders(body)
             response = self._connection.getresponse()
             status, headers, text = response.status, response.getheaders(), response.read()
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -162,7 +172,7 @@ class Bridge:
         """`alone`: nothing but the URL is known."""
         self._server, self._alone = server, alone
         self._session: dict[str, str] = {}
-        self._contract = ""
+        self._contract = self._closed = ""
 
     def answer(self, request: Mapping[str, Any]) -> Any:
         """The members of the answer. What is no answer comes as it is: the harness refuses it. Raises LostError."""
@@ -179,15 +189,14 @@ class Bridge:
             self._session, self._contract = {SESSION: secrets.token_hex(16)}, request["contract"]
         status, told = self._server.ask("POST", path_of(op), self._session, request)
         if op == "close":
-            self._session = {}
+            self._closed, self._session = self._session[SESSION], {}
         if status != 200 or not isinstance(told, dict):
             return _strange(status, told)
         return _without_processes(told) if op == "hello" and self._alone else told
 
     def _raw(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        name = self._session[SESSION]
-        headers = [[header, value.replace(OPEN_SESSION, name)] for header, value in args["headers"]]
-        return {**args, "headers": headers}
+        stands = {OPEN_SESSION: self._session[SESSION], CLOSED_SESSION: self._closed}
+        return {**args, "headers": [[name, _put(value, stands)] for name, value in args["headers"]]}
 
     def _called(self, request: Mapping[str, Any]) -> Any:
         route, args = _route(self._contract, request["method"]), request["args"]
@@ -198,6 +207,12 @@ class Bridge:
         status, body = self._server.ask(route.method, path, headers, route.body(args))
         found = None if isinstance(body, NoJson) and route.named(status) else route.message(status, body)
         return _strange(status, body) if found is None else found
+
+
+def _put(value: str, stands: Mapping[str, str]) -> str:
+    for word, name in stands.items():
+        value = value.replace(word, name)
+    return value
 
 
 def _strange(status: int, told: Any) -> dict[str, Any]:

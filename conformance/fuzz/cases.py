@@ -17,7 +17,7 @@ from holdfast.conformance.fuzz.drawn import each_drawn, operation_of, request_of
 from holdfast.conformance.fuzz.exchange import SECRETS, Request, Response, send
 from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, finding, shown_by
 from holdfast.conformance.fuzz.linked import follow, has_links
-from holdfast.conformance.fuzz.misuse import misuses, request_of
+from holdfast.conformance.fuzz.misuse import closed, declares_session, empty_ones, misuses, request_of
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.neighbours import Swept, varied_of
@@ -42,6 +42,12 @@ _LONGEST = 500_000
 # How a value begins that is another one in each request.
 _DRAWN = "${"
 _KEY_HEADERS = ("Idempotency-Key", "X-Request-Id")
+# With which a request says that it is another attempt, or a special one.
+_ATTEMPTS = (
+    *(("X-Retry", "1"), ("X-Retry-Count", "2"), ("Retry-Attempt", "2"), ("X-Attempt", "2"), ("X-Force", "true")),
+    *(("X-Debug", "1"), ("X-Test", "1"), ("X-Internal", "1"), ("X-Forwarded-For", "127.0.0.1")),
+    *(("Cache-Control", "no-cache"), ("If-None-Match", "*"), ("Prefer", "respond-async"), ("Expect", "100-continue")),
+)
 
 
 def fuzz_cases(contract: Contract, *, count: int, lacking: Collection[str] = ()) -> Iterator[tuple[PlannedCase, Test]]:
@@ -263,6 +269,15 @@ def _misused(bench: Bench, *, sweep: Sweep) -> None:
         for each in misuses(method, asking.route, args):
             asking.ask(each.request, each.due)
         _must_be_done(asking, args, sweep, "the good request behind all that was refused")
+        good = request_of(asking.route, args)
+        for each in empty_ones(method, good):
+            asking.ask(each.request, each.due)
+        if declares_session(method):
+            session.end()
+            session.reopen()
+            asking.look()
+            of_closed = closed(good)
+            asking.ask(of_closed.request, of_closed.due)
         bench.note(f"{asking.sent} requests")
 
 
@@ -282,8 +297,8 @@ def _keyed(bench: Bench, *, sweep: Sweep) -> None:
             asking = _Asking(bench, session, method)
             _must_be_done(asking, first, sweep, "a request", (name, "key-1"))
             if is_known:
-                for key in ("key-2", "key-1"):
-                    _must_not_be_new(asking, request_of(asking.route, first).with_headers((name, key)))
+                for header in ((name, "key-2"), (name, "key-1"), *_ATTEMPTS):
+                    _must_not_be_new(asking, request_of(asking.route, first).with_headers(header))
             if are_two:
                 _must_be_done(asking, second, sweep, f"another request with the same {name}", (name, "key-1"))
 
@@ -317,7 +332,7 @@ def _good(bench: Bench, session: SuiteSession, sweep: Sweep, label: str) -> dict
 
 
 def _must_be_done(asking: _Asking, args: Mapping[str, Any], sweep: Sweep, what: str, *headers: tuple[str, str]) -> None:
-    request, before = request_of(asking.route, args).with_headers(*headers), asking.seen
+    request, before = replace(request_of(asking.route, args), packets=True).with_headers(*headers), asking.seen
     shown, response = asking.ask(request, Due(what))
     effect, due = effect_of(asking.route, response), _same(sweep)
     fits = any(each.get("effect", effect) == effect for each in ex.alternatives(due))

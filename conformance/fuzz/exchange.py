@@ -21,18 +21,24 @@ CANARY = "canary-7f3a91c2d45e"
 SECRETS = (("Authorization", f"Bearer {CANARY}"), ("Cookie", f"session={CANARY}"))
 JSON = "application/json"
 USUAL = (("Content-Type", JSON), ("Accept", JSON), (SESSION, OPEN_SESSION))
+_CHUNKED = (("Transfer-Encoding", "chunked"),)
 NO_JSON = object()
 _SHOWN = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it is sent. Its headers are those that stand here, the length of the body, and the host."""
+    """A request as it is sent. Its headers are those that stand here, the length of the body, and the host.
+
+    With `chunk` the body is sent in chunks of so many bytes, without its length. `packets`: they come one by one.
+    """
 
     method: str
     target: str
     body: bytes
     headers: Sequence[tuple[str, str]] = USUAL
+    chunk: int = 0
+    packets: bool = False
 
     def with_headers(self, *changed: tuple[str, str]) -> Request:
         """The same with these headers in the place of those of their names."""
@@ -47,7 +53,7 @@ class Request:
     def curl(self, url: str) -> str:
         """A command that sends it."""
         words = ["curl", "-sS", "-i", "-X", self.method, f"{url}{self.target}"]
-        for name, value in self.headers:
+        for name, value in (*self.headers, *(_CHUNKED if self.chunk else ())):
             words += ["-H", f"{name}: {value}"]
         if self.body and all(name.lower() != "content-type" for name, _ in self.headers):
             # curl would make one up.
@@ -92,12 +98,17 @@ class Response:
 
 def send(session: SuiteSession, request: Request) -> Response:
     """Send a request. Raises Finding where the adapter is gone."""
+    body, chunk = request.body, request.chunk
+    if chunk:
+        parts = [body[at : at + chunk] for at in range(0, len(body), chunk)]
+        body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (*parts, b""))
     headers = [list(each) for each in (*request.headers, *_length(request))]
     args: Mapping[str, Any] = {
         "method": request.method,
         "target": request.target,
         "headers": headers,
-        "body": base64.b64encode(request.body).decode("ascii"),
+        "body": base64.b64encode(body).decode("ascii"),
+        "packets": request.packets,
     }
     record = session.exchange(RAW, args)
     failure = failure_of(record)
@@ -112,5 +123,7 @@ def send(session: SuiteSession, request: Request) -> Response:
 
 
 def _length(request: Request) -> Sequence[tuple[str, str]]:
+    if request.chunk:
+        return _CHUNKED
     names = {name.lower() for name, _ in request.headers}
-    return () if names & {"content-length", "transfer-encoding"} else (("Content-Length", str(len(request.body))),)
+    return () if "content-length" in names else (("Content-Length", str(len(request.body))),)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
+from holdfast.conformance.adapter.bridge import CLOSED_SESSION
 from holdfast.conformance.fuzz.exchange import JSON, Request
 from holdfast.conformance.fuzz.judge import Due
 from holdfast.specs import Method
@@ -22,6 +23,8 @@ _MARK = "holdfast-mark"
 _NEW = ("x_unknown", "__proto__", "", "constructor", "Op")
 _SURROGATES = ("\\ud800", "\\udc00", "\\udc00\\ud800", "a\\uDBFF")
 _DEEP = 100_000
+# More than a server may read at once.
+_BLANKS = b" " * 70_000
 _METHODS = ("GET", "PUT", "PATCH", "DELETE", "POST", "HOLDFAST")
 _NEAR_METHODS = ("HEAD", "OPTIONS", "TRACE")
 _TYPES = (
@@ -71,6 +74,18 @@ def misuses(method: Method, route: Route, args: Mapping[str, Any]) -> Iterator[M
     yield Misuse(overridden, Due("the method GET with another in a header", refused=True, silent=True, strange=True))
 
 
+def empty_ones(method: Method, good: Request) -> Iterator[Misuse]:
+    """What may not be taken for the request that was accepted before it."""
+    for body in (b"", b"{}"):
+        if explain(method.args, {}) is not None:
+            yield Misuse(replace(good, body=body), Due("an empty body behind an accepted one", refused=True))
+
+
+def closed(good: Request) -> Misuse:
+    """A request of a session that has ended."""
+    return Misuse(good.with_headers((SESSION, CLOSED_SESSION)), Due("a session that was closed", refused=True))
+
+
 def _bodies(method: Method, route: Route, args: Mapping[str, Any], good: Request) -> Iterator[Misuse]:
     named = MALFORMED in method.reasons
     for what, changed in _with_more(args):
@@ -107,6 +122,10 @@ def _bodies(method: Method, route: Route, args: Mapping[str, Any], good: Request
         if body == good.body:
             continue
         yield Misuse(replace(good, body=body), Due(f"the body is {what}", refused=True))
+    for body, chunk in ((good.body + b"x", len(good.body)), (good.body[:-1], 1), (b"", 1)):
+        # A server may not know chunks.
+        due = Due("a body in chunks that is no JSON", refused=True, silent=True, strange=True)
+        yield Misuse(replace(good, body=body, chunk=chunk), due)
 
 
 def _no_json(text: str) -> Iterator[tuple[str, bytes]]:
@@ -125,6 +144,8 @@ def _no_json(text: str) -> Iterator[tuple[str, bytes]]:
     yield "with an overlong encoding", data[:-1] + b',"\xc0\xaf":0}'
     yield "with NaN", data[:-1] + b',"x":NaN}'
     yield "with a zero byte behind it", data + b"\0"
+    yield "cut behind many blanks", data[:-1] + _BLANKS
+    yield "followed by a letter behind many blanks", data + _BLANKS + b"x"
     yield "in UTF-16", text.encode("utf-16")
     yield "in UTF-32", text.encode("utf-32")
     yield "as deep as no one reads", b"[" * _DEEP + b"]" * _DEEP

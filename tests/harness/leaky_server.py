@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import uvicorn
 
@@ -170,6 +170,51 @@ class Reflecting(Leaky):
         if sent[0]["status"] < 400:
             return sent
         return answer(sent[0]["status"], {"error": "REQUEST_MALFORMED", "detail": str(scope["headers"])})
+
+
+class Long(Leaky):
+    """It reads 64 KiB of a body."""
+
+    async def answered(self, scope: Any, body: bytes) -> list[dict[str, Any]]:
+        return await self.passed(scope, body[:65536])
+
+
+class Retried(Leaky):
+    """What says that it is another attempt is told what the first one was told."""
+
+    async def answered(self, scope: Any, body: bytes) -> list[dict[str, Any]]:
+        if not dict(scope["headers"]).get(b"x-retry"):
+            self.kept.setdefault(body, sent := await self.passed(scope, body))
+            return sent
+        return self.kept[body]
+
+
+class EmptyAgain(Leaky):
+    """An empty body stands for the last one."""
+
+    async def answered(self, scope: Any, body: bytes) -> list[dict[str, Any]]:
+        if body or not self.kept:
+            sent = await self.passed(scope, body)
+            if sent[0]["status"] == 201:
+                self.kept = {b"": sent}
+            return sent
+        return self.kept[b""]
+
+
+class AnySession(Leaky):
+    """A request of a session that was closed is one of the session that is open."""
+
+    names: ClassVar[list[bytes]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+        if scope["type"] == "http":
+            name = dict(scope["headers"]).get(b"holdfast-session", b"")
+            if scope["path"].endswith("/open"):
+                self.names.append(name)
+            elif name in self.names:
+                kept = [pair for pair in scope["headers"] if pair[0] != b"holdfast-session"]
+                scope = {**scope, "headers": [*kept, (b"holdfast-session", self.names[-1])]}
+        await super().__call__(scope, receive, send)
 
 
 def answer(status: int, body: Any) -> list[dict[str, Any]]:

@@ -45,6 +45,10 @@ def fuzzed(bug: str, folder: Path, *cases: str) -> tuple[int, dict[str, Any]]:
         ("AnyMethod", NEARLY, "fail_open"),
         ("Reflecting", NEARLY, "state_leak"),
         ("Untyped", DRAWN, "no_verdict"),
+        ("Long", NEARLY, "fail_open"),
+        ("Retried", KEYED, "fail_open"),
+        ("EmptyAgain", NEARLY, "fail_open"),
+        ("AnySession", NEARLY, "fail_open"),
     ],
 )
 def test_a_bug_that_only_http_has_is_found(bug: str, case: str, verdict: str, tmp_path: Path) -> None:
