@@ -1,1 +1,3 @@
 """The suite of jcs: what its scripts cannot say."""
+
+MODULES = ("suite", "neighbours")

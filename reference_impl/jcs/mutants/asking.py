@@ -74,6 +74,11 @@ class CoreOtherwise(Service):
         return super().read({**args, "profile": profile if profile in known else "core"})
 
 
+class FurtherDropped(Service):
+    def read(self, args: Any) -> Request:
+        return super().read({name: part for name, part in args.items() if name in ("document", "profile")})
+
+
 class AnyBase64(Service):
     def read(self, args: Any) -> Request:
         try:
@@ -173,6 +178,7 @@ BUGS: Mapping[str, Change] = {
     "first-profile": part(service=FirstProfile),
     "answers-cached": part(service=Cached),
     "core-otherwise": part(service=CoreOtherwise),
+    "further-arguments-dropped": part(service=FurtherDropped),
     "any-base64": part(service=AnyBase64),
     "depth-kills": part(reader=DepthKills),
     "depth-is-syntax": part(reader=DepthIsSyntax),
