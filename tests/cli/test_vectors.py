@@ -251,6 +251,23 @@ def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_pat
 
 
 @pytest.mark.xdist_group("spark-cli")
+def test_the_first_lines_of_the_number_stream_match_and_a_number_of_lines_that_nobody_published_proves_nothing(
+    tmp_path: Path,
+) -> None:
+    done = _run("es6", "--lines", "1000", "--master", "local[1]", cwd=tmp_path)
+    assert (done.returncode, "MATCH" in done.stdout) == (0, True), done.stderr
+    assert _run("es6", "--lines", "1001", "--master", "local[1]", cwd=tmp_path).returncode == 12
+
+
+@pytest.mark.xdist_group("spark-cli")
+def test_rows_are_written_in_as_many_parts_as_were_asked_for(tmp_path: Path) -> None:
+    words = ("--master", "local[1]", "--count", "20000", "--partitions", "2", "--out", "rows")
+    done = _run("generate", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "rows").rglob("*.parquet"))) == 2
+
+
+@pytest.mark.xdist_group("spark-cli")
 def test_nothing_is_left_after_an_interruption(tmp_path: Path) -> None:
     words = [*HOLDFAST, "generate", "--count", "3000000", "--out", str(tmp_path / "rows")]
     temporary = tmp_path / "tmp"

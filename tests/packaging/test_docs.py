@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -24,16 +25,38 @@ INLINE = re.compile(r"`(holdfast [a-z][^`\n]*)`")
 LIMIT_S = 120.0
 
 
-def commands_of(page: Path) -> Iterator[str]:
-    """Every command of holdfast that a page shows, in a block or in a line."""
-    text = page.read_text(encoding="utf-8")
-    for kind, body in BLOCK.findall(text):
+def in_blocks(page: Path) -> Iterator[str]:
+    """Every command of holdfast that a block of a page shows: a reader is to type it."""
+    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind in ("", "sh", "bash", "console"):
             for line in body.replace("\\\n", " ").splitlines():
                 found = re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?(holdfast [a-z].*)", line.strip())
                 if found:
                     yield found.group(1)
-    yield from INLINE.findall(BLOCK.sub("", text))
+
+
+def commands_of(page: Path) -> Iterator[str]:
+    """Every command of holdfast that a page shows, in a block or in a line."""
+    yield from in_blocks(page)
+    yield from INLINE.findall(BLOCK.sub("", page.read_text(encoding="utf-8")))
+
+
+def words_of(shown: str) -> list[str]:
+    """A command as words, without what stands for several, for a part that is left open, or behind a pipe."""
+    text = re.sub(r"\s+#.*$", "", shown).replace("…", "")
+    text = re.sub(r"\[[^\]]*\]|\b(\w+)(?:\|\w+)+", r"\1", text)
+    words = shlex.split(text)
+    ends = [at for at, word in enumerate(words) if word in ("|", "||", "&&", ">", ";")]
+    return words[: min(ends, default=len(words))]
+
+
+def texts_of(module: Path) -> set[str]:
+    """Every word of every text in a module."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= {*node.value.split()}
+    return found
 
 
 # Shown because it is wrong.
@@ -44,14 +67,16 @@ SHOWN = sorted(
 )
 
 
-def parsed(words: list[str]) -> None:
-    """Raise AssertionError if the command line has no such command or option."""
+def parsed(words: list[str]) -> set[str]:
+    """The names of the command and its options. Raise AssertionError if the command line has no such one."""
+    named: set[str] = set()
     kind = app.info.cls
     assert isinstance(kind, type)
     assert issubclass(kind, Group)
     entries, command = kind.entries, None
     while words and command is None:
         name = words.pop(0)
+        named.add(name)
         assert name in entries, f"no command {name!r}"
         entry = entries[name]
         loaded = load(name, entry)
@@ -59,25 +84,29 @@ def parsed(words: list[str]) -> None:
             entries = type(loaded).entries
             continue
         if entry.settings.get("ignore_unknown_options"):
-            return
+            return named
         command = loaded
     if command is None:
-        return
+        return named
     known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {"--help"}
     for word in words[: words.index("--")] if "--" in words else words:
         if word.startswith("-") and word != "-":
             assert word.partition("=")[0] in known, f"{command.name} has no option {word}"
+            named.add(word.partition("=")[0])
+    return named
 
 
 @pytest.mark.parametrize(("page", "shown"), SHOWN)
 def test_a_command_that_a_page_shows_is_one_of_the_command_line(page: str, shown: str) -> None:
-    text = re.sub(r"\s+#.*$", "", shown).replace("…", "")
-    # What stands for several, as in a grammar, or for a part that is left open.
-    text = re.sub(r"\[[^\]]*\]|\b(\w+)(?:\|\w+)+", r"\1", text)
-    words = shlex.split(text)
-    ends = [at for at, word in enumerate(words) if word in ("|", "||", "&&", ">", ";")]
-    words = words[: min(ends, default=len(words))]
-    parsed(words[1:])
+    parsed(words_of(shown)[1:])
+
+
+def test_a_command_in_a_block_is_one_that_a_test_runs_with_these_options() -> None:
+    # Blocks of the tutorial and of the how-to pages are run as they stand.
+    tests = [texts_of(module) for module in (ROOT / "tests").rglob("*.py") if module != Path(__file__)]
+    named = {(page.name, command): parsed(words_of(command)[1:]) for page in PAGES for command in in_blocks(page)}
+    assert len(named) > 40
+    assert [shown for shown, words in named.items() if not any(words <= each for each in tests)] == []
 
 
 def test_the_committed_page_of_commands_is_what_is_generated() -> None:
