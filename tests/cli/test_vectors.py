@@ -251,12 +251,9 @@ def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_pat
 
 
 @pytest.mark.xdist_group("spark-cli")
-def test_the_first_lines_of_the_number_stream_match_and_a_number_of_lines_that_nobody_published_proves_nothing(
-    tmp_path: Path,
-) -> None:
+def test_the_first_lines_of_the_number_stream_match_what_is_published(tmp_path: Path) -> None:
     done = _run("es6", "--lines", "1000", "--master", "local[1]", cwd=tmp_path)
     assert (done.returncode, "MATCH" in done.stdout) == (0, True), done.stderr
-    assert _run("es6", "--lines", "1001", "--master", "local[1]", cwd=tmp_path).returncode == 12
 
 
 @pytest.mark.xdist_group("spark-cli")
