@@ -56,9 +56,7 @@ CODEC = REFERENCE.codec(REFERENCE.settings({}), Signatures())
 
 def parts_of(root: Path) -> Parts:
     """The parts of the store in a folder."""
-    parts = REFERENCE.parts(root, {})
-    parts.patience.begin()
-    return parts
+    return REFERENCE.parts(root, {})
 
 
 def operation(at: int, parents: Sequence[str]) -> bytes:
@@ -88,7 +86,6 @@ def appends(*, batches: int, batch: int) -> tuple[Taken, Taken, Taken]:
         synced.sync = True
 
         def put(at: int) -> None:
-            parts.patience.begin()
             assert parts.log.put(sent[at]).new
 
         def write(at: int, into: Rdict) -> None:

@@ -30,8 +30,8 @@ class AbortedError(Exception):
 class Failpoints(Generic[_Point, _Fault]):
     """At most one armed failpoint of one worker. Unarmed, it does nothing."""
 
-    def __init__(self, workdir: Path, patience: Patience) -> None:
-        """`patience` is that of the session. It starts again after a hold, because a hold is no wait for a store."""
+    def __init__(self, workdir: Path, patience: Patience | None = None) -> None:
+        """`patience`, if the session has one, starts again after a hold, because a hold is no wait for a store."""
         self._folder = workdir / "hold"
         self._patience = patience
         self._armed: tuple[_Point, _Fault] | None = None
@@ -69,7 +69,8 @@ class Failpoints(Generic[_Point, _Fault]):
                     raise AbortedError(f"{point.value} was not released in {HOLD_GIVE_UP_S:g} s")
                 time.sleep(_POLL_S)
         finally:
-            self._patience.begin()
+            if self._patience is not None:
+                self._patience.begin()
 
 
 @unique

@@ -27,7 +27,6 @@ from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import CONTRACT
 from holdfast.reference_impl.m5_log.verify import Verify
 from holdfast.reference_impl.m5_log.witness import Witness
-from holdfast.reference_impl.patience import Patience
 from holdfast.specs import kept_terms
 
 
@@ -60,7 +59,6 @@ class Factory:
     observing: type[Observing] = Observing
     command_line: type[CommandLine] = CommandLine
     service: type[Service] = Service
-    patience: type[Patience] = Patience
     loaded: Callable[[Settings], Settings] = field(default=_as_loaded)
 
     def settings(self, config: Mapping[str, str]) -> Settings:
@@ -71,7 +69,7 @@ class Factory:
         self, root: Path, config: Mapping[str, str], *, mutant: str | None = None, configured: bool = True
     ) -> Parts:
         """All parts of one store. `configured` says whether there is one. Raises OpenError."""
-        settings, patience = self.settings(config), self.patience()
+        settings = self.settings(config)
         location, signatures = self.location(root, settings, configured=configured), self.signatures()
         codec, verifier = self.codec(settings, signatures), self.verifier(signatures)
         witness, trust = self.witness(location.witness), self.trust(location.trust, location.status)
@@ -91,8 +89,7 @@ class Factory:
             snapshots=snapshots,
             verify=verify,
             observing=self.observing(location, store, log, replay, checkpoints, snapshots, verify),
-            failpoints=Failpoints(root, patience),
-            patience=patience,
+            failpoints=Failpoints(root),
             command_line=self.command_line(root, config, mutant),
         )
 

@@ -28,7 +28,7 @@ Files: TypeAlias = Mapping[str, int]
 class Location:
     """The paths of one store below its root."""
 
-    def __init__(self, root: Path, settings: Settings, *, configured: bool = True) -> None:
+    def __init__(self, root: Path, settings: Settings, *, configured: bool) -> None:
         """Without `configured` no store is there, whatever the folder holds."""
         root = root.absolute()
         self._configured = configured

@@ -19,7 +19,6 @@ from holdfast.reference_impl.m5_log.state import Snapshots
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Reason, RefusedError, UncertainError, check_args
 from holdfast.reference_impl.m5_log.verify import Verify
-from holdfast.reference_impl.patience import Patience
 from holdfast.specs import Contract
 from holdfast.specs.model import Group, Method
 from holdfast.specs.schema import explain
@@ -42,7 +41,6 @@ class Parts:
     verify: Verify
     observing: Observing
     failpoints: Failpoints
-    patience: Patience
     command_line: CommandLine
 
 
@@ -75,7 +73,6 @@ class Service:
         known = self._parts.contract.methods.get(method)
         if known is None:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._parts.contract.methods)}")
-        self._parts.patience.begin()
         answer = self._operate(method, args) if known.group is Group.OPERATION else self._ask(known, args)
         if isinstance(answer, Ok | Accepted) and len(canonical(answer.value)) > _MOST_BYTES:
             # Of operations only those that change nothing show a state.

@@ -20,7 +20,6 @@ from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
 from holdfast.reference_impl.mesh_delivery.outbox import Outbox, OutboxSchema
 from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Settings, Terms, read_settings, read_terms
-from holdfast.reference_impl.patience import Patience
 from holdfast.specs import kept_terms
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class Factory:
             daemon = self.daemon(
                 outbox, self.fingerprints(), route=route, settings=settings, log=negotiator.log, now=now
             )
-            failpoints = DeliveryFailpoints(workdir, Patience())
+            failpoints = DeliveryFailpoints(workdir)
             failpoints.watch(daemon)
         return self.service(self.fingerprints(), negotiator, methods, daemon, failpoints, open_broker, now, place)
 
