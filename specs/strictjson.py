@@ -49,7 +49,8 @@ def _float(text: str) -> float:
     # `1e20` is the integer 100000000000000000000, and that is how RFC 8785 writes it down.
     if MAX_SAFE_INTEGER < abs(value) < _FIRST_WITH_EXPONENT:
         raise StrictJsonError(f"integer beyond 2^53: {text[:24]}; send it as a string")
-    return value
+    # `1.0` is the integer 1, for a schema and for RFC 8785.
+    return int(value) if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER else value
 
 
 def _depth(text: str) -> int:

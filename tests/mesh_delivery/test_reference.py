@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +13,12 @@ from msgspec.structs import replace
 
 from holdfast.reference_impl.answers import Accepted, Fault, Refused
 from holdfast.reference_impl.mesh_delivery import claims, terms
+from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
+from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema
 from holdfast.reference_impl.mesh_delivery.entry import implementation
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
 from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons, read_terms
+from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.planting import all_bugs
 from holdfast.reference_impl.registry import Deferred
 from holdfast.reference_impl.session import OpenError
@@ -45,6 +49,14 @@ def _answer(request: Mapping[str, Any]) -> str:
         return str(answer.value["fingerprint"])
     assert isinstance(answer, Refused), answer
     return answer.reason
+
+
+def test_nobody_has_a_name_that_the_database_cannot_hold_and_it_is_not_asked() -> None:
+    # Nothing listens there.
+    nowhere = Administrator("host=127.0.0.1 port=1 dbname=none", BrokerSchema(), Patience(0.1))
+    assert nowhere.inbox("7c9e6679-7425-40de-944b-e07fc1f90ae7", "a\0b") == []
+    with pytest.raises(psycopg.Error):
+        nowhere.inbox("7c9e6679-7425-40de-944b-e07fc1f90ae7", "ab")
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.id)

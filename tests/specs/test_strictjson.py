@@ -107,6 +107,12 @@ def test_what_has_one_reading_is_read(text: str, value: Any) -> None:
     assert strictjson.loads(text.encode()) == value
 
 
+@pytest.mark.parametrize("text", ["7.0", "7e0", "0.7e1", "-0.0", f"{SAFE}.0"])
+def test_an_integer_is_one_however_it_is_written(text: str) -> None:
+    assert type(strictjson.loads(text)) is int
+    assert strictjson.loads(text) == float(text)
+
+
 def test_nesting_is_allowed_up_to_the_limit_and_a_caller_may_lower_it() -> None:
     deep = "[" * 200 + "]" * 200
     assert strictjson.loads(deep) is not None
