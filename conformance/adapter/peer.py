@@ -160,8 +160,9 @@ class Peer:
             return
         data = json.dumps(_filled(told["body"], name)).encode() if "body" in told else b""
         data = told["raw"].encode() if "raw" in told else told.get("data", data)
-        head = f"HTTP/1.1 {status} {how}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
-        whole = head.encode() + data
+        # Who keeps connections has to be told that this one ends (RFC 9112 section 9.3).
+        lines = ("Content-Type: application/json", f"Content-Length: {len(data)}", "Connection: close")
+        whole = "\r\n".join((f"HTTP/1.1 {status} {how}", *lines, "", "")).encode() + data
         # The daemon may no longer wait for it.
         with contextlib.suppress(OSError):
             handler.wfile.write(whole[: len(whole) - max(1, len(data) // 2)] if how == "cut" else whole)

@@ -51,6 +51,17 @@ def test_answers_come_in_their_order_and_behind_them_it_is_not_available(peer: P
     assert asked(peer) == (503, b"")
 
 
+def test_one_who_keeps_connections_is_told_that_each_ends_with_its_answer(peer: Peer) -> None:
+    place = urlsplit(peer.url)
+    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=5.0)
+    for _ in range(3):
+        link.request("POST", "/v1/messages", b"{}")
+        response = link.getresponse()
+        response.read()
+        assert response.will_close
+    link.close()
+
+
 def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> None:
     peer.arm([{"status": 201}, {"status": 201}])
     peer.arm([{"status": 409, "raw": "no JSON"}])
