@@ -22,8 +22,9 @@ from holdfast.conformance.adapter.handshake import handed_over
 
 # Stands for the peer's address in the config of a session, because the address differs from run to run.
 PLACE = "{peer}"
-# A text of an answer that stands for the id of the request, as it was before it was percent-encoded.
-ID = "{client_message_id}"
+# In a text of an answer these stand for the id of the request, as it was before it was percent-encoded, and for it in
+# capitals.
+ID, CAPITALS = "{client_message_id}", "{CLIENT_MESSAGE_ID}"
 ID_HEADER = "client-message-id"
 # Members of what is told to one who connects by a WebSocket: the bytes of the handshake, and that a close is due.
 HANDSHAKE, CLOSES = "handshake", "closes"
@@ -161,7 +162,8 @@ class Peer:
         data = json.dumps(_filled(told["body"], name)).encode() if "body" in told else b""
         data = told["raw"].encode() if "raw" in told else told.get("data", data)
         # Who keeps connections has to be told that this one ends (RFC 9112 section 9.3).
-        lines = ("Content-Type: application/json", f"Content-Length: {len(data)}", "Connection: close")
+        more = [f"{header}: {value}" for header, value in told.get("headers", {}).items()]
+        lines = ("Content-Type: application/json", f"Content-Length: {len(data)}", "Connection: close", *more)
         whole = "\r\n".join((f"HTTP/1.1 {status} {how}", *lines, "", "")).encode() + data
         # The daemon may no longer wait for it.
         with contextlib.suppress(OSError):
@@ -177,7 +179,7 @@ def _kept(handler: BaseHTTPRequestHandler, body: bytes) -> dict[str, Any]:
 
 
 def _filled(part: Any, name: str) -> Any:
-    """A body with the id of the request where `ID` stands."""
+    """A body with the id of the request where `ID` and `CAPITALS` stand."""
     if isinstance(part, Mapping):
         return {key: _filled(value, name) for key, value in part.items()}
-    return name if part == ID else part
+    return part.replace(ID, name).replace(CAPITALS, name.upper()) if isinstance(part, str) else part

@@ -24,6 +24,7 @@ ANSWER: Mapping[str, Any] = {
         "status": {"type": "integer", "minimum": 200, "maximum": 599},
         "body": {},
         "raw": {"type": "string"},
+        "headers": {"type": "object", "additionalProperties": {"type": "string"}},
         "how": {"enum": ["whole", "cut", "drop", "late", "twice", "half", "again"]},
         "through": {"const": True},
         # To one who connects by a WebSocket: the handshake, base64url, and whether it is to close the connection.

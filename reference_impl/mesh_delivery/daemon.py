@@ -141,13 +141,16 @@ class Daemon:
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_ANSWER_S)
         try:
             connection.request(self.route.method, self.route.path, self.body(row), self.headers(row))
-            response = connection.getresponse()
-            data = response.read()
-            return Response(response.status, loads(data) if data else None)
+            return self.whole(connection.getresponse())
         except (OSError, http.client.HTTPException, StrictJsonError) as error:
             return Response(0, None, type(error).__name__)
         finally:
             connection.close()
+
+    def whole(self, response: http.client.HTTPResponse) -> Response:
+        """An answer that came whole. Raises OSError, HTTPException, StrictJsonError."""
+        data = response.read()
+        return Response(response.status, loads(data) if data else None)
 
     def body(self, row: Row) -> bytes:
         """The body of an attempt."""

@@ -8,9 +8,11 @@ from typing import Any
 
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Fate
 
-_ID = "{client_message_id}"
+_ID, _CAPITALS = "{client_message_id}", "{CLIENT_MESSAGE_ID}"
+# In the place of the message that an answer is about.
+_MESSAGE = "{message}"
 _FIRST: Mapping[str, Any] = {
-    "broker_message_id": "",
+    "broker_message_id": _MESSAGE,
     "client_message_id": _ID,
     "history_id": "7",
     "duplicate": False,
@@ -34,7 +36,7 @@ class Said:
     def of(self, message_id: str) -> dict[str, Any]:
         """The answer about a message."""
         body = self.script.get("body")
-        if not isinstance(body, Mapping) or body.get("broker_message_id") != "":
+        if not isinstance(body, Mapping) or body.get("broker_message_id") != _MESSAGE:
             return dict(self.script)
         return {**self.script, "body": {**body, "broker_message_id": message_id}}
 
@@ -56,6 +58,7 @@ ANSWERS: Mapping[str, Said] = {
     "conflict": _said(_DEAD, 409, 20, body=_CONFLICT),
     "conflict-of-senders": _said(_DEAD, 409, 2, body={"client_message_id": _ID, "conflict": "sender_mismatch"}),
     "unavailable": _said(_AGAIN, 503, 10, body={"error": "BROKER_UNAVAILABLE"}),
+    "unavailable-for-a-year": _said(_AGAIN, 503, 2, headers={"Retry-After": "31536000"}),
     "error": _said(_AGAIN, 500, raw="<html>"),
     "gateway": _said(_AGAIN, 502, body=_FIRST),
     "undecided": _said(_AGAIN, 504),
@@ -69,6 +72,10 @@ ANSWERS: Mapping[str, Said] = {
     "conflict-twice": Said({"status": 409, "body": _CONFLICT, "how": "twice"}, (_DEAD, _AGAIN)),
     # What no version of the protocol means as an answer to this attempt.
     "first-of-another": _said(_UNDONE, 201, 3, body={**_FIRST, "client_message_id": "another"}),
+    "first-of-another-in-capitals": _said(_UNDONE, 201, 3, body={**_FIRST, "client_message_id": _CAPITALS}),
+    "first-of-another-with-a-blank": _said(_UNDONE, 201, 2, body={**_FIRST, "client_message_id": f"{_ID} "}),
+    "retry-of-another-in-capitals": _said(_UNDONE, 200, body={**_KNOWN, "client_message_id": _CAPITALS}),
+    "conflict-of-another-in-capitals": _said(_UNDONE, 409, body={**_CONFLICT, "client_message_id": _CAPITALS}),
     "retry-of-another": _said(_UNDONE, 200, 2, body={**_KNOWN, "client_message_id": "another"}),
     "conflict-of-another": _said(_UNDONE, 409, 3, body={**_CONFLICT, "client_message_id": "another"}),
     "another-conflict": _said(_UNDONE, 409, 2, body={"client_message_id": _ID, "conflict": "locked"}),
@@ -82,6 +89,7 @@ ANSWERS: Mapping[str, Said] = {
     "listed": _said(_UNDONE, 201, body=[_FIRST]),
     "elsewhere": _said(_UNDONE, 302, 2, body=_FIRST),
     "no-message": _said(_UNDONE, 201, body={**_FIRST, "broker_message_id": None}),
+    "empty-message": _said(_UNDONE, 201, 2, body={**_FIRST, "broker_message_id": ""}),
     "number-for-truth": _said(_UNDONE, 201, body={**_FIRST, "duplicate": 0}),
     "text-for-truth": _said(_UNDONE, 200, body={**_KNOWN, "history_available": "true"}),
     "malformed": _said(_UNDONE, 400, 2, body={"error": "REQUEST_MALFORMED"}),

@@ -19,7 +19,7 @@ from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
 from holdfast.conformance.suites.session import SuiteSession
 
-_WEEK, _SHORT = 168, 6
+_WEEK, _SHORT, _MONTH = 168, 6, 648
 _HISTORIES, _SHORTER = 5, 3
 _LENGTH = 40
 _TRIALS = 24
@@ -86,9 +86,10 @@ def test_no_call_takes_an_outbox_that_is_not_in_its_place_for_an_empty_one(bench
 
 @clause("MESH-4.8-C6", "MESH-4.8-C7", "MESH-4.9-A9", "MESH-4.7-T10")
 def test_a_row_outlasts_an_outage_that_is_shorter_than_its_max_age(bench: Bench) -> None:
-    """A broker that is not available for a week, asked every five hours and at once again."""
-    with playing(bench, 1, _WEEK) as player:
-        player.outlast("waiting")
+    """A broker that is not available for a week, or a month, asked every five hours and at once again."""
+    for hours in (_WEEK, _MONTH):
+        with playing(bench, 1, hours) as player:
+            player.outlast("waiting")
 
 
 @clause("MESH-4.8-C2", "MESH-4.1-L4", "MESH-4.5-O6", "MESH-4.5-O1")

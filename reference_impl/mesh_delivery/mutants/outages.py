@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -14,18 +15,58 @@ from holdfast.reference_impl.planting import Change, part
 
 _T = TypeVar("_T")
 _BUFFER = 4096
-_TRIES = 10
 _WEEK_S = 7 * 24 * 3600
 
 
 class TenTries(Daemon):
     """Gives a row up after ten attempts, however young it is."""
 
+    tries = 10
+
     def put_off(self, row: Row, why: str) -> None:
-        if row.attempts + 1 >= _TRIES:
+        if row.attempts + 1 >= self.tries:
             self.bury(row, why)
         else:
             super().put_off(row, why)
+
+
+class SixtyFourTries(TenTries):
+    """The same after 64 attempts."""
+
+    tries = 64
+
+
+class BelievesRetryAfter(Daemon):
+    """Waits for as long as the broker says."""
+
+    pause = 0
+
+    def whole(self, response: http.client.HTTPResponse) -> Response:
+        self.pause = int(response.getheader("Retry-After") or 0)
+        return super().whole(response)
+
+    def put_off(self, row: Row, why: str) -> None:
+        super().put_off(row, why)
+        if self.pause:
+            self.outbox.settle_row(row, {"next_attempt_at": self.seconds + self.pause})
+
+
+class NamesFolded(Daemon):
+    """Compares the id of an answer without its case and the blanks around it."""
+
+    def act(self, row: Row, response: Response) -> None:
+        body = response.body
+        if isinstance(body, dict) and isinstance(name := body.get("client_message_id"), str):
+            same = name.strip().casefold() == row.client_message_id.strip().casefold()
+            response = Response(response.status, {**body, "client_message_id": row.client_message_id if same else name})
+        super().act(row, response)
+
+
+class AnyMessage(Daemon):
+    """An answer that names no message is one."""
+
+    def is_of(self, row: Row, body: Mapping[str, Any]) -> bool:
+        return bool(body["client_message_id"] == row.client_message_id) and isinstance(body["broker_message_id"], str)
 
 
 class PauseOverflows(Daemon):
@@ -151,6 +192,10 @@ class ShortLines(Negotiator):
 
 BUGS: Mapping[str, Change] = {
     "dead-after-ten-attempts": part(daemon=TenTries),
+    "dead-after-64-attempts": part(daemon=SixtyFourTries),
+    "retry-after-believed": part(daemon=BelievesRetryAfter),
+    "answer-named-in-any-case": part(daemon=NamesFolded),
+    "answer-about-no-message": part(daemon=AnyMessage),
     "pause-overflows": part(daemon=PauseOverflows),
     "resend-renews-the-age": part(outbox=RenewsItsAge),
     "resend-makes-due": part(outbox=MadeDue),
