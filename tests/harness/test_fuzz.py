@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.fuzz.cases import fuzz_cases
+from holdfast.conformance.fuzz.drawn import schema_of
+from holdfast.conformance.fuzz.exchange import Response
+from holdfast.conformance.fuzz.linked import follow
+from holdfast.conformance.verdict import Verdict
 from holdfast.specs import load_contract
 from tests import warm
 from tests.hostile.verify import LIMIT_S, environment
@@ -63,6 +70,33 @@ def test_a_sound_server_is_not_accused(tmp_path: Path) -> None:
     assert {case: each["verdict"] for case, each in found.items()} == dict.fromkeys((NEARLY, KEYED, DRAWN), "conforms")
     # It was narrowed to three cases.
     assert status == 12
+
+
+@pytest.mark.parametrize("is_sound", [True, False])
+def test_links_are_followed_though_an_implementation_draws_its_ids_and_a_failure_is_never_lost(is_sound: bool) -> None:
+    contract = load_contract("mesh-delivery")
+    sent = 0
+
+    def ask(case: Any, *, led: bool) -> Response:
+        nonlocal sent
+        del case
+        sent += 1
+        if not is_sound and led and sent > 100:
+            raise Finding(Judgement(Verdict.FAIL_OPEN, detail="as planted"))
+        # What comes depends on nothing that was sent, and is another thing each time.
+        named = {"client_message_id": uuid.uuid4().hex, "broker_message_id": str(uuid.uuid4())}
+        status = secrets.choice((200, 201, 409))
+        return Response(
+            "http://127.0.0.1/", status, [("Content-Type", "application/json")], json.dumps(named).encode(), 1
+        )
+
+    schema = schema_of(contract, list(contract.methods.values()))
+    if is_sound:
+        follow(schema, count=600, start=1, ask=ask)
+        assert sent > 200
+    else:
+        with pytest.raises(Finding, match="as planted"):
+            follow(schema, count=600, start=1, ask=ask)
 
 
 def test_a_method_that_is_not_claimed_is_not_asked_and_nothing_is_asked_of_who_claims_none() -> None:
