@@ -35,6 +35,8 @@ _OWN = frozenset({"host", "user-agent", "accept", "accept-encoding", "connection
 # Of headers, those that end with a connection.
 _HOPS = frozenset({"host", "connection", "accept-encoding"})
 _MOST_BYTES = 1 << 20
+# Between two bytes of an answer that drips.
+_DRIP_S = 0.1
 # An answer that is late comes when no sound client of these tests waits any more.
 _LATE_S = 6.0
 
@@ -167,6 +169,13 @@ class Peer:
         whole = "\r\n".join((f"HTTP/1.1 {status} {how}", *lines, "", "")).encode() + data
         # The daemon may no longer wait for it.
         with contextlib.suppress(OSError):
+            if how == "drip":
+                for at in range(len(whole)):
+                    handler.wfile.write(whole[at : at + 1])
+                    handler.wfile.flush()
+                    if self._closed.wait(_DRIP_S):
+                        break
+                return
             handler.wfile.write(whole[: len(whole) - max(1, len(data) // 2)] if how == "cut" else whole)
             if how == "twice":
                 handler.wfile.write(whole)

@@ -25,7 +25,7 @@ ANSWER: Mapping[str, Any] = {
         "body": {},
         "raw": {"type": "string"},
         "headers": {"type": "object", "additionalProperties": {"type": "string"}},
-        "how": {"enum": ["whole", "cut", "drop", "late", "twice", "half", "again"]},
+        "how": {"enum": ["whole", "cut", "drop", "late", "drip", "twice", "half", "again"]},
         "through": {"const": True},
         # To one who connects by a WebSocket: the handshake, base64url, and whether it is to close the connection.
         "handshake": {"type": "string"},

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
-from collections.abc import Mapping
+import socket
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -140,12 +143,24 @@ class Daemon:
         place = urlsplit(self.settings.broker)
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_ANSWER_S)
         try:
-            connection.request(self.route.method, self.route.path, self.body(row), self.headers(row))
-            return self.whole(connection.getresponse())
+            with self.deadline(connection):
+                connection.request(self.route.method, self.route.path, self.body(row), self.headers(row))
+                return self.whole(connection.getresponse())
         except (OSError, http.client.HTTPException, StrictJsonError) as error:
             return Response(0, None, type(error).__name__)
         finally:
             connection.close()
+
+    @contextlib.contextmanager
+    def deadline(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+        """End what comes byte by byte, too: the time-out of a connection is that of each read. Raises OSError."""
+        connection.connect()
+        ends = threading.Timer(_ANSWER_S, _end, (connection.sock,))
+        ends.start()
+        try:
+            yield
+        finally:
+            ends.cancel()
 
     def whole(self, response: http.client.HTTPResponse) -> Response:
         """An answer that came whole. Raises OSError, HTTPException, StrictJsonError."""
@@ -246,3 +261,8 @@ class Daemon:
         return [
             {"client_message_id": row.client_message_id, "last_error": row.last_error} for row in self.outbox.dead()
         ]
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

@@ -62,6 +62,25 @@ def test_one_who_keeps_connections_is_told_that_each_ends_with_its_answer(peer: 
     link.close()
 
 
+def test_an_answer_has_the_headers_and_the_near_misses_of_an_id_that_are_asked_for(peer: Peer) -> None:
+    body = {"a": "{CLIENT_MESSAGE_ID}", "b": "{client_message_id} "}
+    peer.arm([{"status": 503, "headers": {"Retry-After": "9"}, "body": body}])
+    place = urlsplit(peer.url)
+    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=5.0)
+    link.request("POST", "/v1/messages", b"{}", {"Client-Message-Id": "c%201"})
+    response = link.getresponse()
+    assert (response.getheader("Retry-After"), response.read()) == ("9", b'{"a": "C 1", "b": "c 1 "}')
+    link.close()
+
+
+def test_an_answer_that_drips_comes_byte_by_byte(peer: Peer) -> None:
+    peer.arm([{"status": 204, "how": "drip"}])
+    place = urlsplit(peer.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), 5.0) as link:
+        link.sendall(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+        assert [len(link.recv(100)) for _ in range(3)] == [1, 1, 1]
+
+
 def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> None:
     peer.arm([{"status": 201}, {"status": 201}])
     peer.arm([{"status": 409, "raw": "no JSON"}])

@@ -67,6 +67,8 @@ ANSWERS: Mapping[str, Said] = {
     "cut-retry": _said(_AGAIN, 200, body=_KNOWN, how="cut"),
     "cut-conflict": _said(_AGAIN, 409, body=_CONFLICT, how="cut"),
     "late": _said(_AGAIN, 201, body=_FIRST, how="late"),
+    # Byte by byte, and for longer than anybody waits.
+    "drip": _said(_AGAIN, 201, body=_FIRST, how="drip"),
     # A client may throw all away where more comes than was said.
     "twice": Said({"status": 201, "body": _FIRST, "how": "twice"}, (_DONE, _AGAIN), 3),
     "conflict-twice": Said({"status": 409, "body": _CONFLICT, "how": "twice"}, (_DEAD, _AGAIN)),
@@ -104,7 +106,7 @@ ANSWERS: Mapping[str, Said] = {
 # What is said where nothing is left (`adapter/peer.py`).
 UNSAID = ANSWERS["unavailable"]
 # Of these a round has one at most: a daemon waits for a second, and has two for a round.
-SLOW = frozenset({"late"})
+SLOW = frozenset({"late", "drip"})
 
 
 # The answers that the next requests get, each with the message that it is about.

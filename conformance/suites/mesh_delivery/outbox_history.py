@@ -107,13 +107,20 @@ class Player:
         return found
 
     def outlast(self, name: str) -> None:
-        """A row whose broker does not answer before it is too old. In no moment are there two attempts."""
+        """A row whose broker does not answer before it is too old. In no moment are there two attempts.
+
+        Once it is dead it is listed, a year later too.
+        """
         self._call("send", {**SEND, "client_message_id": name}, 0)
         while not self._model.is_dead(name):
             self._deliver(("unavailable",), 0)
             self._deliver((), 0)
             self._seen.look(self._model)
             self._session.clock("+5h")
+        for later in ("+10d", "+90d", "+300d"):
+            self._session.clock(later)
+            self._deliver((), 0)
+            self._seen.look(self._model)
 
     def ask(self, name: str, args: Args, number: int) -> None:
         """A send of a row again, another send with its id, and requeues of it: to an id in use, and to a free one."""

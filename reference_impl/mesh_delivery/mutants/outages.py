@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
@@ -69,6 +70,15 @@ class AnyMessage(Daemon):
         return bool(body["client_message_id"] == row.client_message_id) and isinstance(body["broker_message_id"], str)
 
 
+class WaitsForEachByte(Daemon):
+    """Waits a second for each read, and so for as long as bytes come."""
+
+    @contextlib.contextmanager
+    def deadline(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+        del connection
+        yield
+
+
 class PauseOverflows(Daemon):
     """Doubles the pause in 32 bits with a sign."""
 
@@ -105,6 +115,15 @@ class Sweeps(Outbox):
     def take_due(self, now: int) -> list[Row]:
         with self.transaction() as connection:
             connection.execute("DELETE FROM outbox WHERE status = 'done' AND delivered_at < ?", (now - _WEEK_S,))
+        return super().take_due(now)
+
+
+class SweepsTheDead(Outbox):
+    """Deletes what is dead once its send is a quarter of a year old."""
+
+    def take_due(self, now: int) -> list[Row]:
+        with self.transaction() as connection:
+            connection.execute("DELETE FROM outbox WHERE status = 'dead' AND enqueued_at < ?", (now - 13 * _WEEK_S,))
         return super().take_due(now)
 
 
@@ -196,10 +215,12 @@ BUGS: Mapping[str, Change] = {
     "retry-after-believed": part(daemon=BelievesRetryAfter),
     "answer-named-in-any-case": part(daemon=NamesFolded),
     "answer-about-no-message": part(daemon=AnyMessage),
+    "waits-for-each-byte": part(daemon=WaitsForEachByte),
     "pause-overflows": part(daemon=PauseOverflows),
     "resend-renews-the-age": part(outbox=RenewsItsAge),
     "resend-makes-due": part(outbox=MadeDue),
     "delivered-rows-swept": part(outbox=Sweeps),
+    "dead-rows-swept": part(outbox=SweepsTheDead),
     "delivered-when-taken": part(daemon=DeliveredWhenTaken),
     "first-error-kept": part(outbox=FirstError),
     "gone-told-once-a-round": part(daemon=CountsRounds),
