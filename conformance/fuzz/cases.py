@@ -37,6 +37,8 @@ Test = Callable[[Bench], None]
 _DIGITS = 16
 # Records of requests that went well are kept in such a number; the others are counted.
 _KEPT = 8
+# Of the requests that links are to lead to at least such a part has to come.
+_LEAST = 4
 # A longer body does not fit into one request of the harness to its bridge.
 _LONGEST = 500_000
 # How a value begins that is another one in each request.
@@ -218,7 +220,10 @@ def _linked(bench: Bench, *, schema: Any, methods: Sequence[Method], count: int)
 
         start = int(bench.scope.digits("drawn", "links", _DIGITS), 16)
         follow(schema, count=count, start=start, ask=ask)
-        bench.note(f"{sum(each.sent for each in asking.values())} requests, {by_links} of them by links")
+        sent = sum(each.sent for each in asking.values())
+        if sent < count // _LEAST:
+            bench.fail("not_reached", f"{sent} requests came of {count} that were to be drawn")
+        bench.note(f"{sent} requests, {by_links} of them by links")
 
 
 def _is_object(body: bytes) -> bool:
