@@ -40,6 +40,8 @@ _EPOCHS: tuple[dict[str, Any] | None, ...] = (
     {"version": 1, "max_concurrent_epochs": 0},
 )
 _UNREADABLE = (b"{", b"[]", b'{"supported": []}')
+# Each of the two frames of such a handshake is longer than 64 KiB.
+_LONG = "x" * 140_000
 _CODES = (4010, 4011, 4012)
 
 
@@ -87,7 +89,7 @@ def _must_be_refused(bench: Bench, answer: Any, reason: str, what: str) -> None:
 
 @clause("MESH-15.5-X6", "MESH-15.5-X1", "MESH-15.5-X2", "MESH-15.5-X3", "MESH-15.5-X5", "MESH-15.5-X4")
 def test_a_handshake_over_a_websocket_is_decided_as_any_other_and_told_by_the_code_of_the_close(bench: Bench) -> None:
-    """Parameters that are right, invalid, below the floor, of two features in both orders, and what is no handshake."""
+    """Parameters that are right, invalid, below the floor, of two features in both orders, long ones, and none."""
     if "websocket" in bench.not_claimed:
         bench.fail("unsupported", "the test needs what the adapter does not claim: websocket")
     with bench.session(config={"broker": "{peer}"}) as session:
@@ -116,6 +118,9 @@ def _whole(answer: Answer) -> tuple[Any, ...]:
 
 def _handshakes() -> Iterator[bytes]:
     yield from _UNREADABLE
+    for days in (30, 2):
+        long = {_DEDUPE: {**_PARAMS, "dedupe_retention_days": days}, _OTHER: _EPOCHS[0]}
+        yield json.dumps({"supported": long, "of": _LONG}).encode()
     for wrong, epochs in product(_WRONG, _EPOCHS):
         features = {
             **({} if wrong is None else {_DEDUPE: {**_PARAMS, **wrong}}),

@@ -22,7 +22,7 @@ _WEEK_S = 7 * 24 * 3600
 class TenTries(Daemon):
     """Gives a row up after ten attempts, however young it is."""
 
-    tries = 10
+    tries: int = 10
 
     def put_off(self, row: Row, why: str) -> None:
         if row.attempts + 1 >= self.tries:
@@ -205,8 +205,16 @@ class ShortAnswers(Daemon):
 class ShortLines(Negotiator):
     """Cuts what it logs."""
 
+    most: int = _BUFFER
+
     def warn(self, text: str, payload: str | None = None) -> None:
-        super().warn(text, payload and payload[:_BUFFER])
+        super().warn(text, payload and payload[: self.most])
+
+
+class LongLines(ShortLines):
+    """Cuts it at 64 KiB."""
+
+    most = 1 << 16
 
 
 BUGS: Mapping[str, Change] = {
@@ -229,4 +237,5 @@ BUGS: Mapping[str, Change] = {
     "percent-not-encoded": part(daemon=PercentAsItIs),
     "long-answer-cut": part(daemon=ShortAnswers),
     "logged-handshake-cut": part(negotiator=ShortLines),
+    "long-handshake-cut": part(negotiator=LongLines),
 }
