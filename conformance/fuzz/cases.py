@@ -214,6 +214,7 @@ def _linked(bench: Bench, *, schema: Any, methods: Sequence[Method], count: int)
             if sweep is not None:
                 args = _good(bench, session, sweep, f"linked {mine.sent}")
                 request, what = request_of(mine.route, args), "a good request"
+            assume(len(request.body) <= _LONGEST)
             mine.look()
             by_links += led
             return mine.ask(request, Due(what))[1]
