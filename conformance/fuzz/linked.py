@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import requests
 from hypothesis import HealthCheck, Phase, seed, settings
-from hypothesis.errors import FlakyStrategyDefinition
+from hypothesis.errors import Flaky
 from hypothesis.reporting import with_reporter
 from hypothesis.stateful import run_state_machine_as_test
 from schemathesis import BaseSchema, Case
@@ -75,7 +75,7 @@ def follow(schema: BaseSchema, *, count: int, start: int, ask: Asks) -> None:
         try:
             with with_reporter(lambda _: None):
                 run_state_machine_as_test(seed(start + number)(Following), settings=chosen)
-        except FlakyStrategyDefinition:
+        except Flaky:
             if found:
                 raise found[0] from None
             continue

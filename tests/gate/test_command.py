@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import typer
+from msgspec import structs
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.gate import gate
@@ -143,9 +144,11 @@ def test_each_option_can_hold_the_gate(good: str, options: list[str], code: str)
     assert f"{code}: " in result.stdout
 
 
-def test_a_run_that_is_the_one_that_is_asked_for_may_proceed(good: str) -> None:
+def test_a_run_that_is_the_one_that_is_asked_for_may_proceed(bench: Bench) -> None:
     assert ARTEFACTS.digest is not None
-    asked = ["--nonce", NONCE, "--adapter-digest", ARTEFACTS.digest, "--not-before", "2020-01-01T00:00:00Z"]
+    good = str(recent(bench, adapter=structs.replace(bench.header().adapter, commit="c0ffee")))
+    asked = ["--nonce", NONCE, "--commit", "c0ffee", "--adapter-digest", ARTEFACTS.digest]
+    asked += ["--not-before", "2020-01-01T00:00:00Z"]
     result = call(good, "--require", "toy", *asked)
     assert result.exit_code == 0, result.stdout
     assert ARTEFACTS.digest in result.stdout

@@ -210,6 +210,16 @@ def test_verify_runs_over_http_with_a_server_for_each_worker_and_leaves_none(tmp
     assert {case["verdict"] for case in cases} == {"conforms"}
 
 
+def test_verify_gives_what_a_launcher_says_to_the_sessions_of_a_server(tmp_path: Path) -> None:
+    with temp_folder() as temp:
+        words = ("verify", "--contract", "calyx-replay", "--launcher", LAUNCH, "--format", "json")
+        serve = SERVE.replace("jcs", "calyx-replay")
+        case = "calyx-replay/alg-2/a-copy-is-refused-with-the-whole-key"
+        ended = warm.run((*words, "--start", serve, "--case", case), cwd=tmp_path, env=environment(temp), limit=LIMIT_S)
+        assert_nothing_remains(temp)
+    assert [(each["case"], each["verdict"]) for each in json.loads(ended.stdout)["cases"]] == [(case, "conforms")]
+
+
 def test_verify_at_a_url_proves_nothing_that_needs_processes(reference: str, tmp_path: Path) -> None:
     with temp_folder() as temp:
         cases = [word for case in PROCESSES for word in ("--case", f"calyx-replay/{case}")]

@@ -22,10 +22,15 @@ def peer() -> Iterator[Peer]:
     made.close()
 
 
+def connected(peer: Peer, *, timeout: float = 5.0) -> http.client.HTTPConnection:
+    """A connection to it, which its first request makes."""
+    place = urlsplit(peer.url)
+    return http.client.HTTPConnection(place.hostname or "", place.port, timeout=timeout)
+
+
 def asked(peer: Peer, body: bytes = b"{}", *, timeout: float = 5.0) -> tuple[int, bytes]:
     """The status and the body of one answer. Raises OSError, http.client.HTTPException."""
-    place = urlsplit(peer.url)
-    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=timeout)
+    link = connected(peer, timeout=timeout)
     try:
         link.request("POST", "/v1/messages", body, {"Client-Message-Id": "c%201", "Mesh-Member": "me"})
         response = link.getresponse()
@@ -52,8 +57,7 @@ def test_answers_come_in_their_order_and_behind_them_it_is_not_available(peer: P
 
 
 def test_one_who_keeps_connections_is_told_that_each_ends_with_its_answer(peer: Peer) -> None:
-    place = urlsplit(peer.url)
-    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=5.0)
+    link = connected(peer)
     for _ in range(3):
         link.request("POST", "/v1/messages", b"{}")
         response = link.getresponse()
@@ -65,8 +69,7 @@ def test_one_who_keeps_connections_is_told_that_each_ends_with_its_answer(peer: 
 def test_an_answer_has_the_headers_and_the_near_misses_of_an_id_that_are_asked_for(peer: Peer) -> None:
     body = {"a": "{CLIENT_MESSAGE_ID}", "b": "{client_message_id} "}
     peer.arm([{"status": 503, "headers": {"Retry-After": "9"}, "body": body}])
-    place = urlsplit(peer.url)
-    link = http.client.HTTPConnection(place.hostname or "", place.port, timeout=5.0)
+    link = connected(peer)
     link.request("POST", "/v1/messages", b"{}", {"Client-Message-Id": "c%201"})
     response = link.getresponse()
     assert (response.getheader("Retry-After"), response.read()) == ("9", b'{"a": "C 1", "b": "c 1 "}')
