@@ -10,7 +10,7 @@ PASSED_ENVIRONMENT = (
     "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TMPDIR SHELL SYSTEMROOT JAVA_HOME GOROOT GOPATH GOCACHE "
     "CARGO_HOME RUSTUP_HOME NODE_PATH HOLDFAST_SPECS"
 ).split()
-# The zone of an adapter. A machine in UTC would hide whoever takes local time for it.
+# The zone of an adapter. On a machine in UTC an adapter that uses local time would look right.
 ZONE = {"TZ": "Pacific/Chatham"}
 # The variable in which an adapter and a launcher find the factor on every deadline, for the limits of their own
 # (docs/adapter-protocol.md, "What counts against an adapter").

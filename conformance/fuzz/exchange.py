@@ -30,7 +30,7 @@ _SHOWN = 2000
 class Request:
     """A request as it is sent. Its headers are those that stand here, the length of the body, and the host.
 
-    With `chunk` the body is sent in chunks of so many bytes, without its length. `packets`: they come one by one.
+    With `chunk` the body goes in chunks of that many bytes, without its length. With `packets` it arrives in parts.
     """
 
     method: str

@@ -116,7 +116,7 @@ class Administrator:
     def inbox(self, mesh_id: str, receiver: str) -> list[dict[str, Any]]:
         """What the fan-out hands to a receiver."""
         if "\0" in receiver:
-            # PostgreSQL has no text with it, so nobody is called so.
+            # PostgreSQL cannot store this character, so no receiver has such a name.
             return []
         statement = (
             f"SELECT m.client_message_id, m.id AS broker_message_id, m.body FROM ({_MESSAGES}) m "
