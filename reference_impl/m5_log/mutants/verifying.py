@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.reference_impl.m5_log.command_line import CommandLine
 from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.opening import Opened
-from holdfast.reference_impl.m5_log.operations import Operation, unpacked
+from holdfast.reference_impl.m5_log.operations import ID_BYTES, Operation, unpacked
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.verify import Problem, Report, Verify
 from holdfast.reference_impl.planting import part
@@ -52,7 +52,9 @@ class WaitingUnread(Verify):
     waiting: frozenset[bytes] = frozenset()
 
     def scan(self, database: Database, report: Report) -> None:
-        edges = {op_id: unpacked(row) for op_id, row in database.rows(Family.EDGES)}
+        # A row that is damaged says of nothing that it waits.
+        rows = {op_id: row for op_id, row in database.rows(Family.EDGES) if len(row) % ID_BYTES == 0}
+        edges = {op_id: unpacked(row) for op_id, row in rows.items()}
         self.waiting = frozenset(op_id for op_id, parents in edges.items() if not edges.keys() >= set(parents))
         super().scan(database, report)
 
