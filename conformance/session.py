@@ -179,8 +179,10 @@ class Session:
 
     def call(self, worker: int, method: str, args: Mapping[str, Any], note: str) -> Talk[Answer]:
         """Call a method: the answer, which may be a refusal. Raises Finding as `answer` does."""
-        records = yield Action(EXCHANGE, note, ((worker, call_request(method, args)),), worker=worker)
-        return self.answer(records[0], self.contract.methods[method])
+        known = self.contract.methods[method]
+        asked = ((worker, call_request(method, args)),)
+        records = yield Action(EXCHANGE, note, asked, worker=worker, starting=known.waits)
+        return self.answer(records[0], known)
 
     # The answers
 

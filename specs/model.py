@@ -223,6 +223,9 @@ class Method(Entry, frozen=True):
     reasons: Annotated[tuple[str, ...], PlacedMeta] = ()
     audited: Annotated[bool, PlacedMeta] = True
     damages: Annotated[bool, PlacedMeta] = False
+    waits: Annotated[bool, Meta(description="It waits for others, so it has as long for its answer as a start.")] = (
+        False
+    )
     route: Annotated[Route | None, PlacedMeta] = None
     stateless: Annotated[Text | None, PlacedMeta] = None
     role: Name | None = None

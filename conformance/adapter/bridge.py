@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from holdfast.conformance.adapter.lines import answer_lines
 from holdfast.specs import SpecError, kept_terms, strictjson
 from holdfast.specs.binding import SESSION, path_of, route_of
 from holdfast.specs.errors import StrictJsonError
@@ -248,13 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with Server(options.url, options.start) as server:
             bridge = Bridge(server, alone=not options.start)
-            for line in sys.stdin.buffer:
-                request = strictjson.loads(line)
-                told = bridge.answer({name: part for name, part in request.items() if name != "id"})
-                sys.stdout.buffer.write(strictjson.canonical({**told, "id": request["id"]}) + b"\n")
-                sys.stdout.buffer.flush()
-                if request["op"] == "bye":
-                    break
+            answer_lines(bridge.answer)
     except LostError as error:
         print(f"error: {error}", file=sys.stderr)
         return _FAILED

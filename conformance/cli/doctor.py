@@ -14,6 +14,7 @@ from holdfast.conformance.cli.target import (
     Config,
     Launcher,
     PassEnv,
+    Service,
     Slow,
     Start,
     Url,
@@ -37,11 +38,12 @@ def doctor(
     launcher: Launcher = None,
     url: Url = None,
     start: Start = None,
+    service: Service = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
     known_contracts([] if contract is None else [contract])
-    target = target_of(context.args, launcher=launcher, url=url, start=start)
+    target = target_of(context.args, launcher=launcher, url=url, start=start, service=service)
     try:
         found = examine(
             Subject(target.adapter, target.launcher),

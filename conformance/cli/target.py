@@ -19,6 +19,7 @@ from holdfast.conformance.verdict import Exit
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 _BRIDGE = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.bridge")
+_AROUND = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.service")
 
 # Options of every command that has an adapter as its target.
 Url = Annotated[
@@ -29,6 +30,10 @@ Start = Annotated[
     typer.Option(
         "--start", metavar="COMMAND", help="start a server for each worker, at {port} or $PORT, and ask it over HTTP"
     ),
+]
+Service = Annotated[
+    Path | None,
+    typer.Option("--service", metavar="FILE", help="an HTTP service and what it promises, as service.toml says"),
 ]
 Launcher = Annotated[str | None, typer.Option("--launcher", help="command that provisions what the adapter needs")]
 Config = Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")]
@@ -53,9 +58,18 @@ class Target:
 
 
 def target_of(
-    words: Sequence[str], *, launcher: str | None = None, url: str | None = None, start: str | None = None
+    words: Sequence[str],
+    *,
+    launcher: str | None = None,
+    url: str | None = None,
+    start: str | None = None,
+    service: Path | None = None,
 ) -> Target:
     """Read the arguments after the options. Ends with a usage error when they name no adapter."""
+    if service is not None:
+        if words or url is not None or start is not None:
+            stop(Exit.USAGE, "expected --service alone: its file says where the service is, and how it is started")
+        return _around(service)
     if url is not None or start is not None:
         return _over_http(words, launcher, url, start)
     if not words:
@@ -63,7 +77,8 @@ def target_of(
             Exit.USAGE,
             "expected something to verify, got nothing; "
             "say `holdfast verify reference`, `holdfast verify -- ./my-adapter` with your adapter's command, or "
-            "`holdfast verify --start COMMAND` for a server that is asked over HTTP",
+            "`holdfast verify --start COMMAND` for a server that is asked over HTTP, or "
+            "`holdfast verify --service FILE` for a service with an Idempotency-Key",
         )
     if list(words) == ["reference"] and "--" not in sys.argv:
         return reference_target()
@@ -103,6 +118,17 @@ def _over_http(words: Sequence[str], launcher: str | None, url: str | None, star
     adapter = (*_BRIDGE, "--url", place.rstrip("/"), *started)
     name = command[0] if command else place
     return Target(adapter, () if launcher is None else words_of("--launcher", launcher), name)
+
+
+def _around(file: Path) -> Target:
+    """A service behind the kit's own adapter for it. A mistake in its file is said before anything is started."""
+    from holdfast.servers.wires.profile import ProfileError, read
+
+    try:
+        read(file)
+    except ProfileError as error:
+        stop(Exit.USAGE, f"--service: {error}")
+    return Target((*_AROUND, str(file.absolute())), (), file.absolute().parent.name)
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:

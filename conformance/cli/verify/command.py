@@ -22,6 +22,7 @@ from holdfast.conformance.cli.target import (
     Config,
     Launcher,
     PassEnv,
+    Service,
     Slow,
     Start,
     Url,
@@ -108,11 +109,12 @@ def verify(
     launcher: Launcher = None,
     url: Url = None,
     start: Start = None,
+    service: Service = None,
     junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None,
     alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
-    """Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`."""
+    """Verify an adapter: `holdfast verify reference`, `holdfast verify -- COMMAND…`, or an HTTP service (--service)."""
     if not current_folder():
         stop(
             Exit.USAGE,
@@ -121,7 +123,7 @@ def verify(
     parsed = config_of(config or [])
     if expression is not None and not expression.isprintable():
         stop(Exit.USAGE, f"-k: expected words joined by and, or, not and brackets, got {expression!r}")
-    target = target_of(context.args, launcher=launcher, url=url, start=start)
+    target = target_of(context.args, launcher=launcher, url=url, start=start, service=service)
     used, origin = _seed(seed, nonce)
     settings = RunSettings(
         adapter=target.adapter,

@@ -1,0 +1,291 @@
+"""What the tests of idempotency-key share: requests by the profile of the service, and what came of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.values import base64url, from_base64url
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.verdict import Verdict
+
+# A request whose handler is held is answered only behind its release.
+_PATIENT_MS = 25_000
+# A longer time is not waited for.
+_LONGEST_S = 20.0
+# Between two looks at something that has to come to an end.
+_STEP_MS = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """What came of a request. `effect` is `new` if its own handler made it."""
+
+    accepted: bool
+    effect: str
+    reason: str
+    status: int
+    body: bytes
+    headers: Sequence[tuple[str, str]]
+    marked: bool
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Got:
+        """Out of an answer as `begin` and `burst` have it."""
+        return cls(
+            told["outcome"] == "accepted",
+            told.get("effect", ""),
+            told.get("reason", ""),
+            told["status"],
+            from_base64url(told["body"]),
+            [(name, value) for name, value in told["headers"]],
+            told["marked"],
+        )
+
+    def header(self, name: str) -> str | None:
+        """The first header of that name."""
+        return next((value for known, value in self.headers if known == name.lower()), None)
+
+    def __str__(self) -> str:
+        what = f"accepted ({self.effect})" if self.accepted else self.reason
+        return f"{what}, status {self.status}, body {self.body[:80]!r}"
+
+
+class Service:
+    """A service under test, and its profile."""
+
+    def __init__(self, bench: Bench, session: SuiteSession) -> None:
+        self.bench, self.session = bench, session
+        said = session.observe("profile")
+        self.profile: dict[str, Any] = said["profile"]
+        self.routes: dict[str, Any] = said["routes"]
+        self.principals: list[str] = said["principals"]
+        self.wires: list[str] = said["wires"]
+        self._count = 0
+
+    # What is asked for
+
+    def tag(self) -> str:
+        """A tag that was not used before."""
+        self._count += 1
+        return f"hf-{self.session.rand(f'tag {self._count}')}"
+
+    def key(self, text: str | None = None) -> str:
+        """A key that was not used before, or one of a text, as it stands in the header."""
+        self._count += 1
+        digits = self.session.hex64(f"key {self._count}")
+        if self.profile["key_syntax"] == "uuid":
+            return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
+        return self.spelt(digits[:24] if text is None else text)
+
+    def spelt(self, text: str) -> str:
+        """A text as the value of the header, by the syntax of the profile."""
+        if self.profile["key_syntax"] != "sf":
+            return text
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{escaped}"'
+
+    def body(self, tag: str, amount: str = "100") -> bytes:
+        """A payload that names a tag."""
+        return b'{"tag":"%s","amount":%s}' % (tag.encode(), amount.encode())
+
+    def request(
+        self, tag: str, key: str | Sequence[str] | None, body: bytes | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """A request; `key` may be several lines of the header, or none."""
+        lines = [] if key is None else [key] if isinstance(key, str) else list(key)
+        sent = self.body(tag) if body is None else body
+        return {"tag": tag, "keys": lines, "body": base64url(sent), **more}
+
+    # What is done
+
+    def submit(self, request: Mapping[str, Any]) -> Got:
+        """Send a request and wait for its answer."""
+        answer = self.session.call("submit", request)
+        if answer.outcome == "accepted":
+            return Got.of({"outcome": "accepted", "effect": answer.effect, **answer.value})
+        return Got.of({"outcome": "refused", "reason": answer.reason, **(answer.data or {})})
+
+    def begin(self, name: str, request: Mapping[str, Any], *, at: str = "sink") -> None:
+        """Send a request that has to come so far: to the sink, where its handler is held."""
+        came = self.session.provoke("begin", {"name": name, "request": {"within_ms": _PATIENT_MS, **request}})["at"]
+        if came != at:
+            got = f"; it was answered with {self.finish(name)}" if came == "answered" else ""
+            self.not_reached(f"the request {name} came {came}, not to the {at}{got}")
+
+    def send(self, name: str, request: Mapping[str, Any]) -> str:
+        """Send a request, and say how far it came."""
+        came: str = self.session.provoke("begin", {"name": name, "request": {"within_ms": _PATIENT_MS, **request}})[
+            "at"
+        ]
+        return came
+
+    def finish(self, name: str) -> Got:
+        """The answer to a request that was begun."""
+        return Got.of(self.session.provoke("finish", {"name": name}))
+
+    def burst(self, requests: Sequence[Mapping[str, Any]]) -> list[Got]:
+        """Requests at once, and what came of each."""
+        told = self.session.provoke("burst", {"requests": list(requests)})
+        return [Got.of(each) for each in told["answers"]]
+
+    def hold(self, tag: str, *, count: int = 1, when: str = "before") -> None:
+        """Hold the next handlers of a tag."""
+        self.session.provoke("hold", {"tag": tag, "count": count, "when": when})
+
+    def release(self, tag: str) -> None:
+        """Let them go on."""
+        self.session.provoke("release", {"tag": tag})
+
+    def ending(self, tag: str, **ending: Any) -> None:
+        """How the handlers of a tag end."""
+        body = ending.pop("body", None)
+        told = {**ending, **({} if body is None else {"body": base64url(body)})}
+        self.session.provoke("ending", {"tag": tag, "ending": told})
+
+    def line(self, fault: str, delay_ms: int = 0) -> None:
+        """Let the line to the store fail, or no more."""
+        self.session.provoke("line", {"fault": fault, "delay_ms": delay_ms})
+
+    def instance(self, do: str, number: int = 0) -> bool:
+        """Kill, end, start or look at an instance; whether it runs then."""
+        runs: bool = self.session.provoke("instance", {"number": number, "do": do})["runs"]
+        return runs
+
+    def begin_again(self, how: str = "kill", number: int = 0) -> None:
+        """An instance dies or ends, and is started again; one that does not start ends the test as not reached."""
+        self.instance(how, number)
+        if not self.instance("start", number):
+            self.not_reached("the instance does not start again")
+
+    def pause(self, milliseconds: int) -> None:
+        """Let real time pass."""
+        self.session.provoke("pause", {"ms": milliseconds})
+
+    def effects(self, tag: str) -> int:
+        """How many effects a tag had."""
+        found: int = self.session.observe("seen", {"tag": tag})["effects"]
+        return found
+
+    # What is judged
+
+    def one_effect(self, tag: str, why: str, due: int = 1) -> None:
+        """Report an effect too many, or one that was promised and is missing."""
+        found = self.effects(tag)
+        if found > due:
+            self.fail("fail_open", f"{why}: the sink took {found} effects, {due} is due")
+        if found < due:
+            self.fail("lost_durability", f"{why}: the sink took {found} effects, {due} is due")
+
+    def no_effect(self, tag: str, why: str) -> None:
+        """Report an effect where none is due."""
+        self.one_effect(tag, why, 0)
+
+    def first(self, tag: str, key: str, **more: Any) -> Got:
+        """A first request, which has to be executed once and answered."""
+        return self.executed(self.request(tag, key, **more))
+
+    def executed(self, request: Mapping[str, Any]) -> Got:
+        """A request that has to be executed and answered by its handler."""
+        got = self.submit(request)
+        if not got.accepted:
+            self.fail("over_refusal", f"a first request got {got}")
+        if got.effect != "new":
+            self.fail("fail_open", "a first request got the answer of another")
+        return got
+
+    def retried(self, first: Got, got: Got, why: str) -> None:
+        """Hold the answer to a retry against what the profile declares."""
+        kind = self.profile["duplicate"]
+        if kind == "replay":
+            self.same(first, got, why)
+        elif not got.accepted and got.reason != "DUPLICATE":
+            self.fail("over_refusal", f"{why}: expected a duplicate to be told ({kind}), got {got}")
+
+    def same(self, first: Got, got: Got, why: str) -> None:
+        """The answer of the first request, byte for byte."""
+        if got.accepted and got.effect == "new":
+            self.fail("fail_open", f"{why}: it was executed again")
+        if not got.accepted and got.status != first.status:
+            self.fail("over_refusal", f"{why}: expected the first answer, got {got}")
+        if (got.status, got.body) != (first.status, first.body):
+            self.fail("wrong_reason", f"{why}: expected {first}, got {got}")
+
+    def refused(self, got: Got, reasons: Sequence[str], why: str) -> None:
+        """A refusal for one of these reasons; what was executed is judged by the sink."""
+        if got.accepted and got.effect == "prior":
+            self.fail("fail_open", f"{why}: it got the answer to another request")
+        if got.accepted:
+            self.fail("fail_open", f"{why}: it was executed")
+        if got.reason not in reasons:
+            verdict = "no_verdict" if got.reason == "HANG" else "wrong_reason"
+            self.fail(verdict, f"{why}: expected {' or '.join(reasons)}, got {got}")
+
+    def settles(self, request: Mapping[str, Any], wanted: Sequence[str], why: str) -> Got:
+        """Ask again until an answer ends the matter: the result, or one of the reasons. Report a key that is stuck."""
+        left = round(1000 * self.profile["settle_s"])
+        while True:
+            got = self.submit(request)
+            if got.accepted or got.reason in wanted:
+                return got
+            if left <= 0:
+                self.fail("over_refusal", f"{why}: after {self.profile['settle_s']:g} s the key still answers {got}")
+            self.pause(_STEP_MS)
+            left -= _STEP_MS
+
+    def behind_the_lease(self) -> None:
+        """Let the lease of the profile end."""
+        lease = self.profile["lease_s"]
+        if lease is None:
+            return
+        if "clock" in self.wires:
+            self.session.provoke("pass_time", {"ms": round(1000 * lease) + 1})
+        else:
+            self._wait(lease + 0.1)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, by the clock of the service if it can be set."""
+        if "clock" in self.wires:
+            self.session.provoke("pass_time", {"ms": round(1000 * seconds)})
+        else:
+            self._wait(seconds)
+
+    def _wait(self, seconds: float) -> None:
+        if seconds > _LONGEST_S:
+            self.unsupported(f"{seconds:g} s are too long to wait for, and no clock can be set")
+        self.pause(round(1000 * seconds))
+
+    def fail(self, verdict: str, message: str) -> NoReturn:
+        """Report a finding."""
+        self.bench.fail(verdict, message)
+
+    def not_reached(self, why: str) -> NoReturn:
+        """End the test: what it is about was not reached."""
+        raise Finding(Judgement(Verdict.NOT_REACHED, detail=why))
+
+    def unsupported(self, why: str) -> NoReturn:
+        """End the test: the service has no wire for it."""
+        raise Finding(Judgement(Verdict.UNSUPPORTED, detail=why))
+
+    def promises(self, holds: object, why: str) -> bool:
+        """Whether the profile promises something; what the verdict rests on is said where it does not."""
+        if not holds:
+            self.bench.note(f"the profile does not promise it: {why}")
+        return bool(holds)
+
+
+@contextmanager
+def service(bench: Bench, config: Mapping[str, str] | None = None) -> Generator[Service, None, None]:
+    """A session with a service, with a store of its own."""
+    with bench.session(config=config, hurried=False) as session:
+        yield Service(bench, session)
+
+
+def amount_of(body: bytes) -> Any:
+    """The amount in a payload."""
+    return json.loads(body)["amount"]

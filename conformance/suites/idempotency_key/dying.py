@@ -1,0 +1,153 @@
+"""Instances that die, stores on disk that are damaged, and time that passes (IK-CRASH, IK-TTL, IK-LIVE)."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.asking import Service, service
+
+_STILL = ("UNKNOWN", "UNAVAILABLE")
+
+
+@clause("IK-ONCE-4", provocations=("instance",))
+def test_a_success_survives_the_death_of_the_instance(bench: Bench) -> None:
+    """SIGKILL as soon as the client has its answer, three times."""
+    with service(bench) as s:
+        if not s.promises(s.profile["durable"], "keys do not outlive the process"):
+            return
+        for _ in range(3):
+            tag, key = s.tag(), s.key()
+            first = s.first(tag, key)
+            s.begin_again()
+            got = s.submit(s.request(tag, key))
+            s.one_effect(tag, "a retry behind the death of the instance that had answered")
+            s.retried(first, got, "a retry behind the death of the instance that had answered")
+
+
+@clause("IK-CRASH-1", "IK-RACE-5", "IK-LIVE-1", provocations=("instance", "hold"))
+def test_the_death_of_an_instance_leaves_one_effect_and_no_key_that_is_stuck(bench: Bench) -> None:
+    """SIGKILL while the handler is held, before its effect and behind it; retries at once and behind the lease."""
+    with service(bench) as s:
+        if not s.promises(s.profile["durable"], "keys do not outlive the process"):
+            return
+        for when in ("before", "after"):
+            tag, key = s.tag(), s.key()
+            s.hold(tag, when=when)
+            s.begin("first", s.request(tag, key))
+            s.instance("kill")
+            s.release(tag)
+            s.finish("first")
+            s.pause(100)
+            # A handler that died before its effect may be counted by the sink all the same: its request was there.
+            before = s.effects(tag)
+            if not s.instance("start"):
+                s.not_reached("the instance does not start again")
+            _abandoned(s, tag, key, before, f"killed while it was held {when} its effect")
+
+
+def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
+    reexecutes = s.profile["abandoned"] == "reexecute"
+    soon = s.submit(s.request(tag, key))
+    if soon.accepted and soon.effect == "new" and before and not reexecutes:
+        s.one_effect(tag, f"{why}; a retry at once", before)
+    s.behind_the_lease()
+    got = s.settles(s.request(tag, key), _STILL, why)
+    found = s.effects(tag)
+    if found > before and reexecutes:
+        s.fail("over_refusal", f"{why}: a retry was executed behind {before} effects: declared by the profile")
+    if found > max(before, 1) or (found > before and before):
+        s.fail("fail_open", f"{why}: the retry made effect {found}")
+    if got.accepted and got.effect == "prior" and not found:
+        s.fail("lost_durability", f"{why}: the retry got a success, and there is no effect")
+
+
+@clause("IK-CRASH-3", provocations=("instance",))
+def test_a_damaged_store_is_refused_and_never_made_anew(bench: Bench) -> None:
+    """Its file is cut, overwritten in the middle, or gone, while no instance runs."""
+    for how in ("cut", "gone", "empty"):
+        _damaged(bench, how)
+
+
+def _damaged(bench: Bench, how: str) -> None:
+    with service(bench) as s:
+        if "data" not in s.wires:
+            s.unsupported("no variable of [service.env] has {data}: the store has no file here")
+        if not s.promises(s.profile["durable"], "keys do not outlive the process"):
+            return
+        tag, key = s.tag(), s.key()
+        s.first(tag, key)
+        s.instance("end")
+        files = [found for found in s.session.tree("data") if found["kind"] == "file" and found["size"]]
+        if not files:
+            s.not_reached("there is no file in {data} to damage")
+        for found in files:
+            if how == "gone":
+                s.session.remove(found["path"])
+            else:
+                s.session.cut(found["path"], found["size"] // 2 if how == "cut" else 0)
+        if not s.instance("start"):
+            return
+        got = s.submit(s.request(tag, key))
+        s.one_effect(tag, f"a retry on a store that is {how}")
+        if got.accepted and got.effect == "new":
+            s.fail("fail_open", f"a retry on a store that is {how} was executed")
+
+
+@clause("IK-TTL-1", "IK-TTL-2", "IK-TTL-4", provocations=("pass_time",))
+def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
+    """Just before the end, through a restart; behind the end; and with a clock that goes back."""
+    with service(bench) as s:
+        lifetime = s.profile["lifetime_s"]
+        if not s.promises(lifetime is not None, "no lifetime is published"):
+            return
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key)
+        for step in (3600.0, -7200.0, 3600.0):
+            if abs(step) < lifetime:
+                s.session.provoke("pass_time", {"ms": round(1000 * step)})
+                s.retried(first, s.submit(s.request(tag, key)), f"a retry behind a step of the clock of {step:g} s")
+                s.one_effect(tag, f"a step of the clock of {step:g} s")
+        if not s.routes:
+            return
+        s.session.provoke("pass_time", {"ms": round(1000 * lifetime) - 1000})
+        s.retried(first, s.submit(s.request(tag, key)), "a retry one second before the end")
+        s.one_effect(tag, "a retry one second before the end")
+        if "process" in s.wires:
+            s.begin_again("end")
+            s.retried(first, s.submit(s.request(tag, key)), "a retry before the end, behind a restart")
+            s.one_effect(tag, "a retry before the end, behind a restart")
+        s.session.provoke("pass_time", {"ms": 2000})
+        got = s.submit(s.request(tag, key))
+        if got.accepted:
+            again = s.submit(s.request(tag, key))
+            s.one_effect(tag, "a key behind its end, and its retry", 2 if got.effect == "new" else 1)
+            if got.effect == "new":
+                s.retried(got, again, "a retry of a request behind the end of the key before")
+            return
+        s.refused(got, ("MALFORMED", "MISMATCH"), "a retry behind the end")
+
+
+@clause("IK-LOAD-1", "IK-ONCE-2")
+def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) -> None:
+    """Hundreds of keys, some of them twice, through every instance."""
+    with service(bench) as s:
+        numbers = [0, 1] if s.profile["shared"] and "process" in s.wires else [0]
+        asked = []
+        for round_ in range(8):
+            pairs = [(s.tag(), s.key()) for _ in range(24)]
+            pairs += pairs[:4]
+            asked += pairs
+            s.burst(
+                [
+                    s.request(tag, key, instance=numbers[(index + round_) % len(numbers)], within_ms=20_000)
+                    for index, (tag, key) in enumerate(pairs)
+                ]
+            )
+        for tag, key in dict.fromkeys(asked):
+            # A service that could not cope may say so; what it may not do is execute twice, or be stuck.
+            got = s.settles(s.request(tag, key), ("DUPLICATE", "UNKNOWN"), "a key under load")
+            if not got.accepted and s.effects(tag) <= 1:
+                continue
+            if got.accepted and got.effect == "new":
+                s.fail("lost_durability", "a request under load was not executed before its retry")
+            s.one_effect(tag, "a key under load")

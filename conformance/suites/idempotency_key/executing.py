@@ -1,0 +1,179 @@
+"""One execution and its answer (IK-ONCE, IK-RESP)."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.asking import Service, service
+
+_RETRIES = 10
+_BINARY = bytes(range(256)) * 4
+_LARGE = 500_000
+
+
+@clause("IK-ONCE-1", "IK-ONCE-2", "IK-RESP-5")
+def test_the_first_request_is_executed_and_each_retry_gets_its_answer(bench: Bench) -> None:
+    """One effect, however often it is sent."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key)
+        _marked(s, first.marked, due=False, what="a first execution")
+        for number in range(_RETRIES):
+            got = s.submit(s.request(tag, key))
+            s.retried(first, got, f"retry {number + 1}")
+            _marked(s, got.marked, due=s.profile["duplicate"] == "replay", what="a replay")
+        s.one_effect(tag, f"a request and {_RETRIES} retries")
+
+
+def _marked(s: Service, marked: object, *, due: bool, what: str) -> None:
+    if s.profile["marker"] is not None and bool(marked) != due:
+        s.fail("wrong_reason", f"{what} {'carries no' if due else 'carries'} {s.profile['marker']}")
+
+
+@clause("IK-ONCE-3", provocations=("instance",))
+def test_a_retry_is_recognised_through_every_instance(bench: Bench) -> None:
+    """The first through one, the retry through another."""
+    with service(bench) as s:
+        if not s.promises(s.profile["shared"], "instances share no store"):
+            return
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key)
+        for number in (1, 0, 1):
+            s.retried(first, s.submit(s.request(tag, key, instance=number)), f"a retry through instance {number}")
+        s.one_effect(tag, "a retry through another instance")
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key, instance=1)
+        s.retried(first, s.submit(s.request(tag, key)), "a retry through the first instance")
+        s.one_effect(tag, "a retry through the first instance")
+
+
+@clause("IK-ONCE-6")
+def test_a_failure_before_the_handler_does_not_consume_the_key(bench: Bench) -> None:
+    """An empty body first, then the right one with the same key."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        early = s.submit(s.request(tag, key, b""))
+        if early.accepted or s.effects(tag):
+            s.not_reached("an empty body is executed; no request fails before the handler")
+        got = s.settles(
+            s.request(tag, key), ("MISMATCH", "MALFORMED"), "after a request that failed before the handler"
+        )
+        s.one_effect(tag, "the corrected request", 1 if got.accepted else 0)
+        if not got.accepted:
+            # Its key belongs to the first request then, which has an answer of its own.
+            again = s.submit(s.request(tag, key, b""))
+            if again.reason == "IN_PROGRESS":
+                s.fail("over_refusal", f"a request that failed before the handler left its key in progress: {again}")
+            s.refused(again, (early.reason,), "the first request again, whose failure is stored")
+
+
+@clause("IK-RESP-1")
+def test_what_is_replayed_is_the_stored_result(bench: Bench) -> None:
+    """Status, headers, and each byte of the body."""
+    with service(bench) as s:
+        if not s.promises(s.profile["duplicate"] == "replay", "no answer is replayed"):
+            return
+        for number, (status, body, headers) in enumerate(_endings(s.profile["answers"])):
+            tag, key = s.tag(), s.key()
+            s.ending(tag, status=status, body=body, headers=headers)
+            first = s.first(tag, key)
+            for _ in range(2):
+                got = s.submit(s.request(tag, key))
+                s.same(first, got, f"answer {number}")
+                for name in s.profile["headers"]:
+                    if first.header(name) != got.header(name):
+                        was, now = first.header(name), got.header(name)
+                        s.fail("wrong_reason", f"answer {number}: {name} was {was!r}, and is {now!r}")
+            s.one_effect(tag, f"answer {number}")
+
+
+def _endings(answers: str) -> list[tuple[int, bytes, dict[str, str]]]:
+    found: list[tuple[int, bytes, dict[str, str]]] = [
+        (201, b'{"a": 1.0, "b":[1e2,9007199254740993], "c": "\\u00e9 / \\/"}', {"Location": "/orders/17"}),
+        (200, b'{"z":1,"a":2}', {"ETag": '"abc"', "Link": '<https://example.org/>; rel="next"'}),
+        (200, b'{"n":0.1,"big":123456789012345678901234567890}', {}),
+    ]
+    if answers == "json":
+        return found[:1]
+    found += [
+        (200, "na\u00efve \U0001f600".encode(), {"Content-Type": "text/plain; charset=utf-8"}),
+        (202, b"", {"Content-Type": "text/plain"}),
+        (204, b"", {}),
+    ]
+    if answers == "bytes":
+        found += [
+            (200, _BINARY, {"Content-Type": "application/octet-stream"}),
+            (200, b"\xff\xfe\x00", {"Content-Type": "text/plain"}),
+            (201, b"x" * _LARGE, {"Content-Type": "text/plain"}),
+        ]
+    return found
+
+
+@clause("IK-RESP-2")
+def test_a_cookie_of_the_first_caller_is_not_replayed(bench: Bench) -> None:
+    """The handler sets a session's cookie."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        s.ending(tag, headers={"Set-Cookie": f"session={s.session.rand('cookie')}"})
+        s.first(tag, key)
+        got = s.submit(s.request(tag, key))
+        if got.header("Set-Cookie") is not None:
+            s.fail("fail_open", "a retry got the cookie of the first caller")
+        s.one_effect(tag, "a request whose answer sets a cookie")
+
+
+@clause("IK-RESP-3")
+def test_a_final_error_is_replayed_like_a_success(bench: Bench) -> None:
+    """A declined payment, and each other status that the profile calls final."""
+    with service(bench) as s:
+        if not s.promises(s.profile["final"], "no error is final"):
+            return
+        for status in s.profile["final"]:
+            tag, key = s.tag(), s.key()
+            s.ending(tag, status=status, body=b'{"declined":true}')
+            first = s.first(tag, key)
+            s.ending(tag, status=201, body=b'{"declined":false}')
+            for _ in range(3):
+                s.retried(first, s.submit(s.request(tag, key)), f"a retry of a request that ended with {status}")
+            s.one_effect(tag, f"a request that ended with {status}")
+
+
+@clause("IK-RESP-4")
+def test_an_outcome_that_nobody_knows_is_not_executed_again(bench: Bench) -> None:
+    """The handler has its effect and throws, or its connection is cut behind the effect."""
+    with service(bench) as s:
+        declared = s.profile["thrown"] == "freed"
+        for how in ({"throw": True}, {"cut": True}):
+            tag, key = s.tag(), s.key()
+            s.ending(tag, **how)
+            first = s.submit(s.request(tag, key))
+            if s.effects(tag) != 1:
+                s.not_reached(f"the handler did not come to its effect; the answer was {first}")
+            s.ending(tag, status=201)
+            for _ in range(3):
+                got = s.submit(s.request(tag, key))
+                if got.accepted and got.effect == "new":
+                    break
+            s.behind_the_lease()
+            again = s.submit(s.request(tag, key))
+            found = s.effects(tag)
+            if found > 1 and declared:
+                s.fail("over_refusal", f"a handler that throws runs again ({found} effects): declared by the profile")
+            s.one_effect(tag, f"a handler that ends with {how}, and then is retried")
+            if again.reason == "IN_PROGRESS":
+                s.fail("over_refusal", f"nothing runs, and the key still answers {again}")
+
+
+@clause("IK-RESP-6")
+def test_an_answer_that_is_too_large_to_store_does_not_free_the_key(bench: Bench) -> None:
+    """One byte more than the profile's limit, or half a megabyte."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        size = min(s.profile["largest_answer"] or _LARGE, _LARGE) + 1
+        s.ending(tag, body=b'"' + b"x" * size + b'"')
+        first = s.submit(s.request(tag, key))
+        for _ in range(3):
+            got = s.submit(s.request(tag, key))
+            if got.accepted and got.body != first.body and first.accepted:
+                s.fail("wrong_reason", "a large answer was replayed as another one")
+        s.one_effect(tag, f"an answer of {size} bytes")

@@ -1,0 +1,178 @@
+"""Which text is which key (IK-KEY)."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.asking import Got, Service, service
+
+_REFUSED = ("MALFORMED",)
+_HOSTILE = (
+    *("' OR '1'='1", "'; DROP TABLE records; --", "*", "[a-z]*", "%", "_", "../../etc/passwd", "a/../b", "$ne", "{}"),
+    *("${x}", "a\\b", "a?b", "KEYS *", "__proto__", "constructor"),
+)
+# Lengths at which columns and buffers end.
+_ENDS = (36, 64, 128, 255, 256, 512)
+
+
+@clause("IK-KEY-1")
+def test_a_key_has_one_reading_in_every_spelling(bench: Bench) -> None:
+    """Parameters and blanks around a String mean nothing; its quotes and escapes are no part of it."""
+    with service(bench) as s:
+        if s.profile["key_syntax"] != "sf":
+            tag, key = s.tag(), s.key()
+            first = s.first(tag, key)
+            s.retried(
+                first, s.submit(s.request(tag, f"  {key} ")), "blanks around the value of a header are no part of it"
+            )
+            s.one_effect(tag, "one key")
+            return
+        for text in ("plain", 'with "quotes"', "with \\ and \\\\", "semi;colon=1, comma"):
+            tag, key = s.tag(), s.key(f"{text} {s.session.rand(text)}")
+            first = s.first(tag, key)
+            for spelling in (f"{key};a=1", f"  {key}  ", f'{key};a;b="x"'):
+                s.retried(first, s.submit(s.request(tag, spelling)), f"the spelling {spelling} of {key}")
+            s.one_effect(tag, f"the spellings of {key}")
+
+
+@clause("IK-KEY-2")
+def test_a_malformed_key_never_leads_to_an_unprotected_execution(bench: Bench) -> None:
+    """Two lines, an empty value, and what is no String."""
+    with service(bench) as s:
+        good, other = s.key(), s.key()
+        tag = s.tag()
+        for lines in ([good, other], [good, good]):
+            got = s.submit(s.request(tag, lines))
+            s.refused(got, _REFUSED, f"{len(lines)} lines of the header")
+            s.no_effect(tag, "two lines of the header")
+        for value in _malformed(good, s.profile["key_syntax"]):
+            tag = s.tag()
+            answers = [s.submit(s.request(tag, value)) for _ in range(2)]
+            if s.profile["key_syntax"] == "opaque" and value.strip():
+                # It may be a key here.
+                if s.effects(tag) > 1:
+                    s.fail("fail_open", f"the value {value!r} is no key, and was executed each time")
+                continue
+            s.no_effect(tag, f"the malformed value {value!r}")
+            for got in answers:
+                s.refused(got, _REFUSED, f"the malformed value {value!r}")
+
+
+def _malformed(good: str, syntax: str) -> list[str]:
+    found = ["", '""' if syntax == "sf" else " "]
+    if syntax == "sf":
+        found += [good[:-1], good[1:], f"{good}, {good}", f"({good})", good.strip('"'), '"caf\u00e9"', "1", "?1", "1.5"]
+        found += [":aGY=:", '%"a"', "@1", '"a\\b"', "token"]
+    return found
+
+
+@clause("IK-KEY-3")
+def test_a_request_without_its_required_key_is_refused(bench: Bench) -> None:
+    """No header, and an empty one."""
+    with service(bench) as s:
+        required = [name for name, route in s.routes.items() if route["key"] == "required"]
+        if not s.promises(required, "no route requires a key"):
+            return
+        for name in required:
+            for key in (None, ""):
+                tag = s.tag()
+                got = s.submit(s.request(tag, key, route=name))
+                s.no_effect(tag, f"no key on {name}")
+                s.refused(got, _REFUSED, f"no key on {name}")
+
+
+@clause("IK-KEY-4")
+def test_keys_that_differ_in_one_thing_are_two(bench: Bench) -> None:
+    """Case, blanks, Unicode, and the end of a long text."""
+    with service(bench) as s:
+        if not s.promises(s.profile["key_syntax"] != "uuid", "every key is a UUID"):
+            return
+        stem = s.session.rand("stem")
+        pairs = [
+            (f"k{stem}", f"K{stem}"),
+            (f"{stem} a", f"{stem}  a"),
+            (f"{stem}%20", f"{stem} x"),
+            (f"{stem}a", f"{stem}a."),
+        ]
+        longest = s.profile["max_key_length"]
+        pairs += [("x" * end + "a", "x" * end + "b") for end in _ENDS if longest is None or end + 1 <= longest]
+        for left, right in pairs:
+            one, two = s.tag(), s.tag()
+            s.first(one, s.spelt(left))
+            got = s.submit(s.request(two, s.spelt(right)))
+            s.one_effect(one, f"the key {left[:40]!r}")
+            if longest is None and len(right) > 255 and got.reason in _REFUSED:
+                # Without a published limit a long key may be refused, and not taken for another.
+                s.no_effect(two, "a long key that is refused")
+                continue
+            _is_new(s, two, got, f"the key {right[-40:]!r} beside {left[-40:]!r}")
+
+
+def _is_new(s: Service, tag: str, got: Got, what: str) -> None:
+    """A key that was not used before is executed; one that is taken for another was compared in part."""
+    if not got.accepted:
+        verdict = "fail_open" if got.reason in ("MISMATCH", "IN_PROGRESS") else "over_refusal"
+        s.fail(verdict, f"{what} is taken for another key, or refused: {got}")
+    s.one_effect(tag, what)
+
+
+@clause("IK-KEY-4", "IK-KEY-5")
+def test_a_key_beyond_the_published_rule_is_refused_and_never_cut(bench: Bench) -> None:
+    """One character more than the longest; for a UUID what is none."""
+    with service(bench) as s:
+        if s.profile["key_syntax"] == "uuid":
+            values = [f"{s.key()}0", s.key()[:-1], "not-a-uuid", s.key().replace("-", "")]
+        elif s.promises(s.profile["max_key_length"], "no longest key is published"):
+            longest = s.profile["max_key_length"]
+            text = (s.session.hex64("long") * (longest // 64 + 2))[: longest + 1]
+            tag = s.tag()
+            s.first(tag, s.spelt(text[:longest]))
+            s.one_effect(tag, f"a key of {longest} characters")
+            values = [s.spelt(text), s.spelt(text * 3)]
+        else:
+            return
+        for value in values:
+            tag = s.tag()
+            answers = [s.submit(s.request(tag, value)) for _ in range(2)]
+            s.no_effect(tag, f"the key {value[:20]!r} of {len(value)} characters")
+            for got in answers:
+                s.refused(got, _REFUSED, f"the key {value[:20]!r} of {len(value)} characters")
+
+
+@clause("IK-KEY-6")
+def test_no_delimiter_makes_two_pairs_of_scope_and_key_one(bench: Bench) -> None:
+    """A key that holds what could stand between a scope and a key."""
+    with service(bench) as s:
+        if not s.promises(s.profile["key_syntax"] != "uuid", "every key is a UUID"):
+            return
+        names = [name for name, route in s.routes.items() if route["key"] != "ignored"]
+        # What may stand before a key inside a store: a principal, a route and its path.
+        befores = ["a", "b", *(route["path"] for route in s.routes.values()), *names]
+        for between in (":", "/", "|", " ", ",", "-", "_", "#", "."):
+            stem = s.session.rand(between)
+            for text in (stem, *(f"{before}{between}{stem}" for before in dict.fromkeys(befores)), f"{stem}{between}"):
+                for principal in ("a", "b") if "b" in s.principals else ("a",):
+                    tag = s.tag()
+                    got = s.submit(s.request(tag, s.spelt(text), principal=principal))
+                    _is_new(s, tag, got, f"the key {text!r} of {principal}")
+
+
+@clause("IK-SCOPE-3")
+def test_a_key_is_no_part_of_the_stores_language(bench: Bench) -> None:
+    """Quotes, wildcards, paths and statements: refused, or one key each and no other's."""
+    with service(bench) as s:
+        if not s.promises(s.profile["key_syntax"] != "uuid", "every key is a UUID"):
+            return
+        kept, known = s.tag(), s.key()
+        first = s.first(kept, known)
+        for text in _HOSTILE:
+            tag, key = s.tag(), s.spelt(text)
+            got = s.submit(s.request(tag, key))
+            if not got.accepted:
+                s.no_effect(tag, f"the key {text!r}, which was refused")
+                s.refused(got, _REFUSED, f"the key {text!r}")
+                continue
+            s.retried(got, s.submit(s.request(tag, key)), f"the key {text!r} again")
+            s.one_effect(tag, f"the key {text!r}")
+        s.retried(first, s.submit(s.request(kept, known)), "the key from before")
+        s.one_effect(kept, "the key from before")

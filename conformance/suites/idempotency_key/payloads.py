@@ -1,0 +1,169 @@
+"""One key, another payload (IK-FP)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.asking import Service, service
+
+_LARGE = 2 << 20
+_PROBLEM = "application/problem+json"
+
+
+def _other(s: Service, tag: str, key: str, body: bytes | None, why: str, **more: Any) -> None:
+    """The same key with another payload: refused, without an effect."""
+    before = s.effects(tag)
+    got = s.submit(s.request(tag, key, body, **more))
+    s.one_effect(tag, why, before)
+    s.refused(got, ("MISMATCH",), why)
+
+
+@clause("IK-FP-1", "IK-ERR-1")
+def test_a_key_with_another_payload_is_refused_and_the_first_result_stays(bench: Bench) -> None:
+    """One byte more, one byte other, one byte less."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        body = s.body(tag)
+        first = s.first(tag, key)
+        for other in (s.body(tag, "101"), s.body(tag, "1000"), s.body(tag, "10"), body[:-1] + b',"more":1}'):
+            _other(s, tag, key, other, f"the payload {other!r} for {body!r}")
+            s.retried(first, s.submit(s.request(tag, key)), "the first payload again")
+        s.one_effect(tag, "one key with several payloads")
+        got = s.submit(s.request(tag, key, s.body(tag, "7")))
+        if s.profile["problem_details"] and _PROBLEM not in (got.header("Content-Type") or ""):
+            s.fail("wrong_reason", f"the refusal is no {_PROBLEM}: {got.header('Content-Type')!r}")
+
+
+@clause("IK-FP-2")
+def test_another_resource_does_not_get_this_ones_answer(bench: Bench) -> None:
+    """The same key and body on another path, with another query, with another type of content."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        s.first(tag, key)
+        routes = [name for name, route in s.routes.items() if name != "create" and route["key"] != "ignored"]
+        changes: list[tuple[str, dict[str, Any]]] = [(f"the route {name}", {"route": name}) for name in routes]
+        covered = s.profile["fingerprint"]
+        if "query" in covered:
+            changes.append(("a query", {"query": "dry_run=1"}))
+        if "content_type" in covered:
+            changes.append(("another type of content", {"content_type": "text/plain"}))
+        for what, more in changes:
+            before = s.effects(tag)
+            got = s.submit(s.request(tag, key, **more))
+            if got.accepted and got.effect == "prior":
+                s.fail("fail_open", f"{what} got the answer of another request")
+            if got.accepted and "route" not in more:
+                s.fail("fail_open", f"{what} was executed, and the fingerprint covers it")
+            if not got.accepted:
+                s.one_effect(tag, what, before)
+                s.refused(got, ("MISMATCH",), what)
+
+
+@clause("IK-FP-3")
+def test_no_field_shifts_into_another_inside_the_fingerprint(bench: Bench) -> None:
+    """Bodies and queries whose concatenation is equal."""
+    with service(bench) as s:
+        covered = s.profile["fingerprint"]
+        if not s.promises(len(covered) > 1, "the fingerprint has one field"):
+            return
+        for ones, others in _shifted(covered):
+            tag, key = s.tag(), s.key()
+            body = s.body(tag)
+            got = s.submit(s.request(tag, key, **_with(ones, body)))
+            if not got.accepted:
+                s.no_effect(tag, f"a request with {ones}, which was refused")
+                continue
+            again = s.submit(s.request(tag, key, **_with(others, body)))
+            s.one_effect(tag, f"{others} for {ones}")
+            if again.accepted:
+                s.fail("fail_open", f"{others} got the answer to {ones}")
+
+
+def _shifted(covered: Sequence[str]) -> list[tuple[dict[str, str], dict[str, str]]]:
+    """Pairs of fields whose concatenation is equal, for each two that may stand side by side."""
+    found = []
+    if "query" in covered:
+        found += [({"query": "a=1", "before": " "}, {"query": "a=", "before": "1 "}), ({"query": "a"}, {"before": "a"})]
+    if "content_type" in covered:
+        plain = "text/plain;p=1"
+        found.append(({"content_type": plain, "before": "2"}, {"content_type": plain + "2", "before": ""}))
+    if "query" in covered and "content_type" in covered:
+        found.append(({"query": "a=x", "content_type": "x/y"}, {"query": "a=", "content_type": "xx/y"}))
+    return found
+
+
+def _with(fields: dict[str, str], body: bytes) -> dict[str, Any]:
+    rest = {name: value for name, value in fields.items() if name != "before"}
+    return {**rest, "body": fields.get("before", "").encode() + body}
+
+
+@clause("IK-FP-4")
+def test_large_and_chunked_bodies_are_fingerprinted_whole(bench: Bench) -> None:
+    """2 MiB that differ in the last bytes."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        stem = b'{"tag":"%s","pad":"%s","amount":' % (tag.encode(), b"x" * 1000)
+        s.first(tag, key, body=stem + b"1}", chunked=True)
+        _other(s, tag, key, stem + b"2}", "a chunked body that differs in its last bytes", chunked=True)
+
+
+@clause("IK-FP-5")
+def test_different_json_is_never_one_payload(bench: Bench) -> None:
+    """Numbers beyond 2^53, duplicate members; equal JSON in another spelling as the profile declares."""
+    with service(bench) as s:
+        for left, right in (
+            ("9007199254740992", "9007199254740993"),
+            ("1e400", "2e400"),
+            ('1,"amount":2', '3,"amount":2'),
+        ):
+            tag, key = s.tag(), s.key()
+            got = s.submit(s.request(tag, key, s.body(tag, left)))
+            if not got.accepted:
+                s.no_effect(tag, f"the amount {left}, which was refused")
+                continue
+            again = s.submit(s.request(tag, key, s.body(tag, right)))
+            s.one_effect(tag, f"the amount {right} with the key of {left}")
+            if again.accepted:
+                s.fail("fail_open", f"the amount {right} got the answer to {left}")
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key, body=s.body(tag, "1.0"))
+        got = s.submit(s.request(tag, key, s.body(tag, "1")))
+        s.one_effect(tag, "1.0 and 1")
+        if s.profile["json"] == "raw":
+            s.refused(got, ("MISMATCH",), "1 for 1.0, where the fingerprint is that of the bytes")
+        else:
+            s.retried(first, got, "1 for 1.0, where the fingerprint is that of the value")
+
+
+@clause("IK-FP-6")
+def test_the_payload_is_compared_with_that_of_the_request_that_won(bench: Bench) -> None:
+    """Another payload while the first is held, and many of both at once."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        s.hold(tag)
+        s.begin("first", s.request(tag, key))
+        got = s.submit(s.request(tag, key, s.body(tag, "101"), within_ms=3000))
+        s.release(tag)
+        first = s.finish("first")
+        s.one_effect(tag, "another payload while the first is held")
+        if got.accepted:
+            s.fail("fail_open", f"another payload got {got} while the first was held")
+        s.retried(first, s.submit(s.request(tag, key)), "the first payload again")
+        _other(s, tag, key, s.body(tag, "101"), "the other payload again")
+        for number in range(4):
+            tag, key = s.tag(), s.key()
+            bodies = [s.body(tag, str(100 + index % 2)) for index in range(8)]
+            found = s.burst(
+                [s.request(tag, key, body, instance=_shared(s, index)) for index, body in enumerate(bodies)]
+            )
+            s.one_effect(tag, f"two payloads at once, round {number + 1}")
+            kinds = {body for body, each in zip(bodies, found, strict=True) if each.accepted}
+            if len(kinds) > 1:
+                s.fail("fail_open", "two payloads got one answer")
+
+
+def _shared(s: Service, index: int) -> int:
+    return index // 2 % 2 if s.profile["shared"] and "process" in s.wires else 0

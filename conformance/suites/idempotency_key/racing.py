@@ -1,0 +1,120 @@
+"""Several requests with one key at once (IK-RACE). A handler that is held comes before any race by numbers."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.asking import Got, Service, service
+
+_ROUNDS, _AT_ONCE = 12, 16
+# How long a request is asked for an answer while another is held.
+_ASKED_MS = 3000
+
+
+def _while_held(s: Service, got: Got, why: str) -> None:
+    """A retry beside a request that is held: 409, or no answer yet where it waits."""
+    if s.profile["in_progress"] == "refuse":
+        s.refused(got, ("IN_PROGRESS",), why)
+        if s.profile["retry_after"] and got.header("Retry-After") is None:
+            s.fail("wrong_reason", f"{why}: the refusal does not say when to try again")
+    elif got.accepted:
+        s.fail("fail_open", f"{why}: it was answered ({got}) before the first request was")
+
+
+def _instances(s: Service) -> list[int]:
+    return [0, 1] if s.profile["shared"] and "process" in s.wires else [0]
+
+
+@clause("IK-RACE-1", provocations=("hold",))
+def test_a_retry_while_the_first_is_processed_has_no_effect(bench: Bench) -> None:
+    """The first is held before its effect, and behind it; the retry comes through each instance."""
+    with service(bench) as s:
+        for when in ("before", "after"):
+            tag, key = s.tag(), s.key()
+            s.hold(tag, when=when)
+            s.begin("first", s.request(tag, key))
+            waiting = s.profile["in_progress"] == "wait"
+            for number in _instances(s):
+                if waiting:
+                    s.send(f"retry-{number}", s.request(tag, key, instance=number))
+                else:
+                    _while_held(s, s.submit(s.request(tag, key, instance=number, within_ms=_ASKED_MS)), f"held {when}")
+            s.one_effect(tag, f"retries while the first is held {when} its effect", 1 if when == "after" else 0)
+            s.release(tag)
+            first = s.finish("first")
+            if not first.accepted:
+                s.fail("over_refusal", f"the first request got {first} behind its release")
+            for number in _instances(s) if waiting else ():
+                s.retried(first, s.finish(f"retry-{number}"), "a retry that waited")
+            s.one_effect(tag, "retries while the first was held")
+            s.retried(first, s.submit(s.request(tag, key)), "a retry behind it")
+            s.one_effect(tag, "a retry behind a request that was held")
+
+
+@clause("IK-RACE-2", "IK-RACE-4")
+def test_any_number_of_requests_at_once_have_one_effect(bench: Bench) -> None:
+    """Sixteen at once, through every instance, again and again."""
+    with service(bench) as s:
+        numbers = _instances(s)
+        for round_ in range(_ROUNDS):
+            tag, key = s.tag(), s.key()
+            found = s.burst([s.request(tag, key, instance=numbers[each % len(numbers)]) for each in range(_AT_ONCE)])
+            s.one_effect(tag, f"{_AT_ONCE} requests at once, round {round_ + 1}")
+            bodies = {got.body for got in found if got.accepted}
+            if len(bodies) > 1:
+                s.fail("wrong_reason", "one key has two results")
+            for got in found:
+                if not got.accepted:
+                    s.refused(got, ("IN_PROGRESS", "DUPLICATE"), "a request that lost the race")
+
+
+@clause("IK-RACE-3", provocations=("hold",))
+def test_a_lease_that_ends_while_the_handler_runs_admits_no_second_execution(bench: Bench) -> None:
+    """The first is held beyond its lease."""
+    with service(bench) as s:
+        if not s.promises(s.profile["lease_s"] is not None, "a request that runs has no lease"):
+            return
+        tag, key = s.tag(), s.key()
+        s.hold(tag, count=2, when="before")
+        s.begin("first", s.request(tag, key))
+        s.behind_the_lease()
+        came = s.send("second", s.request(tag, key, instance=_instances(s)[-1]))
+        if came == "sink":
+            s.release(tag)
+            s.finish("first")
+            s.finish("second")
+            declared = s.profile["abandoned"] == "reexecute"
+            if declared:
+                s.fail("over_refusal", "a handler that outlives its lease runs twice: declared by the profile")
+            s.one_effect(tag, "a second request behind the lease of the first")
+        second = s.finish("second")
+        if second.accepted:
+            s.fail("fail_open", f"a retry got {second} while the first was held")
+        s.release(tag)
+        first = s.finish("first")
+        s.one_effect(tag, "a request that was held beyond its lease")
+        third = s.settles(s.request(tag, key), ("UNKNOWN", "UNAVAILABLE"), "a request that was held beyond its lease")
+        if third.accepted and first.accepted:
+            s.same(first, third, "the late result")
+        s.one_effect(tag, "a retry behind a request that was held beyond its lease")
+
+
+@clause("IK-ONCE-5", provocations=("hold", "cut"))
+def test_a_client_that_goes_away_does_not_undo_what_was_begun(bench: Bench) -> None:
+    """The client closes its connection while the handler is held."""
+    with service(bench) as s:
+        for when in ("before", "after"):
+            tag, key = s.tag(), s.key()
+            s.hold(tag, when=when)
+            s.begin("first", s.request(tag, key))
+            s.session.provoke("cut", {"name": "first"})
+            # The service may notice it only a moment later.
+            s.pause(300)
+            if s.profile["in_progress"] == "refuse":
+                _while_held(s, s.submit(s.request(tag, key, within_ms=_ASKED_MS)), "a retry of a client that went away")
+            s.release(tag)
+            s.finish("first")
+            got = s.settles(s.request(tag, key), ("UNKNOWN", "DUPLICATE"), "a client that went away")
+            s.one_effect(tag, f"a client that went away while its request was held {when} the effect")
+            if got.accepted and got.effect == "new":
+                s.fail("fail_open", "the retry was executed beside the request of a client that went away")

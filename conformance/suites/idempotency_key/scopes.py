@@ -1,0 +1,129 @@
+"""Who may see what, and what a refusal leaves (IK-SCOPE, IK-ERR)."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.asking import service
+
+_PROBLEM = "application/problem+json"
+
+
+@clause("IK-SCOPE-1")
+def test_another_principal_gets_neither_the_result_nor_a_hint(bench: Bench) -> None:
+    """The same key and payload under another credential."""
+    with service(bench) as s:
+        if not s.promises("b" in s.principals and "principal" in s.profile["scope"], "a key has no principal"):
+            return
+        for body in (None, "101"):
+            tag, key = s.tag(), s.key()
+            s.first(tag, key)
+            more = {} if body is None else {"body": s.body(tag, body)}
+            got = s.submit(s.request(tag, key, principal="b", **more))
+            if got.accepted and got.effect == "prior":
+                s.fail("fail_open", "another principal got the first one's answer")
+            if not got.accepted:
+                s.fail("fail_open", f"another principal learns that the key is there: {got}")
+            s.one_effect(tag, "the same key under two credentials", 2)
+
+
+@clause("IK-SCOPE-2")
+def test_a_refused_credential_consumes_no_key_and_replays_nothing(bench: Bench) -> None:
+    """A known and a new key under a credential that is refused."""
+    with service(bench) as s:
+        if not s.promises("refused" in s.principals, "no credential is refused"):
+            return
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key)
+        for principal in ("refused", "none"):
+            for asked in (
+                s.request(tag, key, principal=principal),
+                s.request(tag, key, s.body(tag, "7"), principal=principal),
+            ):
+                got = s.submit(asked)
+                s.one_effect(tag, f"a known key, credential {principal}")
+                s.refused(got, ("UNAUTHENTICATED",), f"a known key, credential {principal}")
+                if first.body in got.body:
+                    s.fail("fail_open", "a stranger got the first answer")
+            new, other = s.tag(), s.key()
+            got = s.submit(s.request(new, other, principal=principal))
+            s.no_effect(new, f"a new key, credential {principal}")
+            s.refused(got, ("UNAUTHENTICATED",), f"a new key, credential {principal}")
+            s.first(new, other)
+            s.one_effect(new, "a key that a stranger had sent before")
+
+
+@clause("IK-SCOPE-4")
+def test_logs_and_refusals_carry_no_secret(bench: Bench) -> None:
+    """The body, the answer and the key of a request, behind each refusal."""
+    with service(bench) as s:
+        if not s.promises(s.profile["secret"], "keys and bodies are no secrets"):
+            return
+        tag, key = s.tag(), s.key()
+        secret, answered = s.session.hex64("secret"), s.session.hex64("answered")
+        body = b'{"tag":"%s","card":"%s"}' % (tag.encode(), secret.encode())
+        s.ending(tag, body=b'{"pan":"%s"}' % answered.encode())
+        s.first(tag, key, body=body)
+        asked = [
+            s.request(tag, key, s.body(tag, "9")),
+            s.request(tag, key, body, principal="none"),
+            s.request(tag, [key, key], body),
+        ]
+        for each in asked:
+            got = s.submit(each)
+            for canary in (secret, answered, key.strip('"')):
+                if canary.encode() in got.body and not got.accepted:
+                    s.fail("fail_open", f"a refusal ({got.reason}) quotes what is stored, or the key")
+        if "process" in s.wires:
+            found = s.session.search("logs", [secret, answered, key.strip('"')])
+            if found:
+                s.fail(
+                    "state_leak", f"the log has what is secret: {', '.join(sorted({each['path'] for each in found}))}"
+                )
+
+
+@clause("IK-SCOPE-5")
+def test_the_header_does_not_change_what_a_safe_method_means(bench: Bench) -> None:
+    """A GET with the key of a POST, and a POST with the key of a GET."""
+    with service(bench) as s:
+        safe = [name for name, route in s.routes.items() if route["method"] == "GET"]
+        if not s.promises(safe, "there is no safe route"):
+            return
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key)
+        got = s.submit(s.request(tag, key, b"", route=safe[0]))
+        if got.body == first.body:
+            s.fail("fail_open", "a GET got the answer of a POST with the same key")
+        if got.status >= 400:
+            s.fail("over_refusal", f"a GET with a key got {got}")
+        tag, key = s.tag(), s.key()
+        s.submit(s.request(tag, key, b"", route=safe[0]))
+        s.first(tag, key)
+        s.one_effect(tag, "a POST with the key of a GET")
+
+
+@clause("IK-ERR-1", "IK-ERR-2")
+def test_a_refusal_is_a_problem_and_leaves_nothing_behind(bench: Bench) -> None:
+    """Each refusal, and then the request that is due."""
+    with service(bench) as s:
+        tag, key = s.tag(), s.key()
+        refusals = {"MALFORMED": s.request(tag, [key, key]), "UNAUTHENTICATED": s.request(tag, key, principal="none")}
+        if not s.principals:
+            del refusals["UNAUTHENTICATED"]
+        for reason, asked in refusals.items():
+            got = s.submit(asked)
+            s.no_effect(tag, f"a request that is {reason}")
+            s.refused(got, (reason,), f"a request that is {reason}")
+            if (
+                s.profile["problem_details"]
+                and reason == "MALFORMED"
+                and _PROBLEM not in (got.header("Content-Type") or "")
+            ):
+                s.fail("wrong_reason", f"{reason} is no {_PROBLEM}: {got.header('Content-Type')!r}")
+        first = s.first(tag, key)
+        for other in ("5", "6"):
+            got = s.submit(s.request(tag, key, s.body(tag, other)))
+            s.one_effect(tag, "another payload")
+            s.refused(got, ("MISMATCH",), "another payload")
+        s.retried(first, s.submit(s.request(tag, key)), "the due request behind refusals")
+        s.one_effect(tag, "the due request behind refusals")

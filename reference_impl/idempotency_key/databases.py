@@ -1,0 +1,163 @@
+"""SQLite in a file, and PostgreSQL at an address, as `records.Database`. `make` is run once, by an operator."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import psycopg
+
+from holdfast.reference_impl.idempotency_key.records import MAKE
+from holdfast.reference_impl.idempotency_key.terms import StoreError
+
+_BUSY_S = 5
+_TIMEOUTS = "-c statement_timeout=2000 -c lock_timeout=2000"
+
+
+class SqliteTransaction:
+    """Implements `records.Transaction`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        """Open the file, which has to be there, and take its lock."""
+        try:
+            # Never made here: a store that is gone has to be missed.
+            self._connection = sqlite3.connect(
+                f"file:{self._path}?mode=rw", uri=True, timeout=_BUSY_S, isolation_level=None
+            )
+            for pragma in ("synchronous = FULL", "cell_size_check = ON"):
+                self._connection.execute(f"PRAGMA {pragma}")
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            self._close()
+            raise StoreError(str(error)) from error
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Commit, unless an error came."""
+        try:
+            if self._connection is not None and kind is None:
+                self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(str(error)) from error
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def execute(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """See `records.Transaction`."""
+        assert self._connection is not None
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(str(error)) from error
+
+
+class Sqlite:
+    """Implements `records.Database`."""
+
+    transactions = SqliteTransaction
+
+    def __init__(self, path: Path) -> None:
+        """Look at the whole file once. Raises StoreError for one that is missing or damaged."""
+        self._path = path
+        with self.transaction() as change:
+            if change.execute("PRAGMA integrity_check", ()) != [("ok",)]:
+                raise StoreError("the store is damaged")
+            change.execute("SELECT count(*) FROM records", ())
+
+    def transaction(self) -> SqliteTransaction:
+        """See `records.Database`."""
+        return self.transactions(self._path)
+
+    @staticmethod
+    def make(path: Path) -> None:
+        """Make the store. Raises StoreError if it is there."""
+        if path.exists():
+            raise StoreError(f"{path} is there already")
+        with sqlite3.connect(path) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(MAKE.format(bytes="BLOB"))
+        connection.close()
+
+
+class PostgresTransaction:
+    """Implements `records.Transaction`."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def __enter__(self) -> Self:
+        """Connect, and begin."""
+        try:
+            self._connection = psycopg.connect(
+                self._dsn,
+                connect_timeout=2,
+                options=_TIMEOUTS,
+                tcp_user_timeout=2000,
+                sslmode="disable",
+                gssencmode="disable",
+            )
+        except psycopg.Error as error:
+            raise StoreError(str(error)) from error
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Commit, unless an error came."""
+        assert self._connection is not None
+        try:
+            if kind is None:
+                self._connection.commit()
+        except psycopg.Error as error:
+            raise StoreError(str(error)) from error
+        finally:
+            self._connection.close()
+
+    def execute(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """See `records.Transaction`."""
+        assert self._connection is not None
+        try:
+            # The statements are this package's own.
+            cursor = self._connection.execute(statement.replace("?", "%s"), values)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+        except psycopg.Error as error:
+            raise StoreError(str(error)) from error
+
+
+class Postgres:
+    """Implements `records.Database`."""
+
+    transactions = PostgresTransaction
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+
+    def transaction(self) -> PostgresTransaction:
+        """See `records.Database`."""
+        return self.transactions(self._dsn)
+
+    @staticmethod
+    def make(dsn: str) -> None:
+        """Make the table. Raises psycopg.Error."""
+        with psycopg.connect(dsn, sslmode="disable", gssencmode="disable") as connection:
+            connection.execute(MAKE.format(bytes="BYTEA"))
+
+
+def database_of(environment: Mapping[str, str]) -> Sqlite | Postgres:
+    """The store that the environment names: STORE_DSN, or the file `keys.db` in DATA. Raises StoreError."""
+    dsn = environment.get("STORE_DSN")
+    return Postgres(dsn) if dsn else Sqlite(Path(environment["DATA"]) / "keys.db")
+
+
+def make(environment: Mapping[str, str]) -> None:
+    """Make the file that `database_of` opens. Raises StoreError."""
+    Sqlite.make(Path(environment["DATA"]) / "keys.db")

@@ -1,0 +1,107 @@
+"""How the adapter gets at this contract: wires around the reference, which is a service like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from holdfast.reference_impl.idempotency_key.terms import CONTRACT
+from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted
+from holdfast.reference_impl.session import Session as Opened
+from holdfast.reference_impl.whole import Whole
+from holdfast.servers.wires.calls import answer
+from holdfast.servers.wires.instances import EndedError
+from holdfast.servers.wires.profile import Service, read
+from holdfast.servers.wires.world import UseError, World
+
+# The key of a session's config under which the launcher names its template.
+TEMPLATE = "template"
+_NEEDED = ("fastapi", "uvicorn", "http_sf")
+_FILES = {"sqlite": "service.toml", "postgres": "service-postgres.toml"}
+
+
+def _milliseconds(now: datetime) -> int:
+    return round(now.timestamp() * 1000)
+
+
+@dataclass(slots=True)
+class Session:
+    """Implements `session.Session`."""
+
+    world: World
+    service: Service
+    place: Mapping[str, str] | None = None
+
+    def call(self, method: str, args: Any) -> Answer:
+        """See `session.Session`."""
+        try:
+            told = answer(self.world, self.service, method, args)
+        except (UseError, EndedError) as error:
+            return Fault(str(error))
+        match told["outcome"]:
+            case "accepted":
+                return Accepted(Effect(told["effect"]), told["value"])
+            case "refused":
+                return Refused(told["reason"], told["data"])
+            case "unsupported":
+                return Fault(f"the wires do not have {told['capability']}")
+            case "ok":
+                return Ok(told.get("value"))
+            case _:
+                return Fault(told["detail"])
+
+    def set_clock(self, now: datetime) -> None:
+        """See `session.Session`."""
+        self.world.set_clock(_milliseconds(now))
+
+    def close(self) -> None:
+        """See `session.Session`."""
+        self.world.close()
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey(Whole):
+    """Implements `session.Implementation`."""
+
+    contract: ClassVar[str] = CONTRACT
+    mutant: str | None = None
+
+    @property
+    def not_claimed(self) -> Mapping[str, str]:
+        """See `session.Implementation`."""
+        lacking = [name for name in _NEEDED if find_spec(name) is None]
+        if lacking:
+            service = f"holdfast is installed without the extra http ({', '.join(lacking)})"
+            return {"submit": service}
+        # On PostgreSQL there are all wires (`--config store=postgres`).
+        return {"concurrency": "one worker has several instances of the service"}
+
+    def open(self, request: OpenRequest) -> Opened:
+        """See `session.Implementation`."""
+        name = _FILES.get(request.config.get("store", "sqlite"))
+        if name is None:
+            raise OpenError(f"expected the store sqlite or postgres, got {request.config['store']!r}")
+        service = read(Path(__file__).with_name(name))
+        bug = "" if self.mutant is None else f"--mutant {self.mutant}"
+        given = {"mutant": bug, "template": request.config.get(TEMPLATE, "")}
+        try:
+            world = World(
+                service,
+                request.workdir,
+                fresh=request.state is StateWanted.FRESH,
+                now=_milliseconds(request.now),
+                given=given,
+            )
+        except (UseError, EndedError) as error:
+            raise OpenError(str(error)) from error
+        return Session(world, service)
+
+
+def implementation(*, mutant: str | None = None) -> IdempotencyKey:
+    """The implementation, with a planted bug if one is named."""
+    return IdempotencyKey(mutant)

@@ -1,0 +1,45 @@
+"""The parts that the service is built from. A mutant is a factory with one part changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.reference_impl.idempotency_key.app import Application
+from holdfast.reference_impl.idempotency_key.databases import database_of
+from holdfast.reference_impl.idempotency_key.guard import Fingerprints, Guard
+from holdfast.reference_impl.idempotency_key.keys import Keys
+from holdfast.reference_impl.idempotency_key.records import Database, Records
+from holdfast.reference_impl.idempotency_key.terms import Limits, load_limits
+
+
+def _as_they_are(limits: Limits) -> Limits:
+    return limits
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """One class for each part. The defaults are the reference."""
+
+    keys: type[Keys] = Keys
+    fingerprints: type[Fingerprints] = Fingerprints
+    records: type[Records] = Records
+    guard: type[Guard] = Guard
+    application: type[Application] = Application
+    database: Callable[[Mapping[str, str]], Database] = database_of
+    loaded: Callable[[Limits], Limits] = field(default=_as_they_are)
+
+    def build(self, environment: Mapping[str, str], now: Callable[[], int]) -> Application:
+        """The service. Raises StoreError where its store cannot be used."""
+        limits = self.settings({})
+        database = self.database(environment)
+        records = self.records(database, lifetime_ms=limits.lifetime_ms, lease_ms=limits.lease_ms)
+        guard = self.guard(self.keys(limits.longest_key), self.fingerprints(), records, now)
+        return self.application(guard, environment["SINK_URL"])
+
+    def settings(self, _config: Mapping[str, str]) -> Limits:
+        """The limits that hold. Raises OpenError."""
+        return self.loaded(load_limits())
+
+
+REFERENCE = Factory()

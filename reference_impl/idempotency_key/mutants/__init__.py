@@ -1,0 +1,1 @@
+"""The bugs planted in idempotency-key, by subject."""

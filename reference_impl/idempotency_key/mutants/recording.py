@@ -1,0 +1,127 @@
+"""Bugs of the table of keys and its store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from holdfast.reference_impl.idempotency_key.databases import (
+    Postgres,
+    PostgresTransaction,
+    Sqlite,
+    database_of,
+    make,
+)
+from holdfast.reference_impl.idempotency_key.records import Claim, Database, Found, Records, Row, Transaction
+from holdfast.reference_impl.idempotency_key.terms import Limits, StoreError
+from holdfast.reference_impl.planting import Change, part, value
+
+
+class AnyPayload(Records):
+    def judged(self, row: Row, print_: str, now: int) -> Claim:
+        return super().judged(row, row.print, now)
+
+
+class OtherOvertakes(Records):
+    def judged(self, row: Row, print_: str, now: int) -> Claim:
+        if row.state == "running" and row.print != print_:
+            return Claim(Found.MINE, row.token)
+        return super().judged(row, print_, now)
+
+
+class LookedUpFirst(Records):
+    def claim(self, scope: str, name: str, print_: str, now: int) -> Claim:
+        with self._database.transaction() as change:
+            known = change.execute("SELECT name FROM records WHERE scope = ? AND name = ?", (scope, name))
+        claim = super().claim(scope, name, print_, now)
+        return claim if known or claim.found is Found.OTHER else replace(claim, found=Found.MINE)
+
+
+class RunningExecuted(Records):
+    def running(self, row: Row, now: int) -> Claim:
+        return Claim(Found.MINE, row.token) if now < row.lease else super().running(row, now)
+
+
+class LeaseExecuted(Records):
+    def running(self, row: Row, now: int) -> Claim:
+        return super().running(row, now) if now < row.lease else Claim(Found.MINE, row.token)
+
+
+class RunningForEver(Records):
+    def running(self, row: Row, now: int) -> Claim:
+        return super().running(row, min(now, row.lease - 1))
+
+
+class OldRowStands(Records):
+    def claim(self, scope: str, name: str, print_: str, now: int) -> Claim:
+        with self._database.transaction() as change:
+            old = "SELECT name FROM records WHERE scope = ? AND name = ? AND expires <= ?"
+            if change.execute(old, (scope, name, now)):
+                raise StoreError("UNIQUE constraint failed")
+        return super().claim(scope, name, print_, now)
+
+
+class FutureForgotten(Records):
+    def remove_expired(self, change: Transaction, scope: str, name: str, now: int) -> None:
+        super().remove_expired(change, scope, name, now)
+        late = "DELETE FROM records WHERE scope = ? AND name = ? AND expires > ?"
+        change.execute(late, (scope, name, now + self._lifetime_ms))
+
+
+class WithoutWaiting(PostgresTransaction):
+    def execute(self, statement: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
+        super().execute("SET LOCAL synchronous_commit = off", ())
+        return super().execute(statement, values)
+
+
+class HastyPostgres(Postgres):
+    transactions = WithoutWaiting
+
+
+def _on(database: Callable[[Mapping[str, str]], Database]) -> Change:
+    return lambda factory: replace(factory, database=database)
+
+
+def _hasty(environment: Mapping[str, str]) -> Database:
+    dsn = environment.get("STORE_DSN")
+    return HastyPostgres(dsn) if dsn else database_of(environment)
+
+
+def _of_this_process(environment: Mapping[str, str]) -> Database:
+    if "STORE_DSN" in environment:
+        return database_of(environment)
+    own = Path(environment["DATA"]) / f"keys-{os.getpid()}.db"
+    Sqlite.make(own)
+    return Sqlite(own)
+
+
+def _made_anew(environment: Mapping[str, str]) -> Database:
+    try:
+        return database_of(environment)
+    except StoreError:
+        for left in Path(environment["DATA"]).glob("keys.db*"):
+            left.unlink()
+        make(environment)
+        return database_of(environment)
+
+
+def _a_thousandth(limits: Limits) -> Limits:
+    return replace(limits, lifetime_ms=limits.lifetime_ms // 1000)
+
+
+BUGS = {
+    "payload-not-compared": part(records=AnyPayload),
+    "other-payload-overtakes": part(records=OtherOvertakes),
+    "looked-up-before-the-claim": part(records=LookedUpFirst),
+    "running-is-free": part(records=RunningExecuted),
+    "lease-ends-in-an-execution": part(records=LeaseExecuted),
+    "running-for-ever": part(records=RunningForEver),
+    "old-row-stands-in-the-way": part(records=OldRowStands),
+    "rows-of-the-future-removed": part(records=FutureForgotten),
+    "commit-does-not-wait": _on(_hasty),
+    "store-of-the-process": _on(_of_this_process),
+    "damaged-store-made-anew": _on(_made_anew),
+    "lifetime-in-the-wrong-unit": value(_a_thousandth),
+}

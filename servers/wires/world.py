@@ -1,0 +1,323 @@
+"""One session around a service: its sink, the line to its store, its processes, and the requests under way."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from holdfast.servers.environment import scaled
+from holdfast.servers.wires.client import Exchange, Request
+from holdfast.servers.wires.instances import EndedError, Running, free_port
+from holdfast.servers.wires.outcome import outcome_of
+from holdfast.servers.wires.profile import Service
+from holdfast.servers.wires.proxy import Fault, Proxy
+from holdfast.servers.wires.sink import Ending, Sink
+
+# How long `begin` waits for the request to come to the sink, or to be answered.
+_ARRIVES_S = 5.0
+_STEP_S = 0.005
+
+
+class UseError(ValueError):
+    """The wires cannot do what was asked; the text says why."""
+
+
+def decoded(text: str) -> bytes:
+    """Bytes from base64url without padding."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+class World:
+    """A session. `folder` is what survives of the service: its store on disk, its clock, its log."""
+
+    def __init__(
+        self, service: Service, folder: Path, *, fresh: bool, now: int, given: Mapping[str, str] | None = None
+    ) -> None:
+        """`now` is the time of the instances in milliseconds; `given` are further names that stand in braces."""
+        self._service, self._given = service, given or {}
+        self._data, self._logs = folder / "data", folder / "logs"
+        if fresh:
+            shutil.rmtree(self._data, ignore_errors=True)
+        self._data.mkdir(exist_ok=True)
+        self._logs.mkdir(exist_ok=True)
+        self._clock = folder / "clock"
+        self.set_clock(now)
+        self._instances: dict[int, tuple[Running | None, str, int]] = {}
+        self._under_way: dict[str, tuple[Exchange, str, int]] = {}
+        self._store: Running | None = None
+        self._store_port = free_port()
+        self.sink = Sink()
+        self._proxy: Proxy | None = None
+        try:
+            self._start_store()
+            if "proxy" in service.wires():
+                self._proxy = Proxy(self._filled(service.store.address))
+            if fresh:
+                self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End everything that this session started."""
+        for exchange, _, _ in self._under_way.values():
+            exchange.cut()
+        self.sink.close()
+        for running, _, _ in self._instances.values():
+            if running is not None:
+                running.end()
+        if self._proxy is not None:
+            self._proxy.close()
+        if self._store is not None:
+            self._store.end()
+
+    def set_clock(self, milliseconds: int) -> None:
+        """What the instances take for the time, where they can be told."""
+        self._now = milliseconds
+        partial = self._clock.with_suffix(".new")
+        partial.write_text(str(milliseconds))
+        partial.replace(self._clock)
+
+    def pass_time(self, milliseconds: int) -> None:
+        """Move this clock."""
+        self.set_clock(self._now + milliseconds)
+
+    # Processes
+
+    def _filled(self, text: str, port: int | None = None) -> str:
+        found = {
+            "port": str(self._store_port if port is None else port),
+            "store_port": "" if self._proxy is None else str(self._proxy.port),
+            "python": sys.executable,
+            "sink": self.sink.url,
+            "store": "" if self._proxy is None else self._proxy.address,
+            "data": str(self._data),
+            "clock": str(self._clock),
+            **self._given,
+        }
+        for name, value in found.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+    def _start_store(self) -> None:
+        store = self._service.store
+        if store.start is None:
+            return
+        self._store = Running(
+            "the store",
+            self._filled(store.start),
+            folder=Path(self._service.folder),
+            env=os.environ,
+            log=self._logs / "store",
+        )
+        self._store.await_port(self._filled(store.address), store.start_s)
+
+    def _prepare(self) -> None:
+        program = self._service.service
+        if program.prepare is None:
+            return
+        done = subprocess.run(
+            shlex.split(self._filled(program.prepare)),
+            cwd=self._service.folder,
+            env=self._environment(0),
+            capture_output=True,
+            timeout=scaled(program.start_s),
+            check=False,
+        )
+        if done.returncode:
+            said = (done.stderr or done.stdout)[-600:].decode("utf-8", "replace")
+            raise EndedError(f"[service] prepare ended with status {done.returncode}: {said}")
+
+    def _environment(self, port: int) -> dict[str, str]:
+        told = self._service.service.env
+        return {**os.environ, **{name: self._filled(value, port) for name, value in told.items()}}
+
+    def _reach(self, number: int) -> tuple[str, int]:
+        """Where an instance listens; it is started if it was not asked before. Raises EndedError."""
+        if number not in self._instances:
+            self.start(number)
+        _, host, port = self._instances[number]
+        return host, port
+
+    def start(self, number: int) -> None:
+        """Start an instance that does not run."""
+        program = self._service.service
+        if program.start is None:
+            place = urlsplit(program.url or "")
+            self._instances[number] = (None, place.hostname or "127.0.0.1", place.port or 80)
+            return
+        port = free_port()
+        command = self._filled(program.start, port)
+        log = self._logs / f"instance-{number}"
+        running = Running(
+            f"instance {number}", command, folder=Path(self._service.folder), env=self._environment(port), log=log
+        )
+        self._instances[number] = (running, "127.0.0.1", port)
+        running.await_port(f"127.0.0.1:{port}", program.start_s, program.ready)
+
+    def instance(self, number: int, what: str) -> dict[str, Any]:
+        """Kill, end, start, or look at an instance: {runs}."""
+        running = self._process(number)
+        if what in ("kill", "end"):
+            running.end(kill=what == "kill")
+        elif what == "start":
+            with contextlib.suppress(EndedError):
+                self.start(number)
+        return {"runs": self._process(number).is_running}
+
+    def _process(self, number: int) -> Running:
+        self._reach(number)
+        running = self._instances[number][0]
+        if running is None:
+            raise UseError("a service at a URL has no process that holdfast could start or end")
+        return running
+
+    # The store
+
+    def line(self, fault: str, delay_ms: int) -> None:
+        """Let the line to the store fail, or no more."""
+        if self._proxy is None:
+            raise UseError("the service is not given the address of its store ({store} in [service.env])")
+        self._proxy.fail(Fault(fault), delay_s=delay_ms / 1000)
+
+    def store(self, command: str) -> None:
+        """A command of service.toml, or `restart` and `kill-and-restart` of the store's server."""
+        store = self._service.store
+        if command in ("restart", "kill-and-restart"):
+            if self._store is None:
+                raise UseError("[store] has no `start`")
+            self._store.end(kill=command != "restart")
+            self._start_store()
+            return
+        if command not in store.commands:
+            raise UseError(f"[store.commands] has no {command}")
+        words = shlex.split(self._filled(store.commands[command]))
+        done = subprocess.run(words, cwd=self._service.folder, capture_output=True, timeout=scaled(20.0), check=False)
+        if done.returncode:
+            said = (done.stderr or done.stdout)[-300:].decode("utf-8", "replace")
+            raise UseError(f"[store.commands] {command} ended with status {done.returncode}: {said}")
+
+    # Requests
+
+    def begin(self, name: str, asked: Mapping[str, Any], *, wait: bool = True) -> dict[str, Any]:
+        """Send a request and wait until it is held at the sink, or answered: {at}."""
+        tag = asked["tag"]
+        before = self.sink.of(tag).attempts
+        held = self.sink.of_held(tag)
+        exchange = Exchange(*self._reach(asked.get("instance", 0)), self._request(asked), self._patience(asked))
+        self._under_way[name] = (exchange, tag, before)
+        if not wait:
+            return {"at": "sent"}
+        until = time.monotonic() + scaled(_ARRIVES_S)
+        while time.monotonic() < until:
+            if self.sink.of_held(tag) > held:
+                return {"at": "sink"}
+            if exchange.is_done:
+                return {"at": "answered"}
+            time.sleep(_STEP_S)
+        return {"at": "nowhere"}
+
+    def finish(self, name: str) -> dict[str, Any]:
+        """What came of a request that was begun."""
+        if name not in self._under_way:
+            raise UseError(f"no request {name!r} was begun")
+        exchange, tag, before = self._under_way.pop(name)
+        response = exchange.wait(scaled(self._service.profile.answer_s + 60.0))
+        known = self.sink.of(tag)
+        return outcome_of(response, self._service.profile, known.told, ran=known.attempts > before)
+
+    def cut(self, name: str) -> None:
+        """The client of a request that was begun goes away."""
+        exchange, _, _ = self._under_way[name]
+        exchange.cut()
+
+    def submit(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request and wait for its answer."""
+        self.begin("submit", asked, wait=False)
+        return self.finish("submit")
+
+    def burst(self, asked: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Send requests at once; what came of each. None of them is told apart by the sink, so `effect` is of all."""
+        for each in asked:
+            self._reach(each.get("instance", 0))
+        ready = threading.Barrier(len(asked))
+        found: list[dict[str, Any]] = [{}] * len(asked)
+
+        def one(index: int) -> None:
+            each = asked[index]
+            request, place = self._request(each), self._reach(each.get("instance", 0))
+            ready.wait()
+            response = Exchange(*place, request, self._patience(each)).wait(scaled(60.0))
+            found[index] = outcome_of(response, self._service.profile, self.sink.of(each["tag"]).told, ran=False)
+
+        threads = [threading.Thread(target=one, args=(index,)) for index in range(len(asked))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return found
+
+    def _patience(self, asked: Mapping[str, Any]) -> float:
+        return scaled(asked.get("within_ms", 1000 * self._service.profile.answer_s) / 1000)
+
+    def _request(self, asked: Mapping[str, Any]) -> Request:
+        service = self._service
+        route = service.route.get(asked.get("route", "create"))
+        if route is None:
+            raise UseError(f"[route] has no {asked.get('route')!r}")
+        headers = [("Host", "service"), ("Content-Type", asked.get("content_type", "application/json"))]
+        headers += [(service.profile.header, value) for value in asked.get("keys", ())]
+        headers += list(service.credentials.get(asked.get("principal", "a"), {}).items())
+        headers += [("Connection", "close")]
+        target = route.path + (f"?{asked['query']}" if asked.get("query") else "")
+        return Request(
+            asked.get("method") or route.method, target, headers, decoded(asked["body"]), asked.get("chunked", False)
+        )
+
+    # The sink
+
+    def hold(self, tag: str, count: int, when: str) -> None:
+        """Hold the next handlers of a tag, before or after their effect."""
+        self.sink.hold(tag, count, after=when == "after")
+
+    def ending(self, tag: str, asked: Mapping[str, Any]) -> None:
+        """How the handlers of a tag end from now on."""
+        body = asked.get("body")
+        self.sink.ending(
+            tag,
+            Ending(
+                status=asked.get("status", 201),
+                headers=dict(asked.get("headers", {})),
+                body=None if body is None else decoded(body),
+                throw=asked.get("throw", False),
+                cut=asked.get("cut", False),
+                effect=asked.get("effect", True),
+            ),
+        )
+
+    def seen(self, tag: str) -> dict[str, Any]:
+        """What the sink saw of a tag: {effects, attempts, held}."""
+        known = self.sink.of(tag)
+        return {
+            "effects": known.effects,
+            "attempts": known.attempts,
+            "held": known.held,
+        }
+
+
+def pause(milliseconds: int, until: Callable[[], bool] = lambda: False) -> None:
+    """Let real time pass."""
+    end = time.monotonic() + milliseconds / 1000
+    while time.monotonic() < end and not until():
+        time.sleep(min(_STEP_S, max(0.0, end - time.monotonic())))
