@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import psycopg
 
-from holdfast.reference_impl.idempotency_key.records import MAKE
+from holdfast.reference_impl.idempotency_key.records import MAKE, Database
 from holdfast.reference_impl.idempotency_key.terms import StoreError
 
 _BUSY_S = 5
@@ -152,12 +152,15 @@ class Postgres:
             connection.execute(MAKE.format(bytes="BYTEA"))
 
 
-def database_of(environment: Mapping[str, str]) -> Sqlite | Postgres:
-    """The store that the environment names: STORE_DSN, or the file `keys.db` in DATA. Raises StoreError."""
-    dsn = environment.get("STORE_DSN")
-    return Postgres(dsn) if dsn else Sqlite(Path(environment["DATA"]) / "keys.db")
+class Databases:
+    """Opens the store that the environment names: STORE_DSN, or the file `keys.db` in DATA."""
+
+    def opened(self, environment: Mapping[str, str]) -> Database:
+        """The store. Raises StoreError."""
+        dsn = environment.get("STORE_DSN")
+        return Postgres(dsn) if dsn else Sqlite(Path(environment["DATA"]) / "keys.db")
 
 
 def make(environment: Mapping[str, str]) -> None:
-    """Make the file that `database_of` opens. Raises StoreError."""
+    """Make the file that is opened in DATA. Raises StoreError."""
     Sqlite.make(Path(environment["DATA"]) / "keys.db")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused
+from holdfast.reference_impl.idempotency_key.claims import not_claimed
 from holdfast.reference_impl.idempotency_key.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted
 from holdfast.reference_impl.session import Session as Opened
@@ -21,7 +21,6 @@ from holdfast.servers.wires.world import UseError, World
 
 # The key of a session's config under which the launcher names its template.
 TEMPLATE = "template"
-_NEEDED = ("fastapi", "uvicorn", "http_sf")
 _FILES = {"sqlite": "service.toml", "postgres": "service-postgres.toml"}
 
 
@@ -74,12 +73,7 @@ class IdempotencyKey(Whole):
     @property
     def not_claimed(self) -> Mapping[str, str]:
         """See `session.Implementation`."""
-        lacking = [name for name in _NEEDED if find_spec(name) is None]
-        if lacking:
-            service = f"holdfast is installed without the extra http ({', '.join(lacking)})"
-            return {"submit": service}
-        # On PostgreSQL there are all wires (`--config store=postgres`).
-        return {"concurrency": "one worker has several instances of the service"}
+        return not_claimed()
 
     def open(self, request: OpenRequest) -> Opened:
         """See `session.Implementation`."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.reference_impl.idempotency_key.app import Application
-from holdfast.reference_impl.idempotency_key.databases import database_of
+from holdfast.reference_impl.idempotency_key.databases import Databases
 from holdfast.reference_impl.idempotency_key.guard import Fingerprints, Guard
 from holdfast.reference_impl.idempotency_key.keys import Keys
-from holdfast.reference_impl.idempotency_key.records import Database, Records
+from holdfast.reference_impl.idempotency_key.records import Records
 from holdfast.reference_impl.idempotency_key.terms import Limits, load_limits
 
 
@@ -26,13 +26,13 @@ class Factory:
     records: type[Records] = Records
     guard: type[Guard] = Guard
     application: type[Application] = Application
-    database: Callable[[Mapping[str, str]], Database] = database_of
+    databases: type[Databases] = Databases
     loaded: Callable[[Limits], Limits] = field(default=_as_they_are)
 
     def build(self, environment: Mapping[str, str], now: Callable[[], int]) -> Application:
         """The service. Raises StoreError where its store cannot be used."""
         limits = self.settings({})
-        database = self.database(environment)
+        database = self.databases().opened(environment)
         records = self.records(database, lifetime_ms=limits.lifetime_ms, lease_ms=limits.lease_ms)
         guard = self.guard(self.keys(limits.longest_key), self.fingerprints(), records, now)
         return self.application(guard, environment["SINK_URL"])

@@ -55,7 +55,7 @@ class Proxy:
         """Let the line fail from now on, or no more."""
         self._fault, self._delay = fault, delay_s
         if fault is Fault.REFUSED:
-            self._listener.close()
+            self._refuse()
             self._reset_all()
         elif self._listener.fileno() == -1:
             self._listener = socket.create_server(("127.0.0.1", self.port))
@@ -67,8 +67,14 @@ class Proxy:
     def close(self) -> None:
         """Stop, with all lines."""
         self._closed = True
-        self._listener.close()
+        self._refuse()
         self._reset_all()
+
+    def _refuse(self) -> None:
+        # Closed alone, it would take one connection more: a thread waits in `accept`.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
 
     def _reset_all(self) -> None:
         with self._lock:
@@ -101,7 +107,7 @@ class Proxy:
         with contextlib.suppress(OSError, ValueError), selectors.DefaultSelector() as selector:
             selector.register(client, selectors.EVENT_READ, server)
             selector.register(server, selectors.EVENT_READ, client)
-            while not self._closed:
+            while not self._closed and -1 not in (client.fileno(), server.fileno()):
                 for key, _ in selector.select(_POLL_S):
                     if not self._pass_on(key.fileobj, key.data, is_reply=key.fileobj is server):  # type: ignore[arg-type]
                         return
@@ -148,6 +154,4 @@ def _reset(end: socket.socket) -> None:
     """Close it so that the other side is told at once (RST)."""
     with contextlib.suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    with contextlib.suppress(OSError):
-        end.shutdown(socket.SHUT_RDWR)
     end.close()

@@ -32,7 +32,8 @@ def test_every_published_schema_is_a_schema_and_names_itself(path: Path) -> None
 @pytest.mark.parametrize("name", [name for name, path in contract_folders().items() if path.parent == SCHEMAS.parent])
 def test_every_shipped_contract_can_be_loaded_with_and_without_its_cases(name: str) -> None:
     contract, terms = load_contract(name), load_terms(name)
-    assert contract.cases
+    # A service is judged by its profile, which no script can follow.
+    assert contract.cases or name == "idempotency-key"
     assert not terms.cases
     assert terms.digest == contract.digest
     assert all(clause in contract.clauses for case in contract.cases for clause in case.clauses)

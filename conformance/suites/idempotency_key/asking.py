@@ -14,6 +14,8 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 
+# What a finding says of a second effect that the profile declares. It does not conform all the same.
+DECLARED = "broken by choice, as the profile says"
 # A request whose handler is held is answered only behind its release.
 _PATIENT_MS = 25_000
 # A longer time is not waited for.
@@ -272,16 +274,23 @@ class Service:
         """End the test: the service has no wire for it."""
         raise Finding(Judgement(Verdict.UNSUPPORTED, detail=why))
 
-    def promises(self, holds: object, why: str) -> bool:
-        """Whether the profile promises something; what the verdict rests on is said where it does not."""
+    def must_promise(self, holds: object, why: str) -> None:
+        """End the test as unsupported where the profile does not promise what it is about: nothing is shown then."""
         if not holds:
-            self.bench.note(f"the profile does not promise it: {why}")
+            self.unsupported(f"the profile does not promise it: {why}")
+
+    def applies(self, holds: object, why: str) -> bool:
+        """Whether a choice of the profile leaves the question open; where it does not, the verdict says why."""
+        if not holds:
+            self.bench.note(why)
         return bool(holds)
 
 
 @contextmanager
 def service(bench: Bench, config: Mapping[str, str] | None = None) -> Generator[Service, None, None]:
     """A session with a service, with a store of its own."""
+    if "submit" in bench.not_claimed:
+        raise Finding(Judgement(Verdict.UNSUPPORTED, detail=bench.not_claimed["submit"]))
     with bench.session(config=config, hurried=False) as session:
         yield Service(bench, session)
 

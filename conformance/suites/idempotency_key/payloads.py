@@ -67,7 +67,7 @@ def test_no_field_shifts_into_another_inside_the_fingerprint(bench: Bench) -> No
     """Bodies and queries whose concatenation is equal."""
     with service(bench) as s:
         covered = s.profile["fingerprint"]
-        if not s.promises(len(covered) > 1, "the fingerprint has one field"):
+        if not s.applies(len(covered) > 1, "the fingerprint has one field"):
             return
         for ones, others in _shifted(covered):
             tag, key = s.tag(), s.key()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from holdfast.reference_impl.idempotency_key.databases import (
+    Databases,
     Postgres,
     PostgresTransaction,
     Sqlite,
-    database_of,
     make,
 )
 from holdfast.reference_impl.idempotency_key.records import Claim, Database, Found, Records, Row, Transaction
 from holdfast.reference_impl.idempotency_key.terms import Limits, StoreError
-from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.planting import part, value
 
 
 class AnyPayload(Records):
@@ -80,31 +80,30 @@ class HastyPostgres(Postgres):
     transactions = WithoutWaiting
 
 
-def _on(database: Callable[[Mapping[str, str]], Database]) -> Change:
-    return lambda factory: replace(factory, database=database)
+class Hasty(Databases):
+    def opened(self, environment: Mapping[str, str]) -> Database:
+        dsn = environment.get("STORE_DSN")
+        return HastyPostgres(dsn) if dsn else super().opened(environment)
 
 
-def _hasty(environment: Mapping[str, str]) -> Database:
-    dsn = environment.get("STORE_DSN")
-    return HastyPostgres(dsn) if dsn else database_of(environment)
+class OfThisProcess(Databases):
+    def opened(self, environment: Mapping[str, str]) -> Database:
+        if "STORE_DSN" in environment:
+            return super().opened(environment)
+        own = Path(environment["DATA"]) / f"keys-{os.getpid()}.db"
+        Sqlite.make(own)
+        return Sqlite(own)
 
 
-def _of_this_process(environment: Mapping[str, str]) -> Database:
-    if "STORE_DSN" in environment:
-        return database_of(environment)
-    own = Path(environment["DATA"]) / f"keys-{os.getpid()}.db"
-    Sqlite.make(own)
-    return Sqlite(own)
-
-
-def _made_anew(environment: Mapping[str, str]) -> Database:
-    try:
-        return database_of(environment)
-    except StoreError:
-        for left in Path(environment["DATA"]).glob("keys.db*"):
-            left.unlink()
-        make(environment)
-        return database_of(environment)
+class MadeAnew(Databases):
+    def opened(self, environment: Mapping[str, str]) -> Database:
+        try:
+            return super().opened(environment)
+        except StoreError:
+            for left in Path(environment["DATA"]).glob("keys.db*"):
+                left.unlink()
+            make(environment)
+            return super().opened(environment)
 
 
 def _a_thousandth(limits: Limits) -> Limits:
@@ -120,8 +119,8 @@ BUGS = {
     "running-for-ever": part(records=RunningForEver),
     "old-row-stands-in-the-way": part(records=OldRowStands),
     "rows-of-the-future-removed": part(records=FutureForgotten),
-    "commit-does-not-wait": _on(_hasty),
-    "store-of-the-process": _on(_of_this_process),
-    "damaged-store-made-anew": _on(_made_anew),
+    "commit-does-not-wait": part(databases=Hasty),
+    "store-of-the-process": part(databases=OfThisProcess),
+    "damaged-store-made-anew": part(databases=MadeAnew),
     "lifetime-in-the-wrong-unit": value(_a_thousandth),
 }

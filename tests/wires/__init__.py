@@ -1,0 +1,1 @@
+"""The wires around a service, and `holdfast verify --service`."""

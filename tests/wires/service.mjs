@@ -1,0 +1,36 @@
+// A service with its keys in one process: sound, or with the bug that its argument names.
+import http from "node:http";
+import { createHash } from "node:crypto";
+const bug = process.argv[2] ?? "";
+const records = new Map();
+const problem = (status, title) => ({ status, headers: { "content-type": "application/problem+json" }, body: Buffer.from(JSON.stringify({ type: "about:blank", status, title })) });
+const effect = async (body) => {
+  const told = await fetch(process.env.SINK_URL, { method: "POST", body });
+  if (told.headers.get("holdfast-throw")) throw new Error("the handler throws");
+  const headers = {};
+  for (const name of ["content-type", "location", "etag", "link"]) if (told.headers.get(name)) headers[name] = told.headers.get(name);
+  return { status: told.status, headers, body: Buffer.from(await told.arrayBuffer()) };
+};
+const run = async (body) => { try { return await effect(body); } catch { return problem(500, "the outcome is not known"); } };
+const answer = async (request, body) => {
+  const lines = request.rawHeaders.filter((_, index, all) => index % 2 && all[index - 1].toLowerCase() === "idempotency-key");
+  if (bug === "missing-key-executed" && !lines.length) return run(body);
+  if (lines.length !== 1 || !lines[0] || lines[0].length > 200 || !body.length) return problem(400, "the key or the body is malformed");
+  const print = createHash("sha256").update(JSON.stringify([request.url, request.headers["content-type"]])).update(body).digest("hex");
+  const known = records.get(lines[0]);
+  if (known && bug !== "checked-later") {
+    if (known.print !== print && bug !== "any-payload") return problem(422, "another payload");
+    return known.answer ?? problem(409, "in progress");
+  }
+  const record = { print };
+  if (bug !== "checked-later") records.set(lines[0], record);
+  record.answer = await run(body);
+  records.set(lines[0], record);
+  return record.answer;
+};
+http.createServer(async (request, response) => {
+  const pieces = [];
+  for await (const piece of request) pieces.push(piece);
+  const { status, headers, body } = await answer(request, Buffer.concat(pieces));
+  response.writeHead(status, { ...headers, "content-length": body.length }).end(status === 204 ? undefined : body);
+}).listen(Number(process.env.PORT), "127.0.0.1");

@@ -1,0 +1,163 @@
+"""Sink, proxy and client, each by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from holdfast.servers.wires.client import Exchange, Request
+from holdfast.servers.wires.proxy import Fault, Proxy
+from holdfast.servers.wires.sink import THROW, Ending, Sink
+
+TAG = "hf-0123456789abcdef"
+BODY = f'{{"tag":"{TAG}"}}'.encode()
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    found = Sink()
+    yield found
+    found.close()
+
+
+def _post(sink: Sink, body: bytes = BODY) -> tuple[int, bytes, str | None]:
+    place = urlsplit(sink.url)
+    with contextlib.closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=20)) as connection:
+        connection.request("POST", place.path, body)
+        response = connection.getresponse()
+        return response.status, response.read(), response.getheader(THROW)
+
+
+def test_the_sink_counts_each_attempt_by_the_tag_in_its_body(sink: Sink) -> None:
+    first, second = _post(sink), _post(sink)
+    assert sink.of(TAG).effects == 2
+    # So that a replay can be told from an execution.
+    assert first[1] != second[1]
+    assert _post(sink, b"no tag")[0] == 400
+    assert sink.totals() == {TAG: 2}
+
+
+def test_the_sink_holds_only_as_many_as_it_was_told(sink: Sink) -> None:
+    sink.hold(TAG, 1, after=False)
+    held = threading.Thread(target=_post, args=(sink,))
+    held.start()
+    assert sink.wait_held(TAG, 1, 10)
+    assert sink.of(TAG).effects == 0
+    _post(sink)
+    assert sink.of(TAG).effects == 1
+    sink.release(TAG)
+    held.join(10)
+    assert sink.of(TAG).effects == 2
+
+
+def test_an_attempt_that_is_held_behind_its_effect_has_it(sink: Sink) -> None:
+    sink.hold(TAG, 1, after=True)
+    held = threading.Thread(target=_post, args=(sink,))
+    held.start()
+    assert sink.wait_held(TAG, 1, 10)
+    assert sink.of(TAG).effects == 1
+    sink.release(TAG)
+    held.join(10)
+
+
+def test_the_sink_dictates_how_a_handler_ends(sink: Sink) -> None:
+    sink.ending(TAG, Ending(status=402, body=b"declined", throw=True))
+    assert _post(sink) == (402, b"declined", "1")
+    sink.ending(TAG, Ending(cut=True))
+    with pytest.raises((http.client.HTTPException, OSError)):
+        _post(sink)
+    assert sink.of(TAG).effects == 2
+
+
+class _Echo(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        while data := self.request.recv(100):
+            self.request.sendall(data)
+
+
+@pytest.fixture
+def line() -> Iterator[Proxy]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Echo) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        proxy = Proxy(f"127.0.0.1:{server.server_address[1]}")
+        yield proxy
+        proxy.close()
+        server.shutdown()
+
+
+def _said(proxy: Proxy, timeout: float = 10.0) -> bytes:
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout) as end:
+        end.sendall(b"0123456789")
+        found = b""
+        while len(found) < 10 and (data := end.recv(100)):
+            found += data
+        return found
+
+
+def test_a_line_passes_bytes_on_and_fails_as_it_is_told(line: Proxy) -> None:
+    assert _said(line) == b"0123456789"
+    for fault in (Fault.REFUSED, Fault.RESET):
+        line.fail(fault)
+        with pytest.raises(ConnectionError):
+            _said(line)
+    for fault in (Fault.SILENT, Fault.ONE_WAY):
+        line.fail(fault)
+        with pytest.raises(TimeoutError):
+            _said(line, 0.3)
+    line.fail(Fault.CUT)
+    with pytest.raises(ConnectionError):
+        _said(line)
+    line.fail(Fault.NONE)
+    assert _said(line) == b"0123456789"
+
+
+def test_what_was_open_fails_with_the_line(line: Proxy) -> None:
+    with socket.create_connection(("127.0.0.1", line.port), 10) as end:
+        end.sendall(b"x")
+        assert end.recv(10) == b"x"
+        line.fail(Fault.RESET)
+        with pytest.raises(ConnectionError):
+            end.recv(10)
+
+
+def _sent(request: Request) -> bytes:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        exchange = Exchange("127.0.0.1", server.getsockname()[1], request, 10)
+        end, _ = server.accept()
+        found = end.recv(65_536)
+        while not found.endswith(request.rest()):
+            found += end.recv(65_536)
+        end.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Y: z\r\n\r\nok")
+        end.close()
+        response = exchange.wait(10)
+        assert (response.status, response.body, response.header("x-y")) == (200, b"ok", "z")
+        return found
+
+
+def test_the_client_sends_lines_and_bodies_as_they_are_given() -> None:
+    sent = _sent(Request("POST", "/a?b=c", [("K", "one"), ("K", "two")], b"\x00\xff"))
+    assert sent.count(b"\r\nK: ") == 2
+    assert sent.endswith(b"Content-Length: 2\r\n\r\n\x00\xff")
+    assert b"Transfer-Encoding: chunked" in _sent(Request("POST", "/", [], b"x" * 100_000, chunked=True))
+
+
+def test_no_answer_in_time_is_a_hang_and_a_closed_connection_is_none() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert Exchange("127.0.0.1", port, Request("GET", "/", [], b""), 0.2).wait(10).lost == "hang"
+        server.accept()[0].close()
+        exchange = Exchange("127.0.0.1", port, Request("GET", "/", [], b""), 10)
+        end, _ = server.accept()
+        exchange.cut()
+        end.close()
+        lost = exchange.wait(10).lost
+        assert lost
+        assert lost != "hang"
