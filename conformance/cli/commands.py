@@ -67,6 +67,10 @@ class _Commands(Group):
             "Canonicalisation vectors (RFC 8785) by the million: generate them, and verify SDKs in any language on "
             "them.",
         ),
+        "gallery": Entry(
+            "gallery:app",
+            "Published libraries behind an Idempotency-Key, each behind a small service, and what is found in them.",
+        ),
         "lint": Entry(
             "lint:lint",
             "Check contracts, their cases and their mutants; exit 20 if something is wrong with the kit's own data.",

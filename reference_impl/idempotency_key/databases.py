@@ -12,7 +12,8 @@ import psycopg
 from holdfast.reference_impl.idempotency_key.records import MAKE, Database
 from holdfast.reference_impl.idempotency_key.terms import StoreError
 
-_BUSY_S = 5
+# Longer than a queue of writers on a busy machine.
+_BUSY_S = 15
 _TIMEOUTS = "-c statement_timeout=2000 -c lock_timeout=2000"
 
 

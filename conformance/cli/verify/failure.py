@@ -19,6 +19,7 @@ from holdfast.conformance.cases.values import at_path, is_missing
 from holdfast.conformance.cli.console import print_lines
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.durability.reported import in_words
+from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.settings import FAULT_SECONDS
@@ -36,6 +37,8 @@ _BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2
 _STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
 # What the harness observes around a call is no step of its own.
 _AROUND = re.compile(r"\b(before|after) \[")
+# Of the lines of a service's timeline.
+_TIMELINE = 14
 _LOG_LINES = 6
 _SHOWN, _SHOWN_VALUE, _SHOWN_TEXT = 220, 80, 2000
 
@@ -67,7 +70,12 @@ def print_failure(
             console.print(f"{name:<8} {_cut(text, _SHOWN_TEXT)}", markup=False)
     for line in log_tail(result):
         console.print(f"stderr   {line}", markup=False)
-    shown = around(records, judged.n)
+    lines = timeline(records, judged.n)
+    if lines:
+        console.print("what happened:", style="bold")
+        print_lines(console, lines[-_TIMELINE:])
+        print_lines(console, [f"         {line}" for line in curls(records, judged.n)[-2:]], style="dim")
+    shown = [] if lines else around(records, judged.n)
     if shown:
         side = (judged.side or Side.MAIN).value
         console.print(f"transcript of the {side} side, {len(shown)} of {len(records)} exchanges:", style="dim")

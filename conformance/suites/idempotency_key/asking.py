@@ -218,6 +218,11 @@ class Service:
         if (got.status, got.body) != (first.status, first.body):
             self.fail("wrong_reason", f"{why}: expected {first}, got {got}")
 
+    @property
+    def choice(self) -> str:
+        """What a finding about payloads says where the profile compares no body."""
+        return "" if "body" in self.profile["fingerprint"] else f": {DECLARED}"
+
     def refused(self, got: Got, reasons: Sequence[str], why: str) -> None:
         """A refusal for one of these reasons; what was executed is judged by the sink."""
         if got.accepted and got.effect == "prior":

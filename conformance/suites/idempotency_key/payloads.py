@@ -17,8 +17,8 @@ def _other(s: Service, tag: str, key: str, body: bytes | None, why: str, **more:
     """The same key with another payload: refused, without an effect."""
     before = s.effects(tag)
     got = s.submit(s.request(tag, key, body, **more))
-    s.one_effect(tag, why, before)
-    s.refused(got, ("MISMATCH",), why)
+    s.one_effect(tag, f"{why}{s.choice}", before)
+    s.refused(got, ("MISMATCH",), f"{why}{s.choice}")
 
 
 @clause("IK-FP-1", "IK-ERR-1")
@@ -127,7 +127,7 @@ def test_different_json_is_never_one_payload(bench: Bench) -> None:
             again = s.submit(s.request(tag, key, s.body(tag, right)))
             s.one_effect(tag, f"the amount {right} with the key of {left}")
             if again.accepted:
-                s.fail("fail_open", f"the amount {right} got the answer to {left}")
+                s.fail("fail_open", f"the amount {right} got the answer to {left}{s.choice}")
         tag, key = s.tag(), s.key()
         first = s.first(tag, key, body=s.body(tag, "1.0"))
         got = s.submit(s.request(tag, key, s.body(tag, "1")))
@@ -150,7 +150,7 @@ def test_the_payload_is_compared_with_that_of_the_request_that_won(bench: Bench)
         first = s.finish("first")
         s.one_effect(tag, "another payload while the first is held")
         if got.accepted:
-            s.fail("fail_open", f"another payload got {got} while the first was held")
+            s.fail("fail_open", f"another payload got {got} while the first was held{s.choice}")
         s.retried(first, s.submit(s.request(tag, key)), "the first payload again")
         _other(s, tag, key, s.body(tag, "101"), "the other payload again")
         for number in range(4):
@@ -162,7 +162,7 @@ def test_the_payload_is_compared_with_that_of_the_request_that_won(bench: Bench)
             s.one_effect(tag, f"two payloads at once, round {number + 1}")
             kinds = {body for body, each in zip(bodies, found, strict=True) if each.accepted}
             if len(kinds) > 1:
-                s.fail("fail_open", "two payloads got one answer")
+                s.fail("fail_open", f"two payloads got one answer{s.choice}")
 
 
 def _shared(s: Service, index: int) -> int:

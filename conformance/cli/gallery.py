@@ -1,0 +1,74 @@
+"""`holdfast gallery`: published libraries, each behind a small service, and what the contract shows of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import holdfast
+from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.gallery.entry import EntryError, names, read
+from holdfast.conformance.gallery.page import FOLDER, INDEX, facts_of, page
+from holdfast.conformance.gallery.page import table as table_of
+from holdfast.conformance.gallery.running import TRIES, RunError, installed
+from holdfast.conformance.gallery.running import run as run_entry
+from holdfast.conformance.verdict import Exit, Verdict, exit_of, worst
+
+app = typer.Typer(no_args_is_help=True, add_completion=False)
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "holdfast" / FOLDER
+Write = Annotated[
+    Path | None, typer.Option("--write", metavar="FOLDER", help="write it to FOLDER/gallery, for example docs")
+]
+
+
+@app.command("run")
+def run(
+    name: Annotated[str, typer.Argument(help="an entry, as `holdfast gallery list` names it")],
+    write: Write = None,
+    folder: Annotated[Path, typer.Option(help="where entries are installed")] = _CACHE,
+    seed: Annotated[str, typer.Option(help="fixes keys and bodies")] = "gallery",
+) -> None:
+    """Install an entry from the public registries, verify it, and what does not conform twice more."""
+    try:
+        entry = read(name)
+        ran = run_entry(installed(name, entry, folder), [f"{seed}-{number}" for number in range(TRIES)])
+    except EntryError as error:
+        stop(Exit.USAGE, str(error))
+    except (RunError, OSError) as error:
+        stop(Exit.ADAPTER, f"not proven: {error}")
+    text = page(name, entry, ran, version=holdfast.__version__)
+    if write is None:
+        print(text)
+    else:
+        (write / FOLDER).mkdir(parents=True, exist_ok=True)
+        (write / FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+        out().print(f"wrote {write / FOLDER / name}.md", markup=False)
+    raise typer.Exit(int(exit_of(worst(Verdict(verdict) for verdict in ran.verdicts.values()))))
+
+
+@app.command("list")
+def list_() -> None:
+    """The entries."""
+    for name in names():
+        entry = read(name)
+        print(f"{name}\t{entry.language}\t{entry.package} {entry.version}\t{entry.store}")
+
+
+@app.command("table")
+def table(
+    write: Write = None,
+    pages: Annotated[Path, typer.Option(help="the folder with the pages of earlier runs")] = Path("docs") / FOLDER,
+) -> None:
+    """The table of all pages that `run` has written."""
+    found = facts_of(pages)
+    if not found:
+        stop(Exit.USAGE, f"expected pages in {pages}, found none; `holdfast gallery run NAME --write docs` writes one")
+    text = table_of(found)
+    if write is None:
+        print(text)
+        return
+    (write / FOLDER / INDEX).write_text(text, encoding="utf-8")
+    out().print(f"wrote {write / FOLDER / INDEX}", markup=False)

@@ -1,0 +1,1 @@
+"""The gallery: published libraries behind small services, and what `idempotency-key` shows of each."""

@@ -1,0 +1,56 @@
+"""An entry of the gallery: `entries/NAME/entry.toml` beside a small service and its `service.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+ENTRIES = Path(__file__).parent / "entries"
+_FILE = "entry.toml"
+
+
+class EntryError(ValueError):
+    """There is no such entry, or it cannot be read."""
+
+
+class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A limit that the library's own documentation states, and the cases that fail by it."""
+
+    cases: tuple[str, ...]
+    quote: str
+    source: str
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of a library before it is run."""
+
+    title: str
+    language: str
+    package: str
+    version: str
+    homepage: str
+    store: str
+    install: tuple[str, ...]
+    safe: str
+    declared: tuple[Declared, ...] = ()
+
+    def quoted(self, case: str) -> Declared | None:
+        """The limit that a case fails by, if the documentation states it."""
+        return next((limit for limit in self.declared if case in limit.cases), None)
+
+
+def names() -> list[str]:
+    """Every entry."""
+    return sorted(file.parent.name for file in ENTRIES.glob(f"*/{_FILE}"))
+
+
+def read(name: str) -> Entry:
+    """An entry. Raises EntryError."""
+    if name not in names():
+        raise EntryError(f"expected an entry of the gallery, got {name!r}; there are: {', '.join(names())}")
+    try:
+        return msgspec.convert(tomllib.loads((ENTRIES / name / _FILE).read_text(encoding="utf-8")), Entry)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise EntryError(f"{name}/{_FILE}: {error}") from error

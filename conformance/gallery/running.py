@@ -1,0 +1,91 @@
+"""Runs an entry: installs it, verifies it whole, and each case that does not conform twice more."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.gallery.entry import ENTRIES, Entry
+from holdfast.conformance.gallery.timeline import curls, timeline
+from holdfast.conformance.verdict import Verdict
+from holdfast.reports.evidence import Run, read_evidence
+
+CONTRACT = "idempotency-key"
+TRIES = 3
+_INSTALL_S, _RUN_S = 1200, 1800
+_SHOWN = ("conforms", "unsupported")
+
+
+class RunError(Exception):
+    """An entry could not be installed or run; nothing is known of it then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A case that does not conform: how often of TRIES, what was said of it, and what was done."""
+
+    case: str
+    verdict: str
+    times: int
+    detail: str
+    lines: Sequence[str]
+    curls: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run of an entry showed."""
+
+    date: str
+    verdicts: Mapping[str, str]
+    findings: Sequence[Finding]
+
+
+def installed(name: str, entry: Entry, below: Path) -> Path:
+    """A copy of the entry in which its install commands were run. Raises RunError."""
+    folder = below / name
+    shutil.copytree(ENTRIES / name, folder, dirs_exist_ok=True)
+    for command in entry.install:
+        words = shlex.split(command.replace("{python}", sys.executable))
+        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=_INSTALL_S, check=False)
+        if done.returncode:
+            said = (done.stderr or done.stdout)[-800:].decode("utf-8", "replace")
+            raise RunError(f"{name}: {command!r} ended with status {done.returncode} in {folder}: {said}")
+    return folder
+
+
+def run(folder: Path, seeds: Sequence[str]) -> Ran:
+    """Verify an entry with the first seed, and again with each other what did not conform. Raises RunError."""
+    first = _verified(folder, seeds[0], ())
+    verdicts = {line.case: line.verdict for line in first.verdicts}
+    failed = [case for case, verdict in verdicts.items() if verdict not in _SHOWN]
+    again = [_verified(folder, seed, failed) for seed in seeds[1:]] if failed else []
+    findings = []
+    for case in failed:
+        line = next(each for each in first.verdicts if each.case == case)
+        same = [run for run in again for each in run.verdicts if (each.case, each.verdict) == (case, line.verdict)]
+        records = [Record.of(each) for each in first.sides().get(case, {}).get("main", ())]
+        told = timeline(records, line.n), curls(records, line.n)
+        findings.append(Finding(case, line.verdict, 1 + len(same), line.detail, *told))
+    assert first.header is not None
+    return Ran(str(first.header.started)[:10], verdicts, findings)
+
+
+def _verified(folder: Path, seed: str, cases: Sequence[str]) -> Run:
+    evidence = folder / "holdfast-out" / f"{seed}.jsonl"
+    words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--contract", CONTRACT]
+    words += ["--service", "service.toml", "--seed", seed, "--jobs", "1", "--evidence", str(evidence)]
+    words += [word for case in cases for word in ("--case", case)]
+    done = subprocess.run(words, cwd=folder, capture_output=True, timeout=_RUN_S, check=False)
+    if not evidence.exists():
+        raise RunError((done.stderr or done.stdout)[-800:].decode("utf-8", "replace"))
+    found = read_evidence(evidence)
+    if not found.verdicts or all(line.verdict == Verdict.NO_VERDICT.value for line in found.verdicts):
+        raise RunError(f"the service did not start; `holdfast doctor --service {folder}/service.toml` says why")
+    return found

@@ -1,0 +1,140 @@
+"""What a test of `idempotency-key` did, as a person tells it: client, sink, store and processes, in order."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.cases.values import from_base64url
+
+_TEXT = 100
+_ALWAYS = {"line": "store", "serve_store": "store", "instance": "process", "pass_time": "clock", "pause": "clock"}
+_OF_A_TAG = {"hold", "release", "ending", "seen"}
+_SENT = {"submit", "begin"}
+
+
+def _asked(record: Record) -> tuple[str, Mapping[str, Any]]:
+    request = record.request or {}
+    return (request["method"], request.get("args", {})) if request.get("op") == "call" else ("", {})
+
+
+def profile_of(records: Sequence[Record]) -> Mapping[str, Any] | None:
+    """What the service said of itself; None where no service was asked."""
+    for record in records:
+        if _asked(record)[0] == "profile" and record.answer is not None:
+            value: Mapping[str, Any] | None = record.answer.get("value")
+            return value
+    return None
+
+
+def _tag(method: str, args: Mapping[str, Any], names: Mapping[str, str]) -> str | None:
+    if method in ("finish", "cut"):
+        return names.get(args["name"])
+    if method == "burst":
+        return str(args["requests"][0]["tag"])
+    found: str | None = args.get("request", args).get("tag")
+    return found
+
+
+def timeline(records: Sequence[Record], n: int | None) -> list[str]:
+    """The lines of the tag that exchange `n` is about, up to it, and of all that was done to store and processes."""
+    profile = profile_of(records)
+    if profile is None:
+        return []
+    names: dict[str, str] = {}
+    told: list[tuple[Record, str, Mapping[str, Any], str | None]] = []
+    for record in records:
+        method, args = _asked(record)
+        if method == "begin":
+            names[args["name"]] = args["request"]["tag"]
+        if method:
+            told.append((record, method, args, _tag(method, args, names)))
+    wanted = next((tag for record, _, _, tag in reversed(told) if tag and (n is None or record.n <= n)), None)
+    shown = [
+        (record, method, args)
+        for record, method, args, tag in told
+        if (n is None or record.n <= n) and (method in _ALWAYS or (tag is not None and tag == wanted))
+    ]
+    began = next((record.sent_us for record, _, _ in shown if record.sent_us is not None), 0) or 0
+    return [line for each in shown for line in _lines(*each, began, profile)]
+
+
+def _lines(
+    record: Record, method: str, args: Mapping[str, Any], began: int, profile: Mapping[str, Any]
+) -> Iterator[str]:
+    at = ((record.sent_us or began) - began) / 1e6
+    answer = record.answer or {}
+    value = answer.get("value") or {}
+    if method in _SENT:
+        came = _came(answer, value) if method == "submit" else f"is at: {value.get('at')}"
+        wire, text = "client", f"{_request(args.get('request', args), profile)}  ->  {came}"
+    elif method == "burst":
+        counted = [_outcome(each) for each in value.get("answers", ())]
+        wire, text = "client", f"{len(args['requests'])} at once  ->  {', '.join(counted)}"
+    elif method in ("finish", "cut"):
+        came = _outcome(value) if method == "finish" else "goes away"
+        wire, text = "client", f"{args['name']}  ->  {came}"
+    elif method == "seen":
+        wire, text = "sink", f"has seen {value.get('effects')} effects of {value.get('attempts')} attempts"
+    elif method in _OF_A_TAG:
+        wire = "sink"
+        text = {"hold": f"holds the next {args.get('count')}, {args.get('when')} its effect", "release": "lets go"}.get(
+            method, f"tells the handler: {_ending(args)}"
+        )
+    else:
+        wire = _ALWAYS[method]
+        text = " ".join(str(part) for part in args.values())
+    yield f"{at:8.3f} s  {wire:<7}  {text}"
+
+
+def _request(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
+    route = profile["routes"].get(request.get("route", "create"), {})
+    keys = ", ".join(repr(key) for key in request["keys"]) or "none"
+    query = f"?{request['query']}" if request.get("query") else ""
+    body = from_base64url(request["body"])
+    shown = body[:_TEXT].decode("utf-8", "replace") + ("…" if len(body) > _TEXT else "")
+    method, path = request.get("method") or route.get("method", "POST"), route.get("path", "?")
+    return f"{method} {path}{query} to instance {request.get('instance', 0)}, key {keys}, {shown}"
+
+
+def _came(answer: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+    if answer.get("outcome") not in ("accepted", "refused"):
+        return str(answer.get("detail") or answer.get("outcome") or "no answer")
+    return _outcome({**(answer.get("data") or value), **{k: answer.get(k) for k in ("outcome", "effect", "reason")}})
+
+
+def _outcome(found: Mapping[str, Any]) -> str:
+    what = {"new": "its own answer", "prior": "an answer from before"}.get(str(found.get("effect")), "an answer")
+    if found.get("outcome") != "accepted":
+        what = str(found.get("reason"))
+    body = from_base64url(found["body"])[:_TEXT].decode("utf-8", "replace") if found.get("body") else ""
+    return f"{found.get('status')} {what} {body}".rstrip()
+
+
+def _ending(args: Mapping[str, Any]) -> str:
+    ending = args.get("ending", {})
+    return ", ".join(f"{name} {value}" for name, value in ending.items() if name != "body") or "as before"
+
+
+def curls(records: Sequence[Record], n: int | None) -> list[str]:
+    """The requests of the same tag as lines of curl."""
+    profile = profile_of(records)
+    if profile is None:
+        return []
+    asked = [(record, *_asked(record)) for record in records if n is None or record.n <= n]
+    sent = [args.get("request", args) for _, method, args in asked if method in _SENT]
+    return [_curl(each, profile) for each in sent if each["tag"] == sent[-1]["tag"]]
+
+
+def _curl(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
+    route = profile["routes"].get(request.get("route", "create"), {})
+    words = ["curl", "-i", "-X", request.get("method") or route.get("method", "POST")]
+    for key in request["keys"]:
+        words += ["-H", f"{profile['profile']['header']}: {key}"]
+    words += ["-H", f"Content-Type: {request.get('content_type', 'application/json')}"]
+    body = from_base64url(request["body"])
+    words += ["--data-binary", body[: 4 * _TEXT].decode("utf-8", "replace")]
+    query = f"?{request['query']}" if request.get("query") else ""
+    return f'{shlex.join(words)} "$SERVICE{route.get("path", "")}{query}"'

@@ -1,0 +1,129 @@
+"""The gallery: what an entry has to be, and what its page and the table say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.conformance.cases.record import Record
+from holdfast.conformance.gallery.entry import ENTRIES, Declared, Entry, EntryError, names, read
+from holdfast.conformance.gallery.page import broken, facts_of, page, table
+from holdfast.conformance.gallery.running import TRIES, Finding, Ran, RunError, installed
+from holdfast.conformance.gallery.timeline import curls, timeline
+from holdfast.conformance.run.plan import suite_case_id, suite_tests
+from holdfast.servers.wires.profile import read as read_service
+
+CASES = {suite_case_id("idempotency-key", test.__name__) for test, _ in suite_tests("idempotency-key")}
+RACE = "idempotency-key/suite/any-number-of-requests-at-once-have-one-effect"
+KEYS = "idempotency-key/suite/a-request-without-its-required-key-is-refused"
+MOST_LINES = 60
+_NO_SERVICE = {".toml", ".json", ".lock", ".sum", ".mod", ".txt", ".xml"}
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_entry_can_be_read_and_its_service_is_small(name: str) -> None:
+    entry = read(name)
+    service = read_service(ENTRIES / name / "service.toml")
+    assert "process" in service.wires()
+    assert {case for limit in entry.declared for case in limit.cases} <= CASES
+    files = [path for path in (ENTRIES / name).rglob("*") if path.is_file() and path.suffix not in _NO_SERVICE]
+    # What only starts the store's server is no part of the service.
+    files = [path for path in files if path.stem != "store"]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+    assert 0 < lines <= MOST_LINES
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_entry_pins_its_library(name: str) -> None:
+    pinned = [path for path in (ENTRIES / name).iterdir() if path.suffix in _NO_SERVICE and path.stem != "entry"]
+    assert any(read(name).version in path.read_text(encoding="utf-8") for path in pinned)
+
+
+def test_an_entry_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(EntryError, match=names()[0]):
+        read("no-such")
+
+
+def test_an_entry_that_cannot_be_installed_is_not_run(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="status 3"):
+        installed(names()[0], _entry(install=("sh -c 'exit 3'",)), tmp_path)
+
+
+def _entry(**changed: object) -> Entry:
+    fields = {"title": "A library", "language": "Go", "package": "a/b", "version": "1.2.3", "homepage": "https://x"}
+    more = {"store": "Redis", "install": (), "safe": "Do that.", **changed}
+    return Entry(**fields, **more)  # type: ignore[arg-type]
+
+
+def test_a_page_keeps_what_its_run_showed_and_the_table_reads_it(tmp_path: Path) -> None:
+    limit = Declared((RACE,), "It is only for one process.", "README")
+    found = [Finding(RACE, "fail_open", TRIES, "two effects", ["0 s client"], ["curl x"])]
+    found += [Finding(KEYS, "wrong_reason", TRIES, "500", [], []), Finding(KEYS, "fail_open", 1, "once", [], [])]
+    ran = Ran("2026-01-01", {RACE: "fail_open", KEYS: "wrong_reason"}, found)
+    (tmp_path / "a.md").write_text(page("a", _entry(declared=(limit,)), ran, version="1"), encoding="utf-8")
+    (tmp_path / "index.md").write_text("---\nno page\n---\n", encoding="utf-8")
+    (facts,) = facts_of(tmp_path)
+    assert broken(facts, declared=True) == ["**RACE-2**"]
+    # What came once only is no finding.
+    assert broken(facts, declared=False) == ["KEY-3"]
+    text = table([facts])
+    assert re.search(r"\[A library\]\(a\.md\).*`a/b` 1\.2\.3.*KEY-3.*\*\*RACE-2\*\*", text)
+    assert limit.quote in (tmp_path / "a.md").read_text(encoding="utf-8")
+
+
+def _record(n: int, method: str, args: dict[str, object], value: object) -> Record:
+    request = {"op": "call", "method": method, "args": args}
+    answer = {"outcome": "ok", "value": value}
+    return Record(n, method, 0, request, answer, None, n * 1_000_000, n * 1_000_000 + 10)
+
+
+def test_a_timeline_has_the_tag_of_the_finding_and_what_befell_the_store() -> None:
+    profile = {"profile": {"header": "Key"}, "routes": {"create": {"path": "/orders", "method": "POST"}}}
+    one = {"tag": "hf-1", "body": "e30", "keys": ["k"]}
+    records = [
+        _record(0, "profile", {}, profile),
+        _record(1, "begin", {"name": "first", "request": one}, {"at": "sink"}),
+        _record(2, "submit", {**one, "tag": "hf-2"}, {"status": 201, "body": ""}),
+        _record(3, "line", {"fault": "silent"}, None),
+        _record(4, "seen", {"tag": "hf-1"}, {"effects": 2, "attempts": 2, "held": 0}),
+        _record(5, "seen", {"tag": "hf-2"}, {"effects": 1, "attempts": 1, "held": 0}),
+    ]
+    lines = timeline(records, 4)
+    assert [line.split()[2] for line in lines] == ["client", "store", "sink"]
+    assert "2 effects" in lines[-1]
+    assert [line for line in curls(records, 1) if "/orders" in line and "'Key: k'" in line]
+    # Another contract has no wires.
+    assert timeline(records[1:], 4) == []
+
+
+def _gallery(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "holdfast.conformance.cli", "gallery", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+
+
+def test_the_list_names_every_entry() -> None:
+    done = _gallery("list")
+    assert done.returncode == 0
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == names()
+
+
+def test_a_run_of_what_is_no_entry_writes_nothing(tmp_path: Path) -> None:
+    done = _gallery("run", "no-such", "--write", str(tmp_path / "docs"))
+    assert done.returncode == 64
+    assert names()[0] in done.stderr
+    assert not (tmp_path / "docs").exists()
+
+
+def test_the_table_is_printed_or_written_and_needs_pages(tmp_path: Path) -> None:
+    assert _gallery("table", cwd=tmp_path).returncode == 64
+    pages = tmp_path / "docs" / "gallery"
+    pages.mkdir(parents=True)
+    ran = Ran("2026-01-01", {KEYS: "conforms"}, [])
+    (pages / "a.md").write_text(page("a", _entry(), ran, version="1"), encoding="utf-8")
+    printed, written = _gallery("table", cwd=tmp_path), _gallery("table", "--write", "docs", cwd=tmp_path)
+    assert (printed.returncode, written.returncode) == (0, 0)
+    assert (pages / "index.md").read_text(encoding="utf-8").strip() == printed.stdout.strip()
