@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
 import holdfast
 from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.cli.group import Entry, Group
 from holdfast.conformance.gallery.entry import EntryError, names, read
 from holdfast.conformance.gallery.page import FOLDER, INDEX, facts_of, page
 from holdfast.conformance.gallery.page import table as table_of
@@ -17,14 +19,25 @@ from holdfast.conformance.gallery.running import TRIES, RunError, installed
 from holdfast.conformance.gallery.running import run as run_entry
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, worst
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+
+class _Gallery(Group):
+    entries: ClassVar[Mapping[str, Entry]] = {
+        "list": Entry("gallery:list_", "The entries, each with its library and its store."),
+        "run": Entry(
+            "gallery:run",
+            "Install an entry from the public registries, verify it, and what does not conform twice more.",
+        ),
+        "table": Entry("gallery:table", "The table of all pages that `run` has written."),
+    }
+
+
+app = typer.Typer(name="gallery", cls=_Gallery, no_args_is_help=True, add_completion=False)
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "holdfast" / FOLDER
 Write = Annotated[
     Path | None, typer.Option("--write", metavar="FOLDER", help="write it to FOLDER/gallery, for example docs")
 ]
 
 
-@app.command("run")
 def run(
     name: Annotated[str, typer.Argument(help="an entry, as `holdfast gallery list` names it")],
     write: Write = None,
@@ -49,15 +62,13 @@ def run(
     raise typer.Exit(int(exit_of(worst(Verdict(verdict) for verdict in ran.verdicts.values()))))
 
 
-@app.command("list")
 def list_() -> None:
-    """The entries."""
+    """The entries, each with its library and its store."""
     for name in names():
         entry = read(name)
         print(f"{name}\t{entry.language}\t{entry.package} {entry.version}\t{entry.store}")
 
 
-@app.command("table")
 def table(
     write: Write = None,
     pages: Annotated[Path, typer.Option(help="the folder with the pages of earlier runs")] = Path("docs") / FOLDER,
@@ -72,3 +83,8 @@ def table(
         return
     (write / FOLDER / INDEX).write_text(text, encoding="utf-8")
     out().print(f"wrote {write / FOLDER / INDEX}", markup=False)
+
+
+@app.callback()
+def _gallery() -> None:
+    """Published libraries behind an Idempotency-Key, each behind a small service, and what is found in them."""
