@@ -16,7 +16,8 @@ class _Commands(Group):
     entries: ClassVar[Mapping[str, Entry]] = {
         "verify": Entry(
             "verify.command:verify",
-            "Verify an adapter: `holdfast verify reference`, or `holdfast verify -- COMMAND…`.",
+            "Verify an adapter: `holdfast verify reference`, `holdfast verify -- COMMAND…`, or an HTTP service "
+            "(--service).",
             settings=REST,
         ),
         "gate": Entry("gate:gate", "Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."),

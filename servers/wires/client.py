@@ -7,10 +7,13 @@ import http.client
 import socket
 import struct
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 _CHUNK = 65_536
+# So that half a body is read before its client is gone.
+_HALF_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class Request:
     headers: Sequence[tuple[str, str]]
     body: bytes
     chunked: bool = False
+    # Only half of the body is sent, and the client goes away.
+    half: bool = False
 
     def head(self) -> bytes:
         """Request line and headers."""
@@ -68,6 +73,10 @@ class Exchange:
             with socket.create_connection(self._place, self._timeout) as line:
                 self._socket = line
                 line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self._request.half:
+                    line.sendall(self._request.head() + self._request.rest()[: len(self._request.body) // 2])
+                    time.sleep(_HALF_S)
+                    return
                 line.sendall(self._request.head() + self._request.rest())
                 response = http.client.HTTPResponse(line, method=self._request.method)
                 response.begin()

@@ -52,10 +52,21 @@ class Running:
         while time.monotonic() < until:
             if not self.is_running:
                 raise EndedError(f"{self.name} ended with status {self._child.returncode}: {self.last_words()}")
-            if _listens(address) and (ready is None or _answers(address, ready)):
+            if _listens(address) and self._owns(address) and (ready is None or _answers(address, ready)):
                 return
             time.sleep(_POLL_S)
         raise EndedError(f"{self.name} does not listen at {address} after {seconds:g} s: {self.last_words()}")
+
+    def _owns(self, address: str) -> bool:
+        """Whether it is this program that listens at a port, and no other that was faster."""
+        if address.startswith("unix:"):
+            return True
+        port = int(address.rpartition(":")[2])
+        for process in self._with_children():
+            with contextlib.suppress(psutil.Error):
+                if any(end.laddr[1] == port for end in process.net_connections("tcp")):
+                    return True
+        return False
 
     def last_words(self) -> str:
         """The end of what it printed."""
@@ -105,7 +116,7 @@ def _answers(address: str, path: str) -> bool:
     connection = http.client.HTTPConnection(address, timeout=2.0)
     try:
         connection.request("GET", path)
-        return connection.getresponse().status < 500
+        return connection.getresponse().status < 400
     except (OSError, http.client.HTTPException):
         return False
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,6 +80,7 @@ class Profile(_Table, frozen=True):
 
     header: Words = "Idempotency-Key"
     key_syntax: Literal["sf", "opaque", "uuid"] = "sf"
+    key_pattern: Words | None = None
     max_key_length: Annotated[int, Meta(ge=1, le=4096)] | None = None
     fingerprint: tuple[Literal["body", "method", "path", "query", "content_type"], ...] = ("body",)
     json: Literal["raw", "canonical"] = "raw"
@@ -102,6 +104,7 @@ class Profile(_Table, frozen=True):
     secret: bool = False
     shared: bool = True
     durable: bool = True
+    store_durable: bool = True
     fail_open: FailOpen = FailOpen()
     codes: Codes = Codes()
 
@@ -166,6 +169,10 @@ def _problems(service: Service) -> list[str]:
         found.append("[service]: no variable of `env` has {sink}; the handler has to be told where it makes its effect")
     if "proxy" in service.wires() and service.store.start is None and "{port}" in service.store.address:
         found.append("[store]: expected `start`, or the `address` of a store that runs")
+    try:
+        re.compile(service.profile.key_pattern or "")
+    except re.error as error:
+        found.append(f"[profile] key_pattern: expected a regular expression: {error}")
     found += [
         f"[credentials.{name}]: expected a, b or refused: two principals, and one that is refused"
         for name in service.credentials.keys() - {"a", "b", "refused"}

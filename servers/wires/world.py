@@ -76,11 +76,11 @@ class World:
         self.sink.close()
         for running, _, _ in self._instances.values():
             if running is not None:
-                running.end()
+                running.end(kill=True)
         if self._proxy is not None:
             self._proxy.close()
         if self._store is not None:
-            self._store.end()
+            self._store.end(kill=True)
 
     def set_clock(self, milliseconds: int) -> None:
         """What the instances take for the time, where they can be told."""
@@ -282,7 +282,12 @@ class World:
         headers += [("Connection", "close")]
         target = route.path + (f"?{asked['query']}" if asked.get("query") else "")
         return Request(
-            asked.get("method") or route.method, target, headers, decoded(asked["body"]), asked.get("chunked", False)
+            asked.get("method") or route.method,
+            target,
+            headers,
+            decoded(asked["body"]),
+            asked.get("chunked", False),
+            asked.get("half", False),
         )
 
     # The sink
@@ -294,12 +299,14 @@ class World:
     def ending(self, tag: str, asked: Mapping[str, Any]) -> None:
         """How the handlers of a tag end from now on."""
         body = asked.get("body")
+        size = asked.get("size")
+        filled = None if size is None else b'"' + b"x" * (size - 2) + b'"'
         self.sink.ending(
             tag,
             Ending(
                 status=asked.get("status", 201),
                 headers=dict(asked.get("headers", {})),
-                body=None if body is None else decoded(body),
+                body=filled if body is None else decoded(body),
                 throw=asked.get("throw", False),
                 cut=asked.get("cut", False),
                 effect=asked.get("effect", True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ DECLARED = "broken by choice, as the profile says"
 # A request whose handler is held is answered only behind its release.
 _PATIENT_MS = 25_000
 # A longer time is not waited for.
-_LONGEST_S = 20.0
+_LONGEST_S = 75.0
+# One request of the protocol waits no longer.
+_PAUSE_MS = 20_000
 # Between two looks at something that has to come to an end.
 _STEP_MS = 250
 
@@ -35,6 +38,7 @@ class Got:
     body: bytes
     headers: Sequence[tuple[str, str]]
     marked: bool
+    size: int
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Got:
@@ -47,6 +51,7 @@ class Got:
             from_base64url(told["body"]),
             [(name, value) for name, value in told["headers"]],
             told["marked"],
+            told["size"],
         )
 
     def header(self, name: str) -> str | None:
@@ -206,13 +211,33 @@ class Service:
         kind = self.profile["duplicate"]
         if kind == "replay":
             self.same(first, got, why)
-        elif not got.accepted and got.reason != "DUPLICATE":
+            return
+        self.not_silent(got, why)
+        if not got.accepted and not self.means(got, ("DUPLICATE",)):
             self.fail("over_refusal", f"{why}: expected a duplicate to be told ({kind}), got {got}")
+
+    def not_silent(self, got: Got, why: str) -> None:
+        """No answer in time is no answer: neither a refusal nor a replay."""
+        if got.reason == "HANG":
+            self.fail("no_verdict", f"{why}: no answer came in the declared time")
+
+    def means(self, got: Got, reasons: Sequence[str]) -> bool:
+        """Whether a refusal may be one of these: a profile may give several of them one status."""
+        codes = self.profile["codes"]
+        return not got.accepted and (
+            got.reason in reasons or (got.status != 0 and got.status in [codes.get(each.lower()) for each in reasons])
+        )
+
+    def is_key(self, text: str) -> bool:
+        """Whether a text fits the published rule of keys."""
+        pattern = self.profile["key_pattern"]
+        return pattern is None or re.fullmatch(pattern, text) is not None
 
     def same(self, first: Got, got: Got, why: str) -> None:
         """The answer of the first request, byte for byte."""
         if got.accepted and got.effect == "new":
             self.fail("fail_open", f"{why}: it was executed again")
+        self.not_silent(got, why)
         if not got.accepted and got.status != first.status:
             self.fail("over_refusal", f"{why}: expected the first answer, got {got}")
         if (got.status, got.body) != (first.status, first.body):
@@ -229,7 +254,7 @@ class Service:
             self.fail("fail_open", f"{why}: it got the answer to another request")
         if got.accepted:
             self.fail("fail_open", f"{why}: it was executed")
-        if got.reason not in reasons:
+        if not self.means(got, reasons):
             verdict = "no_verdict" if got.reason == "HANG" else "wrong_reason"
             self.fail(verdict, f"{why}: expected {' or '.join(reasons)}, got {got}")
 
@@ -238,7 +263,10 @@ class Service:
         left = round(1000 * self.profile["settle_s"])
         while True:
             got = self.submit(request)
-            if got.accepted or got.reason in wanted:
+            told = self.means(got, ("DUPLICATE",)) and self.profile["duplicate"] == "ack"
+            if told and not self.effects(request["tag"]):
+                self.fail("lost_durability", f"{why}: it is told that it was done, and there is no effect ({got})")
+            if got.accepted or self.means(got, wanted):
                 return got
             if left <= 0:
                 self.fail("over_refusal", f"{why}: after {self.profile['settle_s']:g} s the key still answers {got}")
@@ -247,9 +275,11 @@ class Service:
 
     def behind_the_lease(self) -> None:
         """Let the lease of the profile end."""
-        lease = self.profile["lease_s"]
+        lease, lifetime = self.profile["lease_s"], self.profile["lifetime_s"]
         if lease is None:
             return
+        if lifetime is not None and lifetime <= lease + 1:
+            self.unsupported("a lease that lasts as long as its key cannot be waited for")
         if "clock" in self.wires:
             self.session.provoke("pass_time", {"ms": round(1000 * lease) + 1})
         else:
@@ -265,7 +295,10 @@ class Service:
     def _wait(self, seconds: float) -> None:
         if seconds > _LONGEST_S:
             self.unsupported(f"{seconds:g} s are too long to wait for, and no clock can be set")
-        self.pause(round(1000 * seconds))
+        left = round(1000 * seconds)
+        while left > 0:
+            self.pause(min(left, _PAUSE_MS))
+            left -= _PAUSE_MS
 
     def fail(self, verdict: str, message: str) -> NoReturn:
         """Report a finding."""
@@ -283,12 +316,6 @@ class Service:
         """End the test as unsupported where the profile does not promise what it is about: nothing is shown then."""
         if not holds:
             self.unsupported(f"the profile does not promise it: {why}")
-
-    def applies(self, holds: object, why: str) -> bool:
-        """Whether a choice of the profile leaves the question open; where it does not, the verdict says why."""
-        if not holds:
-            self.bench.note(why)
-        return bool(holds)
 
 
 @contextmanager

@@ -12,11 +12,12 @@ from dataclasses import replace
 
 from fastapi import Request as HttpRequest
 from fastapi import Response
+from starlette.requests import ClientDisconnect
 
 from holdfast.reference_impl.idempotency_key.app import Application
 from holdfast.reference_impl.idempotency_key.guard import Guard, Request
 from holdfast.reference_impl.idempotency_key.records import Claim, Found
-from holdfast.reference_impl.idempotency_key.terms import REPLAYED, Answer, Reason, StoreError, problem
+from holdfast.reference_impl.idempotency_key.terms import REPLAYED, Answer, Reason, problem
 from holdfast.reference_impl.planting import part
 
 _Handler = Callable[[bytes], Answer]
@@ -114,17 +115,6 @@ class MismatchFrees(Guard):
         return super().again(claim, request, handler)
 
 
-class ClaimedFirst(Guard):
-    def answer(self, request: Request, handler: _Handler) -> Answer:
-        if request.body:
-            return super().answer(request, handler)
-        try:
-            claim = self.claim(self.scope(request), self.keys.of(request.keys), self.fingerprints.of(request))
-        except StoreError:
-            return self.without_store(request, handler)
-        return problem(Reason.MALFORMED) if claim.found is Found.MINE else self.again(claim, request, handler)
-
-
 class BusyIsOpen(Guard):
     _places = threading.BoundedSemaphore(6)
 
@@ -178,6 +168,16 @@ class GoneFrees(Application):
         return self.sent(answering.result())
 
 
+class ClaimedFirst(Application):
+    async def post(self, request: HttpRequest) -> Response:
+        try:
+            return await super().post(request)
+        except ClientDisconnect:
+            key = request.headers["Idempotency-Key"].strip('"')
+            await asyncio.to_thread(self.guard.claim, f"a {request.url.path}", key, "unread")
+            raise
+
+
 BUGS = {
     "open-at-the-look-up": part(guard=OpenAtLookUp),
     "open-when-the-store-is-slow": part(guard=OpenWhenSlow),
@@ -193,7 +193,7 @@ BUGS = {
     "answered-and-not-executed": part(guard=AnsweredUnexecuted),
     "lost-race-is-500": part(guard=LostRaceIs500),
     "mismatch-frees-the-key": part(guard=MismatchFrees),
-    "claimed-before-validated": part(guard=ClaimedFirst),
+    "claimed-before-it-is-read": part(application=ClaimedFirst),
     "busy-is-open": part(guard=BusyIsOpen),
     "bodies-in-the-log": part(guard=Logged),
     "stranger-is-a-principal": part(application=EveryoneIsA),
