@@ -37,6 +37,7 @@ def _read(folder: Path, text: str) -> str:
         (_GOOD.replace("[route.create]\npath", "[profile]\nheader"), "route"),
         (_GOOD + "[credentials.c]\nAuthorization = 'x'\n", "credentials.c"),
         (_GOOD + "[profile]\nkey_syntax = 'text'\n", "key_syntax"),
+        (_GOOD + "[profile]\nkey_pattern = '['\n", "key_pattern"),
         (_GOOD.replace("{sink}'", "") + "[service.more]\n", "more"),
     ],
 )

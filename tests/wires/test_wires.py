@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import socket
 import socketserver
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from holdfast.servers.wires.client import Exchange, Request
+from holdfast.servers.wires.instances import EndedError, Running, free_port
 from holdfast.servers.wires.proxy import Fault, Proxy
 from holdfast.servers.wires.sink import THROW, Ending, Sink
 
@@ -147,6 +150,36 @@ def test_the_client_sends_lines_and_bodies_as_they_are_given() -> None:
     assert sent.count(b"\r\nK: ") == 2
     assert sent.endswith(b"Content-Length: 2\r\n\r\n\x00\xff")
     assert b"Transfer-Encoding: chunked" in _sent(Request("POST", "/", [], b"x" * 100_000, chunked=True))
+
+
+def test_half_a_body_is_sent_and_then_the_client_is_gone() -> None:
+    request = Request("POST", "/", [], b"0123456789", half=True)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        exchange = Exchange("127.0.0.1", server.getsockname()[1], request, 10)
+        end, _ = server.accept()
+        with end:
+            found = b""
+            while data := end.recv(65_536):
+                found += data
+        assert found.endswith(b"Content-Length: 10\r\n\r\n01234")
+        assert exchange.wait(10).lost
+
+
+def test_a_program_is_ready_only_when_it_listens_itself(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as another:
+        running = Running("it", "sleep 60", folder=tmp_path, env=os.environ, log=tmp_path / "log")
+        try:
+            with pytest.raises(EndedError, match="does not listen"):
+                running.await_port(f"127.0.0.1:{another.getsockname()[1]}", 0.3)
+        finally:
+            running.end(kill=True)
+    assert not running.is_running
+
+
+def test_a_program_that_ends_is_named_with_its_last_words(tmp_path: Path) -> None:
+    running = Running("it", "sh -c 'echo no store; exit 7'", folder=tmp_path, env=os.environ, log=tmp_path / "log")
+    with pytest.raises(EndedError, match="status 7: no store"):
+        running.await_port(f"127.0.0.1:{free_port()}", 10)
 
 
 def test_no_answer_in_time_is_a_hang_and_a_closed_connection_is_none() -> None:

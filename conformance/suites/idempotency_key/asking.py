@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -280,19 +279,13 @@ class Service:
             return
         if lifetime is not None and lifetime <= lease + 1:
             self.unsupported("a lease that lasts as long as its key cannot be waited for")
-        if "clock" in self.wires:
-            self.session.provoke("pass_time", {"ms": round(1000 * lease) + 1})
-        else:
-            self._wait(lease + 0.1)
+        self.pass_time(lease + 0.1)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, by the clock of the service if it can be set."""
         if "clock" in self.wires:
             self.session.provoke("pass_time", {"ms": round(1000 * seconds)})
-        else:
-            self._wait(seconds)
-
-    def _wait(self, seconds: float) -> None:
+            return
         if seconds > _LONGEST_S:
             self.unsupported(f"{seconds:g} s are too long to wait for, and no clock can be set")
         left = round(1000 * seconds)
@@ -325,8 +318,3 @@ def service(bench: Bench, config: Mapping[str, str] | None = None) -> Generator[
         raise Finding(Judgement(Verdict.UNSUPPORTED, detail=bench.not_claimed["submit"]))
     with bench.session(config=config, hurried=False) as session:
         yield Service(bench, session)
-
-
-def amount_of(body: bytes) -> Any:
-    """The amount in a payload."""
-    return json.loads(body)["amount"]
