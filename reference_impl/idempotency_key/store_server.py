@@ -1,4 +1,7 @@
-"""The PostgreSQL of service-postgres.toml, on a copy of the launcher's template: `python -m … FOLDER TEMPLATE`."""
+"""The PostgreSQL of service-postgres.toml, on a copy of the launcher's template: `python -m … FOLDER TEMPLATE`.
+
+With `on` or `off` behind them new sessions of the one that runs can only read, or write again.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+import psycopg
+from psycopg import sql
+
 from holdfast.servers.errors import ServerError
 from holdfast.servers.postgres.confined import ConfinedServer
 
@@ -16,10 +22,16 @@ def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(0)
 
 
-def main(folder: str, template: str) -> int:
+def main(folder: str, template: str, read_only: str | None = None) -> int:
     """Serve until SIGTERM, on what is in the folder if something is."""
-    signal.signal(signal.SIGTERM, _leave)
     server = ConfinedServer(Path(folder), Path(template))
+    if read_only is not None:
+        options = "-c default_transaction_read_only=off"
+        with psycopg.connect(server.dsn(), autocommit=True, options=options) as connection:
+            change = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = {}")
+            connection.execute(change.format(sql.Identifier(connection.info.dbname), sql.Literal(read_only)))
+        return 0
+    signal.signal(signal.SIGTERM, _leave)
     try:
         if (Path(folder) / "data").is_dir():
             server.open_existing()

@@ -17,6 +17,10 @@ Status = Annotated[int, Meta(ge=200, le=599)]
 Headers = Mapping[str, str]
 
 
+# The end of the name of a command that ends a fault of the store.
+ENDS = "-end"
+
+
 class ProfileError(ValueError):
     """The file cannot be used; the text says what was expected, what came, and what to do."""
 
@@ -40,12 +44,19 @@ class Program(_Table, frozen=True):
 
 
 class Store(_Table, frozen=True):
-    """The store's server, if it is one. `address` is where it listens, `commands` what only it can do to itself."""
+    """The store's server, if it is one. `address` is where it listens.
+
+    `commands` are what only it can do to itself: NAME begins a fault, NAME-end ends it.
+    """
 
     start: Words | None = None
     address: Words = "127.0.0.1:{port}"
     start_s: Seconds = 30.0
-    commands: Mapping[str, Words] = {}
+    commands: Mapping[Annotated[str, Meta(pattern="^[a-z][a-z0-9-]{0,31}$")], Words] = {}
+
+    def faults(self) -> list[str]:
+        """The faults that can be begun and ended."""
+        return [name for name in self.commands if f"{name}{ENDS}" in self.commands]
 
 
 class Route(_Table, frozen=True):
@@ -127,6 +138,7 @@ class Service(_Table, frozen=True):
             "routes": msgspec.to_builtins(self.route),
             "principals": [name for name in ("a", "b", "refused") if name in self.credentials],
             "wires": self.wires(),
+            "faults": self.store.faults(),
         }
 
     def wires(self) -> list[str]:
@@ -167,6 +179,11 @@ def _problems(service: Service) -> list[str]:
         found.append("[service]: expected one of `start`, a command, and `url`, a service that runs")
     if program.start is not None and "sink" not in service.wires():
         found.append("[service]: no variable of `env` has {sink}; the handler has to be told where it makes its effect")
+    found += [
+        f"[store.commands] {name}: expected {name}{ENDS} beside it, the command that ends this fault"
+        for name in service.store.commands
+        if not name.endswith(ENDS) and name not in service.store.faults()
+    ]
     if "proxy" in service.wires() and service.store.start is None and "{port}" in service.store.address:
         found.append("[store]: expected `start`, or the `address` of a store that runs")
     try:

@@ -72,6 +72,7 @@ class Service:
         self.routes: dict[str, Any] = said["routes"]
         self.principals: list[str] = said["principals"]
         self.wires: list[str] = said["wires"]
+        self.faults: list[str] = said["faults"]
         self._count = 0
 
     # What is asked for

@@ -97,6 +97,31 @@ def test_a_slow_store_is_not_taken_for_an_empty_one(bench: Bench) -> None:
             s.one_effect(new, "a new key with a slow store", 1 if got.accepted or again.accepted else 0)
 
 
+@clause("IK-STORE-3", "IK-STORE-7", provocations=("serve_store",))
+def test_a_store_that_only_fails_in_part_is_not_taken_for_an_empty_one(bench: Bench) -> None:
+    """Each fault that the store can make itself: read-only, full, a command that is forbidden."""
+    with service(bench, _ON_A_SERVER) as s:
+        s.must_promise(s.faults, "[store.commands] has no fault and its end")
+        wrong: list[tuple[str, str] | None] = []
+        for fault in s.faults:
+            known, key = s.tag(), s.key()
+            first = s.first(known, key)
+            new, other = s.tag(), s.key()
+            s.session.provoke("serve_store", {"do": fault})
+            for _ in range(2):
+                # What can still be read is still right to replay.
+                wrong += [_without(s, known, key, fault, known=True), _without(s, new, other, fault, known=False)]
+            s.session.provoke("serve_store", {"do": f"{fault}-end"})
+            got = s.settles(s.request(known, key), ("DUPLICATE",), f"a known key behind a store that was {fault}")
+            s.retried(first, got, f"a known key behind a store that was {fault}")
+            s.behind_the_lease()
+            got = s.settles(s.request(new, other), ("UNKNOWN",), f"a new key behind a store that was {fault}")
+            s.one_effect(new, f"a new key behind a store that was {fault}", 1 if got.accepted else 0)
+            s.one_effect(known, f"a known key behind a store that was {fault}")
+        for found in filter(None, wrong):
+            s.fail(*found)
+
+
 @clause("IK-STORE-4", provocations=("serve_store",))
 def test_the_return_of_the_store_frees_no_key(bench: Bench) -> None:
     """The store's server is killed and started again."""
