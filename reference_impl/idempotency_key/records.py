@@ -133,8 +133,8 @@ class Records:
         return self.running(row, now)
 
     def running(self, row: Row, now: int) -> Claim:
-        """A request is under way, until its lease is over."""
-        if now < row.lease:
+        """A request is under way from its claim to the end of its lease. By any other time nothing is known of it."""
+        if row.lease - self._lease_ms <= now < row.lease:
             return Claim(Found.RUNNING, left_ms=row.lease - now)
         return Claim(Found.ABANDONED)
 

@@ -162,8 +162,9 @@ def _handler_of(sink: Sink) -> type[BaseHTTPRequestHandler]:
             self.send_response(ending.status)
             if "Content-Type" not in ending.headers and not bare:
                 self.send_header("Content-Type", "application/json")
-            for name, value in ending.headers.items():
-                self.send_header(name, value)
+            for name, values in ending.headers.items():
+                for value in values.split("\n"):
+                    self.send_header(name, value)
             if ending.throw:
                 self.send_header(THROW, "1")
             if not bare:

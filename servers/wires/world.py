@@ -27,6 +27,8 @@ from holdfast.servers.wires.sink import Ending, Sink
 # How long `begin` waits for the request to come to the sink, or to be answered.
 _ARRIVES_S = 5.0
 _STEP_S = 0.005
+# Stands in a body for letters, of which there are more than a line of the protocol holds.
+_FILL = b"%FILL%"
 
 
 class UseError(ValueError):
@@ -279,13 +281,15 @@ class World:
         headers = [("Host", "service"), ("Content-Type", asked.get("content_type", "application/json"))]
         headers += [(service.profile.header, value) for value in asked.get("keys", ())]
         headers += list(service.credentials.get(asked.get("principal", "a"), {}).items())
+        headers += [(name, value) for name, value in asked.get("headers", ())]
         headers += [("Connection", "close")]
+        body = decoded(asked["body"]).replace(_FILL, b"x" * asked.get("fill", 0))
         target = route.path + (f"?{asked['query']}" if asked.get("query") else "")
         return Request(
             asked.get("method") or route.method,
             target,
             headers,
-            decoded(asked["body"]),
+            body,
             asked.get("chunked", False),
             asked.get("half", False),
         )

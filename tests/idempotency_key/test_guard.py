@@ -42,6 +42,8 @@ def test_a_key_is_claimed_once_and_then_has_its_answer(records: Records) -> None
 def test_behind_the_lease_nothing_is_known_and_a_late_answer_still_counts(records: Records) -> None:
     claim = records.claim("s", "k", "p", 0)
     assert records.claim("s", "k", "p", LEASE).found is Found.ABANDONED
+    # A clock that was set back does not make it run again.
+    assert records.claim("s", "k", "p", -1).found is Found.ABANDONED
     records.complete("s", "k", claim.token, Answer(200))
     assert records.claim("s", "k", "p", LEASE).found is Found.DONE
 

@@ -54,8 +54,8 @@ class Got:
         )
 
     def header(self, name: str) -> str | None:
-        """The first header of that name."""
-        return next((value for known, value in self.headers if known == name.lower()), None)
+        """The headers of that name, as one."""
+        return ", ".join(value for known, value in self.headers if known == name.lower()) or None
 
     def __str__(self) -> str:
         what = f"accepted ({self.effect})" if self.accepted else self.reason
@@ -272,6 +272,23 @@ class Service:
                 self.fail("over_refusal", f"{why}: after {self.profile['settle_s']:g} s the key still answers {got}")
             self.pause(_STEP_MS)
             left -= _STEP_MS
+
+    def stays(self, request: Mapping[str, Any], effects: int, why: str) -> None:
+        """What ended is as it is for as long as its key lives: in other hours, and in an instance that starts then."""
+        lifetime = self.profile["lifetime_s"] or 86_400
+        steps = [step for step in (-3600.0, 5400.0, 0.8 * lifetime) if "clock" in self.wires and step < 0.9 * lifetime]
+        for step in steps:
+            self.pass_time(step)
+            got = self.submit(request)
+            self.one_effect(request["tag"], f"{why}, the clock {step:+g} s", effects)
+            if got.reason == "IN_PROGRESS" and not self.means(got, ("DUPLICATE", "UNKNOWN")):
+                self.fail("over_refusal", f"{why}, the clock {step:+g} s: nothing runs, and the key answers {got}")
+        if "process" in self.wires and self.profile["durable"]:
+            self.begin_again()
+            self.submit(request)
+            self.one_effect(request["tag"], f"{why}, in an instance that was started since", effects)
+        if steps:
+            self.pass_time(-sum(steps))
 
     def behind_the_lease(self) -> None:
         """Let the lease of the profile end."""

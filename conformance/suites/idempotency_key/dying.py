@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Service, service
+from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Got, Service, service
 
 _STILL = ("UNKNOWN", "UNAVAILABLE", "DUPLICATE")
 
@@ -28,11 +28,11 @@ def test_the_death_of_an_instance_leaves_one_effect_and_no_key_that_is_stuck(ben
     """SIGKILL while the handler is held, before its effect and behind it; retries at once and behind the lease."""
     with service(bench) as s:
         s.must_promise(s.profile["durable"], "keys do not outlive the process")
-        for when in ("before", "after"):
+        for how, when in (("kill", "before"), ("kill", "after"), ("end", "after")):
             tag, key = s.tag(), s.key()
             s.hold(tag, when=when)
             s.begin("first", s.request(tag, key))
-            s.instance("kill")
+            s.instance(how)
             s.release(tag)
             s.finish("first")
             s.pause(100)
@@ -40,7 +40,7 @@ def test_the_death_of_an_instance_leaves_one_effect_and_no_key_that_is_stuck(ben
             before = s.effects(tag)
             if not s.instance("start"):
                 s.not_reached("the instance does not start again")
-            _abandoned(s, tag, key, before, f"killed while it was held {when} its effect")
+            _abandoned(s, tag, key, before, f"{how} while it was held {when} its effect")
 
 
 def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
@@ -57,6 +57,7 @@ def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
         s.fail("fail_open", f"{why}: the retry made effect {found}")
     if got.accepted and got.effect == "prior" and not found:
         s.fail("lost_durability", f"{why}: the retry got a success, and there is no effect")
+    s.stays(s.request(tag, key), found, f"{why}; long behind the lease")
 
 
 @clause("IK-CRASH-3", provocations=("instance",))
@@ -90,28 +91,48 @@ def _damaged(bench: Bench, how: str) -> None:
             s.fail("fail_open", f"a retry on a store that is {how} was executed")
 
 
+def _ended(s: Service) -> list[tuple[str, str, Got]]:
+    """One key for each way in which a request can end: a success, each final error, a handler that throws."""
+    endings: list[dict[str, object]] = [{}, *({"status": status} for status in s.profile["final"])]
+    if s.profile["thrown"] != "freed":
+        endings.append({"throw": True})
+    found = []
+    for ending in endings:
+        tag, key = s.tag(), s.key()
+        s.ending(tag, **ending)
+        got = s.submit(s.request(tag, key))
+        s.one_effect(tag, f"a handler that ends with {ending or 'a success'}")
+        found.append((tag, key, got))
+    return found
+
+
+def _kept(s: Service, ended: list[tuple[str, str, Got]], why: str) -> None:
+    for tag, key, first in ended:
+        got = s.submit(s.request(tag, key))
+        if first.accepted:
+            s.retried(first, got, f"a retry of what ended with {first.status}, {why}")
+        s.one_effect(tag, f"a retry of what ended with {first.status}, {why}")
+
+
 @clause("IK-TTL-1", "IK-TTL-2", "IK-TTL-4")
 def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
     """Just before the end, through a restart; behind the end; and with a clock that goes back."""
     with service(bench) as s:
         lifetime = s.profile["lifetime_s"]
         s.must_promise(lifetime is not None, "no lifetime is published")
-        tag, key = s.tag(), s.key()
-        first = s.first(tag, key)
+        ended = _ended(s)
         for step in (3600.0, -7200.0, 3600.0):
             if abs(step) < lifetime and "clock" in s.wires:
                 s.session.provoke("pass_time", {"ms": round(1000 * step)})
-                s.retried(first, s.submit(s.request(tag, key)), f"a retry behind a step of the clock of {step:g} s")
-                s.one_effect(tag, f"a step of the clock of {step:g} s")
+                _kept(s, ended, f"a step of the clock of {step:g} s")
         # In real time something may take a second.
         left = 1.0 if "clock" in s.wires else 3.0
         s.pass_time(max(0.0, lifetime - left))
-        s.retried(first, s.submit(s.request(tag, key)), f"a retry {left:g} s before the end")
-        s.one_effect(tag, f"a retry {left:g} s before the end")
+        _kept(s, ended, f"{left:g} s before the end")
         if "process" in s.wires and "clock" in s.wires and s.profile["durable"]:
             s.begin_again("end")
-            s.retried(first, s.submit(s.request(tag, key)), "a retry before the end, behind a restart")
-            s.one_effect(tag, "a retry before the end, behind a restart")
+            _kept(s, ended, "before the end, behind a restart")
+        tag, key, _ = ended[0]
         s.pass_time(left + 1)
         got = s.submit(s.request(tag, key))
         if got.accepted:
@@ -121,6 +142,27 @@ def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
                 s.retried(got, again, "a retry of a request behind the end of the key before")
             return
         s.refused(got, ("MALFORMED", "MISMATCH"), "a retry behind the end")
+
+
+@clause("IK-RACE-3", "IK-TTL-2", provocations=("hold", "pass_time"))
+def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench: Bench) -> None:
+    """The first is held beyond the life of its key; the key is used for another payload; then the first goes on."""
+    with service(bench) as s:
+        lifetime = s.profile["lifetime_s"]
+        s.must_promise(lifetime is not None, "no lifetime is published")
+        old, new, key = s.tag(), s.tag(), s.key()
+        s.hold(old)
+        s.begin("first", s.request(old, key))
+        s.pass_time(lifetime + 1)
+        got = s.submit(s.request(new, key))
+        s.release(old)
+        s.finish("first")
+        if not got.accepted:
+            s.no_effect(new, "a key whose first request still runs behind its end")
+            return
+        again = s.submit(s.request(new, key))
+        s.one_effect(new, "a key that was used again behind its end")
+        s.retried(got, again, "a retry of the newer request, behind the late result of the older one")
 
 
 @clause("IK-LOAD-1", "IK-ONCE-2")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Service, service
 
 _RETRIES = 10
+_FRAMES: tuple[dict[str, Any], ...] = (
+    {"chunked": True},
+    {"headers": [["User-Agent", "two"], ["X-Request-Id", "2"]]},
+    {"headers": [["traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"], ["Accept", "*/*"]]},
+    {"headers": [["Accept-Encoding", "identity"], ["Date", "Thu, 01 Jan 2026 00:00:00 GMT"], ["DNT", "1"]]},
+)
 _BINARY = bytes(range(256)) * 4
 _LARGE = 500_000
 
@@ -15,14 +23,26 @@ _LARGE = 500_000
 def test_the_first_request_is_executed_and_each_retry_gets_its_answer(bench: Bench) -> None:
     """One effect, however often it is sent."""
     with service(bench) as s:
+        for name in [name for name, route in s.routes.items() if route["key"] != "ignored"]:
+            tag, key = s.tag(), s.key()
+            first = s.first(tag, key, route=name)
+            _marked(s, first.marked, due=False, what="a first execution")
+            for number in range(_RETRIES):
+                got = s.submit(s.request(tag, key, route=name))
+                s.retried(first, got, f"retry {number + 1} on {name}")
+                _marked(s, got.marked, due=s.profile["duplicate"] == "replay", what="a replay")
+            s.one_effect(tag, f"a request and {_RETRIES} retries on {name}")
+
+
+@clause("IK-ONCE-3", "IK-FP-1")
+def test_a_retry_is_the_same_request_in_another_frame_and_with_other_names(bench: Bench) -> None:
+    """In chunks, of another client, with another trace."""
+    with service(bench) as s:
         tag, key = s.tag(), s.key()
-        first = s.first(tag, key)
-        _marked(s, first.marked, due=False, what="a first execution")
-        for number in range(_RETRIES):
-            got = s.submit(s.request(tag, key))
-            s.retried(first, got, f"retry {number + 1}")
-            _marked(s, got.marked, due=s.profile["duplicate"] == "replay", what="a replay")
-        s.one_effect(tag, f"a request and {_RETRIES} retries")
+        first = s.first(tag, key, headers=[["User-Agent", "one"], ["X-Request-Id", "1"]])
+        for more in _FRAMES:
+            s.retried(first, s.submit(s.request(tag, key, **more)), f"a retry with {more}")
+        s.one_effect(tag, "retries that differ only in how they are sent")
 
 
 def _marked(s: Service, marked: object, *, due: bool, what: str) -> None:
@@ -83,12 +103,13 @@ def test_what_is_replayed_is_the_stored_result(bench: Bench) -> None:
 def _endings(answers: str) -> list[tuple[int, bytes, dict[str, str]]]:
     found: list[tuple[int, bytes, dict[str, str]]] = [
         (201, b'{"a": 1.0, "b":[1e2,9007199254740993], "c": "\\u00e9 / \\/"}', {"Location": "/orders/17"}),
-        (200, b'{"z":1,"a":2}', {"ETag": '"abc"', "Link": '<https://example.org/>; rel="next"'}),
+        (200, b'{"z":1,"a":2}', {"ETag": '"abc"', "Link": '</a>; rel="next"\n</b>; rel="prev"'}),
         (200, b'{"n":0.1,"big":123456789012345678901234567890}', {}),
     ]
     if answers == "json":
         return found[:1]
     found += [
+        (200, b'\n {"a":1} \n', {}),
         (200, "na\u00efve \U0001f600".encode(), {"Content-Type": "text/plain; charset=utf-8"}),
         (202, b"", {"Content-Type": "text/plain"}),
         (204, b"", {}),
@@ -130,12 +151,18 @@ def test_a_final_error_is_replayed_like_a_success(bench: Bench) -> None:
             s.one_effect(tag, f"a request that ended with {status}")
 
 
+# What handlers answer behind an effect that nobody knows of.
+_FAILURES = (500, 502, 503, 429)
+
+
 @clause("IK-RESP-4")
 def test_an_outcome_that_nobody_knows_is_not_executed_again(bench: Bench) -> None:
     """The handler has its effect and throws, or its connection is cut behind the effect."""
     with service(bench) as s:
-        declared = s.profile["thrown"] == "freed"
-        for how in ({"throw": True}, {"cut": True}):
+        ends: list[dict[str, Any]] = [{"throw": True}, {"cut": True}, *({"status": each} for each in _FAILURES)]
+        for how in ends:
+            freed = how.get("status") in s.profile["freed"]
+            declared = freed or (s.profile["thrown"] == "freed" and "status" not in how)
             tag, key = s.tag(), s.key()
             s.ending(tag, **how)
             first = s.submit(s.request(tag, key))
@@ -150,10 +177,26 @@ def test_an_outcome_that_nobody_knows_is_not_executed_again(bench: Bench) -> Non
             again = s.submit(s.request(tag, key))
             found = s.effects(tag)
             if found > 1 and declared:
-                s.fail("fail_open", f"a handler that throws runs again ({found} effects): {DECLARED}")
+                s.fail("fail_open", f"a handler that ends with {how} runs again ({found} effects): {DECLARED}")
             s.one_effect(tag, f"a handler that ends with {how}, and then is retried")
             if again.reason == "IN_PROGRESS":
                 s.fail("over_refusal", f"nothing runs, and the key still answers {again}")
+        if s.profile["in_progress"] == "wait":
+            _waiter(s)
+
+
+def _waiter(s: Service) -> None:
+    """A second request waits while the first is held behind its effect; then the handler throws."""
+    tag, key = s.tag(), s.key()
+    s.hold(tag, when="after")
+    s.begin("first", s.request(tag, key))
+    s.send("waiting", s.request(tag, key))
+    s.ending(tag, throw=True)
+    s.release(tag)
+    s.finish("first")
+    s.finish("waiting")
+    chosen = f": {DECLARED}" if s.profile["thrown"] == "freed" else ""
+    s.one_effect(tag, f"a request that waited for a handler that threw{chosen}")
 
 
 @clause("IK-RESP-6")

@@ -101,6 +101,9 @@ def test_keys_that_differ_in_one_thing_are_two(bench: Bench) -> None:
             (f"{stem}%20", f"{stem} x"),
             (f"{stem}a", f"{stem}a."),
         ]
+        # Equal as numbers, and equal in CRC-32 and FNV-1a.
+        pairs += [("1000", "1e3"), ("007", "7"), ("1.0", "1"), ("0x10", "16")]
+        pairs += [("plumless", "buckeroo"), ("costarring", "liquid"), ("declinate", "macallums")]
         longest = s.profile["max_key_length"]
         pairs += [("x" * end + "a", "x" * end + "b") for end in _ENDS if longest is None or end + 1 <= longest]
         for left, right in [pair for pair in pairs if all(map(s.is_key, pair))]:

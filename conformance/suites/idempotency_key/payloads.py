@@ -9,7 +9,7 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.asking import Service, service
 
-_LARGE = 2 << 20
+_LARGE = 1 << 20
 _PROBLEM = "application/problem+json"
 
 
@@ -49,6 +49,7 @@ def test_another_resource_does_not_get_this_ones_answer(bench: Bench) -> None:
         covered = s.profile["fingerprint"]
         if "query" in covered:
             changes.append(("a query", {"query": "dry_run=1"}))
+            _queries(s)
         if "content_type" in covered:
             changes.append(("another type of content", {"content_type": "text/plain"}))
         for what, more in changes:
@@ -61,6 +62,25 @@ def test_another_resource_does_not_get_this_ones_answer(bench: Bench) -> None:
             if not got.accepted:
                 s.one_effect(tag, what, before)
                 s.refused(got, ("MISMATCH", "DUPLICATE") if s.choice else ("MISMATCH",), what)
+
+
+def _queries(s: Service) -> None:
+    """Queries that parsers take for one: with a semicolon, a broken escape, names in another order."""
+    for one, other in (
+        ("to=ann;x", "to=bob;x"),
+        ("a=%zz", "a=%zy"),
+        ("a=1&a=2", "a=2&a=1"),
+        ("a", "a="),
+        ("A=1", "a=1"),
+    ):
+        tag, key = s.tag(), s.key()
+        if not s.submit(s.request(tag, key, query=one)).accepted:
+            s.no_effect(tag, f"the query {one!r}, which was refused")
+            continue
+        got = s.submit(s.request(tag, key, query=other))
+        s.one_effect(tag, f"the query {other!r} with the key of {one!r}")
+        if got.accepted:
+            s.fail("fail_open", f"the query {other!r} got the answer to {one!r}")
 
 
 @clause("IK-FP-3")
@@ -102,12 +122,19 @@ def _with(fields: dict[str, str], body: bytes) -> dict[str, Any]:
 
 @clause("IK-FP-4")
 def test_large_and_chunked_bodies_are_fingerprinted_whole(bench: Bench) -> None:
-    """2 MiB that differ in the last bytes."""
+    """Up to 8 MiB that differ in one byte, at the beginning, in the middle, at the end."""
     with service(bench) as s:
-        tag, key = s.tag(), s.key()
-        stem = b'{"tag":"%s","pad":"%s","amount":' % (tag.encode(), b"x" * 1000)
-        s.first(tag, key, body=stem + b"1}", chunked=True)
-        _other(s, tag, key, stem + b"2}", "a chunked body that differs in its last bytes", chunked=True)
+        for fill, chunked in ((1000, True), (60_000, False), (_LARGE, True), (4 * _LARGE, False)):
+            for where in (b"%s%%FILL%%%%FILL%%", b"%%FILL%%%s%%FILL%%", b"%%FILL%%%%FILL%%%s"):
+                tag, key = s.tag(), s.key()
+                one, two = (b'{"tag":"%s","pad":"%s"}' % (tag.encode(), where % sign) for sign in (b"1", b"2"))
+                more = {"fill": fill, "chunked": chunked, "within_ms": 20_000}
+                got = s.submit(s.request(tag, key, one, **more))
+                if not got.accepted:
+                    # Larger than the service takes.
+                    s.no_effect(tag, f"a body of {2 * fill} bytes, which was refused")
+                    break
+                _other(s, tag, key, two, f"a body of {2 * fill} bytes that differs in one", **more)
 
 
 @clause("IK-FP-5")
@@ -117,6 +144,8 @@ def test_different_json_is_never_one_payload(bench: Bench) -> None:
         for left, right in (
             ("9007199254740992", "9007199254740993"),
             ("1e400", "2e400"),
+            ('"\\ud801"', '"\\ud802"'),
+            ('"plumless"', '"buckeroo"'),
             ('1,"amount":2', '3,"amount":2'),
         ):
             tag, key = s.tag(), s.key()

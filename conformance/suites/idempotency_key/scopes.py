@@ -7,6 +7,7 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.asking import service
 
 _PROBLEM = "application/problem+json"
+_OFTEN = 40
 
 
 @clause("IK-SCOPE-1")
@@ -24,6 +25,15 @@ def test_another_principal_gets_neither_the_result_nor_a_hint(bench: Bench) -> N
             if not got.accepted:
                 s.fail("fail_open", f"another principal learns that the key is there: {got}")
             s.one_effect(tag, "the same key under two credentials", 2)
+        tag, key = s.tag(), s.key()
+        s.hold(tag)
+        s.begin("first", s.request(tag, key))
+        got = s.submit(s.request(tag, key, principal="b", within_ms=5000))
+        s.release(tag)
+        s.finish("first")
+        if not got.accepted:
+            s.fail("fail_open", f"another principal learns that the key is in progress: {got}")
+        s.one_effect(tag, "the same key under two credentials at once", 2)
 
 
 @clause("IK-SCOPE-2")
@@ -71,6 +81,18 @@ def test_logs_and_refusals_carry_no_secret(bench: Bench) -> None:
             for canary in (secret, answered, key.strip('"')):
                 if canary.encode() in got.body and not got.accepted:
                     s.fail("fail_open", f"a refusal ({got.reason}) quotes what is stored, or the key")
+        thrown, other = s.tag(), s.key()
+        asked_for = b'{"tag":"%s","card":"%s"}' % (thrown.encode(), secret.encode())
+        s.hold(thrown)
+        s.send("thrown", s.request(thrown, other, asked_for))
+        s.ending(thrown, throw=True)
+        answers = [s.submit(s.request(thrown, other, asked_for, within_ms=1000))]
+        s.release(thrown)
+        answers += [s.finish("thrown"), s.submit(s.request(thrown, other, asked_for))]
+        for got in answers:
+            for canary in (secret, other.strip('"')):
+                if canary.encode() in got.body:
+                    s.fail("fail_open", f"an answer ({got.status}) quotes the body or the key of a request that failed")
         if "process" in s.wires:
             found = s.session.search("logs", [secret, answered, key.strip('"')])
             if found:
@@ -117,7 +139,8 @@ def test_a_refusal_is_a_problem_and_leaves_nothing_behind(bench: Bench) -> None:
                 s.fail("wrong_reason", f"{reason} is no {_PROBLEM}: {kind!r}")
         tag, key = s.tag(), s.key()
         first = s.first(tag, key)
-        for other in ("5", "6"):
+        # More often than a pool has connections.
+        for other in map(str, range(5, 5 + _OFTEN)):
             got = s.submit(s.request(tag, key, s.body(tag, other)))
             s.one_effect(tag, "another payload")
             s.refused(got, ("MISMATCH",), "another payload")

@@ -133,6 +133,19 @@ class Logged(Guard):
         return super().run(request, handler)
 
 
+class FailuresLogged(Guard):
+    def run(self, request: Request, handler: _Handler) -> Answer:
+        answer = super().run(request, handler)
+        if answer.status == Reason.UNKNOWN.value:
+            print("failed:", request.body.decode("utf-8", "replace"), file=sys.stderr, flush=True)
+        return answer
+
+
+class OneRoute(Guard):
+    def answer(self, request: Request, handler: _Handler) -> Answer:
+        return super().answer(request, handler) if request.path == "/orders" else self.run(request, handler)
+
+
 class EveryoneIsA(Application):
     def principal(self, request: HttpRequest) -> str | None:
         return super().principal(request) or "a"
@@ -196,6 +209,8 @@ BUGS = {
     "claimed-before-it-is-read": part(application=ClaimedFirst),
     "busy-is-open": part(guard=BusyIsOpen),
     "bodies-in-the-log": part(guard=Logged),
+    "failed-bodies-in-the-log": part(guard=FailuresLogged),
+    "other-route-unguarded": part(guard=OneRoute),
     "stranger-is-a-principal": part(application=EveryoneIsA),
     "first-answer-marked": part(application=MarkedAlways),
     "refusals-in-html": part(application=ErrorsInHtml),

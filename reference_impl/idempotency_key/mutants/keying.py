@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -102,6 +103,16 @@ class TheBeginning(Fingerprints):
         return super().fields(replace(request, body=request.body[:1000]))
 
 
+class FirstMegabyte(Fingerprints):
+    def fields(self, request: Request) -> list[bytes]:
+        return super().fields(replace(request, body=request.body[: 1 << 20]))
+
+
+class Checksum(Fingerprints):
+    def of(self, request: Request) -> str:
+        return f"{zlib.crc32(b'|'.join(self.fields(request))):08x}"
+
+
 class TheParsedBody(Fingerprints):
     def fields(self, request: Request) -> list[bytes]:
         try:
@@ -133,6 +144,8 @@ BUGS = {
     "query-not-in-the-fingerprint": part(fingerprints=WithoutQuery),
     "fields-joined-in-the-fingerprint": part(fingerprints=Joined),
     "fingerprint-of-the-beginning": part(fingerprints=TheBeginning),
+    "fingerprint-of-a-megabyte": part(fingerprints=FirstMegabyte),
+    "fingerprint-is-a-checksum": part(fingerprints=Checksum),
     "fingerprint-of-the-parsed-body": part(fingerprints=TheParsedBody),
     "key-is-a-pattern": part(records=KeyAsPattern),
 }
