@@ -89,7 +89,7 @@ def test_no_field_shifts_into_another_inside_the_fingerprint(bench: Bench) -> No
     with service(bench) as s:
         covered = s.profile["fingerprint"]
         s.must_promise("body" in covered, "the fingerprint has no body")
-        for ones, others in _shifted(covered):
+        for ones, others in _shifted(covered, raw=s.profile["json"] == "raw"):
             tag, key = s.tag(), s.key()
             body = s.body(tag)
             got = s.submit(s.request(tag, key, **_with(ones, body)))
@@ -102,9 +102,10 @@ def test_no_field_shifts_into_another_inside_the_fingerprint(bench: Bench) -> No
                 s.fail("fail_open", f"{others} got the answer to {ones}")
 
 
-def _shifted(covered: Sequence[str]) -> list[tuple[dict[str, str], dict[str, str]]]:
+def _shifted(covered: Sequence[str], *, raw: bool) -> list[tuple[dict[str, str], dict[str, str]]]:
     """Pairs of fields whose concatenation is equal, for each two that may stand side by side."""
-    found = [({"before": " "}, {"before": ""})]
+    # To a reader of JSON a blank before it means nothing.
+    found = [({"before": " "}, {"before": ""})] if raw else []
     if "query" in covered:
         found += [({"query": "a=1", "before": " "}, {"query": "a=", "before": "1 "}), ({"query": "a"}, {"before": "a"})]
     if "content_type" in covered:
