@@ -103,7 +103,7 @@ class Profile(_Table, frozen=True):
     abandoned: Literal["unknown", "reexecute"] = "unknown"
     lifetime_s: Seconds | None = None
     lease_s: Seconds | None = None
-    answer_s: Seconds = 5.0
+    answer_s: Annotated[float, Meta(gt=0, le=25)] = 5.0
     settle_s: Seconds = 10.0
     scope: tuple[Literal["principal", "route"], ...] = ("principal", "route")
     answers: Literal["bytes", "text", "json"] = "bytes"
@@ -177,6 +177,8 @@ def _problems(service: Service) -> list[str]:
     program, found = service.service, []
     if (program.start is None) == (program.url is None):
         found.append("[service]: expected one of `start`, a command, and `url`, a service that runs")
+    if "create" not in service.route:
+        found.append("[route.create]: expected the test route under this name")
     if program.start is not None and "sink" not in service.wires():
         found.append("[service]: no variable of `env` has {sink}; the handler has to be told where it makes its effect")
     found += [

@@ -37,6 +37,8 @@ def _read(folder: Path, text: str) -> str:
         (_GOOD.replace("[route.create]\npath", "[profile]\nheader"), "route"),
         (_GOOD + "[credentials.c]\nAuthorization = 'x'\n", "credentials.c"),
         (_GOOD + "[profile]\nkey_syntax = 'text'\n", "key_syntax"),
+        (_GOOD.replace("[route.create]", "[route.other]"), "create"),
+        (_GOOD + "[profile]\nanswer_s = 60\n", "answer_s"),
         (_GOOD + "[profile]\nkey_pattern = '['\n", "key_pattern"),
         (_GOOD.replace("{sink}'", "") + "[service.more]\n", "more"),
     ],
