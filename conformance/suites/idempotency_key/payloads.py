@@ -123,9 +123,9 @@ def _with(fields: dict[str, str], body: bytes) -> dict[str, Any]:
 
 @clause("IK-FP-4")
 def test_large_and_chunked_bodies_are_fingerprinted_whole(bench: Bench) -> None:
-    """Up to 8 MiB that differ in one byte, at the beginning, in the middle, at the end."""
+    """Up to 16 MiB that differ in one byte, at the beginning, in the middle, at the end."""
     with service(bench) as s:
-        for fill, chunked in ((1000, True), (60_000, False), (_LARGE, True), (4 * _LARGE, False)):
+        for fill, chunked in ((1000, True), (60_000, False), (_LARGE, True), (8 * _LARGE, False)):
             for where in (b"%s%%FILL%%%%FILL%%", b"%%FILL%%%s%%FILL%%", b"%%FILL%%%%FILL%%%s"):
                 tag, key = s.tag(), s.key()
                 one, two = (b'{"tag":"%s","pad":"%s"}' % (tag.encode(), where % sign) for sign in (b"1", b"2"))
