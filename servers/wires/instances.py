@@ -8,7 +8,7 @@ import shlex
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
@@ -52,7 +52,8 @@ class Running:
         while time.monotonic() < until:
             if not self.is_running:
                 raise EndedError(f"{self.name} ended with status {self._child.returncode}: {self.last_words()}")
-            if _listens(address) and self._owns(address) and (ready is None or _answers(address, ready)):
+            # Whose port it is costs most, so it is asked last.
+            if _listens(address) and (ready is None or _answers(address, ready)) and self._owns(address):
                 return
             time.sleep(_POLL_S)
         raise EndedError(f"{self.name} does not listen at {address} after {seconds:g} s: {self.last_words()}")
@@ -62,7 +63,7 @@ class Running:
         if address.startswith("unix:"):
             return True
         port = int(address.rpartition(":")[2])
-        for process in self._with_children():
+        for process in self._family():
             with contextlib.suppress(psutil.Error):
                 if any(end.laddr[1] == port for end in process.net_connections("tcp")):
                     return True
@@ -75,7 +76,7 @@ class Running:
 
     def end(self, *, kill: bool = False) -> None:
         """End it in order, or with SIGKILL, with all that it started."""
-        mine = self._with_children()
+        mine = list(self._family())
         if not kill and self.is_running:
             self._child.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -85,12 +86,12 @@ class Running:
                 process.kill()
         self._child.wait()
 
-    def _with_children(self) -> list[psutil.Process]:
-        try:
+    def _family(self) -> Iterator[psutil.Process]:
+        """It, and then all that it started; to find those all processes are looked at."""
+        with contextlib.suppress(psutil.NoSuchProcess):
             parent = psutil.Process(self._child.pid)
-            return [parent, *parent.children(recursive=True)]
-        except psutil.NoSuchProcess:
-            return []
+            yield parent
+            yield from parent.children(recursive=True)
 
 
 def free_port() -> int:
