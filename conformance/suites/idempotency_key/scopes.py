@@ -143,7 +143,8 @@ def test_a_refusal_is_a_problem_and_leaves_nothing_behind(bench: Bench) -> None:
         tag, key = s.tag(), s.key()
         first = s.first(tag, key)
         # More often than a pool has connections.
-        for other in map(str, range(5, 5 + _OFTEN)):
+        # Where no payload is compared, another one is no refusal.
+        for other in map(str, range(5, 5 + _OFTEN)) if not s.choice else ():
             got = s.submit(s.request(tag, key, s.body(tag, other)))
             s.one_effect(tag, "another payload")
             s.refused(got, ("MISMATCH",), "another payload")
