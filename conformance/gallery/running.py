@@ -53,11 +53,21 @@ def installed(name: str, entry: Entry, below: Path) -> Path:
     shutil.copytree(ENTRIES / name, folder, dirs_exist_ok=True)
     for command in entry.install:
         words = shlex.split(command.replace("{python}", sys.executable))
-        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=_INSTALL_S, check=False)
+        done = _done(words, folder, _INSTALL_S)
         if done.returncode:
-            said = (done.stderr or done.stdout)[-800:].decode("utf-8", "replace")
-            raise RunError(f"{name}: {command!r} ended with status {done.returncode} in {folder}: {said}")
+            raise RunError(f"{name}: {command!r} ended with status {done.returncode} in {folder}: {_said(done)}")
     return folder
+
+
+def _done(words: Sequence[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(words, cwd=folder, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise RunError(f"{shlex.join(words)} did not end in {seconds:g} s") from error
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    return (done.stderr or done.stdout)[-800:].decode("utf-8", "replace")
 
 
 def run(folder: Path, seeds: Sequence[str]) -> Ran:
@@ -82,10 +92,12 @@ def _verified(folder: Path, seed: str, cases: Sequence[str]) -> Run:
     words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--contract", CONTRACT]
     words += ["--service", "service.toml", "--seed", seed, "--jobs", "1", "--evidence", str(evidence)]
     words += [word for case in cases for word in ("--case", case)]
-    done = subprocess.run(words, cwd=folder, capture_output=True, timeout=_RUN_S, check=False)
-    if not evidence.exists():
-        raise RunError((done.stderr or done.stdout)[-800:].decode("utf-8", "replace"))
-    found = read_evidence(evidence)
+    # What an earlier run left says nothing of this one.
+    evidence.unlink(missing_ok=True)
+    done = _done(words, folder, _RUN_S)
+    found = read_evidence(evidence) if evidence.exists() else None
+    if found is None or found.footer is None:
+        raise RunError(f"the run did not come to its end: {_said(done)}")
     if not found.verdicts or all(line.verdict == Verdict.NO_VERDICT.value for line in found.verdicts):
         raise RunError(f"the service did not start; `holdfast doctor --service {folder}/service.toml` says why")
     return found

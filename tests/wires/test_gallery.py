@@ -12,7 +12,7 @@ import pytest
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.gallery.entry import ENTRIES, Declared, Entry, EntryError, names, read
 from holdfast.conformance.gallery.page import broken, facts_of, page, table
-from holdfast.conformance.gallery.running import TRIES, Finding, Ran, RunError, installed
+from holdfast.conformance.gallery.running import TRIES, Finding, Ran, RunError, installed, run
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.servers.wires.profile import read as read_service
@@ -127,3 +127,18 @@ def test_the_table_is_printed_or_written_and_needs_pages(tmp_path: Path) -> None
     printed, written = _gallery("table", cwd=tmp_path), _gallery("table", "--write", "docs", cwd=tmp_path)
     assert (printed.returncode, written.returncode) == (0, 0)
     assert (pages / "index.md").read_text(encoding="utf-8").strip() == printed.stdout.strip()
+
+
+def test_what_an_earlier_run_left_is_no_evidence_of_one_that_does_not_begin(tmp_path: Path) -> None:
+    left = tmp_path / "holdfast-out" / "one.jsonl"
+    left.parent.mkdir()
+    left.write_text("{}\n", encoding="utf-8")
+    # There is no service.toml here.
+    with pytest.raises(RunError, match="did not come to its end"):
+        run(tmp_path, ["one"])
+
+
+def test_a_command_that_does_not_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.conformance.gallery.running._INSTALL_S", 0.2)
+    with pytest.raises(RunError, match="did not end"):
+        installed(names()[0], _entry(install=("sleep 30",)), tmp_path)

@@ -194,12 +194,8 @@ class Service:
         self.one_effect(tag, why, 0)
 
     def first(self, tag: str, key: str, **more: Any) -> Got:
-        """A first request, which has to be executed once and answered."""
-        return self.executed(self.request(tag, key, **more))
-
-    def executed(self, request: Mapping[str, Any]) -> Got:
-        """A request that has to be executed and answered by its handler."""
-        got = self.submit(request)
+        """A first request, which has to be executed and answered by its handler."""
+        got = self.submit(self.request(tag, key, **more))
         if not got.accepted:
             self.fail("over_refusal", f"a first request got {got}")
         if got.effect != "new":

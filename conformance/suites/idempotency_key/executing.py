@@ -212,5 +212,7 @@ def test_an_answer_that_is_too_large_to_store_does_not_free_the_key(bench: Bench
                 got = s.submit(s.request(tag, key))
                 if got.accepted and first.accepted and (got.size, got.body) != (first.size, first.body):
                     s.fail("wrong_reason", "a large answer was replayed as another one")
-            if s.effects(tag) > 1:
-                s.one_effect(tag, f"an answer of {size} bytes")
+            found = s.effects(tag)
+            if not found:
+                s.not_reached(f"the handler of an answer of {size} bytes did not come to its effect; got {first}")
+            s.one_effect(tag, f"an answer of {size} bytes")

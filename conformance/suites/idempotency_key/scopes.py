@@ -86,7 +86,7 @@ def test_logs_and_refusals_carry_no_secret(bench: Bench) -> None:
         thrown, other = s.tag(), s.key()
         asked_for = b'{"tag":"%s","card":"%s"}' % (thrown.encode(), secret.encode())
         s.hold(thrown)
-        s.send("thrown", s.request(thrown, other, asked_for))
+        s.begin("thrown", s.request(thrown, other, asked_for))
         s.ending(thrown, throw=True)
         answers = [s.submit(s.request(thrown, other, asked_for, within_ms=1000))]
         s.release(thrown)
@@ -142,8 +142,7 @@ def test_a_refusal_is_a_problem_and_leaves_nothing_behind(bench: Bench) -> None:
                 s.fail("wrong_reason", f"{reason} is no {_PROBLEM}: {kind!r}")
         tag, key = s.tag(), s.key()
         first = s.first(tag, key)
-        # More often than a pool has connections.
-        # Where no payload is compared, another one is no refusal.
+        # More often than a pool has connections. Where no payload is compared, another one is no refusal.
         for other in map(str, range(5, 5 + _OFTEN)) if not s.choice else ():
             got = s.submit(s.request(tag, key, s.body(tag, other)))
             s.one_effect(tag, "another payload")
