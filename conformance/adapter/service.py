@@ -5,6 +5,7 @@ It puts the kit's wires (`holdfast.servers.wires`) around the service, and answe
 
 from __future__ import annotations
 
+import argparse
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -89,9 +90,11 @@ def _milliseconds(instant: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve on standard input and output until `bye` or end of file."""
-    (file,) = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    file: Path = parser.parse_args(arguments).file
     try:
-        around = Around(read(Path(file)), Path(file).parent.name or "service")
+        around = Around(read(file), file.parent.name or "service")
     except ProfileError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -9,14 +9,12 @@ from typing import Any
 import yaml
 
 from holdfast.conformance.gallery.entry import Entry
-from holdfast.conformance.gallery.running import TRIES, Finding, Ran
+from holdfast.conformance.gallery.running import CONTRACT, TRIES, Finding, Ran
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.suites.idempotency_key.asking import DECLARED
 
 FOLDER, INDEX = "gallery", "index.md"
 _FENCE = "---\n"
-
-
 _ABOVE = """# The gallery
 
 Published libraries, pinned, behind a service of at most 60 lines. Each was run by `holdfast gallery run NAME` against
@@ -31,9 +29,9 @@ the documentation of the library, and its page quotes it. Every finding came thr
 """
 
 
-def clauses_of(contract: str, case: str) -> str:
+def clauses_of(case: str) -> str:
     """The clauses of a case of the suite."""
-    marks = {suite_case_id(contract, test.__name__): mark for test, mark in suite_tests(contract)}
+    marks = {suite_case_id(CONTRACT, test.__name__): mark for test, mark in suite_tests(CONTRACT)}
     return ", ".join(marks[case].clauses) if case in marks else ""
 
 
@@ -59,9 +57,7 @@ def page(name: str, entry: Entry, ran: Ran, *, version: str) -> str:
         f"`{entry.package}` {entry.version} ({entry.language}, store: {entry.store}), {entry.homepage}. "
         f"Run on {ran.date} by `holdfast gallery run {name}`: "
         f"{', '.join(f'{count} {verdict}' for verdict, count in counted.items())}.",
-        "The service is `conformance/gallery/entries/"
-        + name
-        + "`. Its profile is what the documentation of the library "
+        f"The service is `conformance/gallery/entries/{name}`. Its profile is what the documentation of the library "
         "says; where that is silent, it is the mildest reading of what the code does.",
         f"**To be safe.** {entry.safe}",
         *(_finding(entry, finding) for finding in ran.findings),
@@ -76,7 +72,7 @@ def _fact(entry: Entry, finding: Finding) -> dict[str, Any]:
 
 def _finding(entry: Entry, finding: Finding) -> str:
     name = finding.case.rpartition("/")[2].replace("-", " ")
-    clauses = clauses_of("idempotency-key", finding.case)
+    clauses = clauses_of(finding.case)
     limit = entry.quoted(finding.case)
     chosen = limit is not None or DECLARED in finding.detail
     kind = "A limit that the documentation states" if chosen else "A finding"
@@ -107,7 +103,7 @@ def broken(facts: Mapping[str, Any], *, declared: bool) -> list[str]:
     told = []
     for finding in facts["findings"]:
         if finding["declared"] is declared and finding["times"] == TRIES:
-            first = clauses_of("idempotency-key", finding["case"]).partition(",")[0].removeprefix("IK-")
+            first = clauses_of(finding["case"]).partition(",")[0].removeprefix("IK-")
             told.append(f"**{first}**" if finding["verdict"] == "fail_open" else first)
     return told
 

@@ -17,11 +17,9 @@ def not_claimed(service: Service) -> dict[str, str]:
         "line": ("proxy", "no variable of [service.env] has {store}: the store cannot be cut off"),
         "serve_store": ("server", "[store] has no `start`: its server cannot be ended"),
         "pass_time": ("clock", "no variable of [service.env] has {clock}: the time cannot be set"),
+        "hold": ("sink", "no variable of [service.env] has {sink}"),
     }
-    found = {name: why for name, (wire, why) in needs.items() if wire not in wires}
-    if "sink" not in wires:
-        found["hold"] = "no variable of [service.env] has {sink}"
-    return found
+    return {name: why for name, (wire, why) in needs.items() if wire not in wires}
 
 
 def answer(world: World, service: Service, method: str, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,9 +39,6 @@ class Proxy:
         self._lines: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
         self._closed = False
-        self._open_s = 0.0
-        self.connections = 0
-        self.seen = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -90,7 +87,6 @@ class Proxy:
                 client, _ = listener.accept()
             except OSError:
                 return
-            self.connections += 1
             if self._fault is Fault.RESET:
                 _reset(client)
                 continue
@@ -127,7 +123,6 @@ class Proxy:
             source.close()
             to.close()
             return False
-        self.seen += len(data)
         if fault is Fault.SLOW:
             time.sleep(self._delay)
         if is_reply and fault is Fault.CUT:

@@ -43,8 +43,7 @@ class Tag:
     ending: Ending = field(default_factory=Ending)
     attempts: int = 0
     effects: int = 0
-    # The bodies that handlers sent, and what each was told to answer.
-    seen: list[bytes] = field(default_factory=list)
+    # What each handler was told to answer.
     told: list[tuple[int, bytes]] = field(default_factory=list)
     # How many of the next attempts are held, and whether an effect is taken before that.
     to_hold: int = 0
@@ -122,7 +121,6 @@ class Sink:
         with self._changed:
             known = self._tags.setdefault(tag, Tag())
             known.attempts += 1
-            known.seen.append(body)
             ending = known.ending
             held = known.to_hold > 0
             if held:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -327,8 +327,6 @@ class World:
         }
 
 
-def pause(milliseconds: int, until: Callable[[], bool] = lambda: False) -> None:
+def pause(milliseconds: int) -> None:
     """Let real time pass."""
-    end = time.monotonic() + milliseconds / 1000
-    while time.monotonic() < end and not until():
-        time.sleep(min(_STEP_S, max(0.0, end - time.monotonic())))
+    time.sleep(milliseconds / 1000)
