@@ -19,7 +19,7 @@ from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
-from holdfast.conformance.selfcheck.automatic.runs import traces
+from holdfast.conformance.selfcheck.automatic.runs import stores_of, traces
 from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
 from holdfast.conformance.selfcheck.bed import Bed
 from holdfast.conformance.selfcheck.kills import Kill, judge_kill, observed
@@ -95,7 +95,12 @@ class Planted:
             if case.form is Form.FAULT and (case.id in mutant.faults or self.extent is Extent.FAULTS)
         ]
         scripts = tuple(case.id for case in cases if case.form is not Form.FAULT)
-        return Planting(mutant.name, self.declared.store_of(mutant), scripts, tuple(faults))
+        return Planting(mutant.name, self.store_of(mutant), scripts, tuple(faults))
+
+    def store_of(self, mutant: Mutant) -> str:
+        """The store with which this bug is run: its own, unless the whole contract needs another one."""
+        own, whole = self.declared.store_of(mutant), stores_of(self.contract.name)
+        return own if self.extent is Extent.CLAUSES or own in whole else whole[0]
 
 
 def selfcheck(
@@ -197,7 +202,7 @@ def _kills(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:
     sites = listed(contract)[0] if planted.traced else Sites(contract, {})
     with Workers(Beginning(contract, VALUES, sites.files), jobs=min(jobs, len(by_name))) as workers:
         if planted.traced:
-            stores = {each.name: planted.declared.store_of(each) for each in planted.chosen}
+            stores = {each.name: planted.store_of(each) for each in planted.chosen}
             traced = traces(workers, stores=tuple(dict.fromkeys(stores.values())), cases=planted.traced)
             planted = replace(planted, unmet=unmet_cases(sites, traced, stores))
         for harvest in workers.results([planted.task(each) for each in planted.chosen], Harvest):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import psycopg
 
@@ -20,6 +20,8 @@ _TIMEOUTS = "-c statement_timeout=2000 -c lock_timeout=2000"
 class SqliteTransaction:
     """Implements `records.Transaction`."""
 
+    pragmas: ClassVar[tuple[str, ...]] = ("synchronous = FULL", "cell_size_check = ON")
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
@@ -31,7 +33,7 @@ class SqliteTransaction:
             self._connection = sqlite3.connect(
                 f"file:{self._path}?mode=rw", uri=True, timeout=_BUSY_S, isolation_level=None
             )
-            for pragma in ("synchronous = FULL", "cell_size_check = ON"):
+            for pragma in self.pragmas:
                 self._connection.execute(f"PRAGMA {pragma}")
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
@@ -65,7 +67,7 @@ class SqliteTransaction:
 class Sqlite:
     """Implements `records.Database`."""
 
-    transactions = SqliteTransaction
+    transactions: type[SqliteTransaction] = SqliteTransaction
 
     def __init__(self, path: Path) -> None:
         """Look at the whole file once. Raises StoreError for one that is missing or damaged."""

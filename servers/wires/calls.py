@@ -39,7 +39,7 @@ def answer(world: World, service: Service, method: str, args: Mapping[str, Any])
         "hold": lambda: world.hold(args["tag"], args["count"], args["when"]),
         "release": lambda: world.sink.release(args["tag"]),
         "ending": lambda: world.ending(args["tag"], args["ending"]),
-        "instance": lambda: world.instance(args["number"], args["do"]),
+        "instance": lambda: world.instance(args["number"], args["do"], args.get("under", "")),
         "line": lambda: world.line(args["fault"], args.get("delay_ms", 0)),
         "serve_store": lambda: world.store(args["do"]),
         "pause": lambda: pause(args["ms"]),

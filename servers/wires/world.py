@@ -105,6 +105,7 @@ class World:
             "sink": self.sink.url,
             "store": "" if self._proxy is None else self._proxy.address,
             "data": str(self._data),
+            "logs": str(self._logs),
             "clock": str(self._clock),
             **self._given,
         }
@@ -152,15 +153,15 @@ class World:
         _, host, port = self._instances[number]
         return host, port
 
-    def start(self, number: int) -> None:
-        """Start an instance that does not run."""
+    def start(self, number: int, under: str = "") -> None:
+        """Start an instance that does not run, by a command that goes before its own."""
         program = self._service.service
         if program.start is None:
             place = urlsplit(program.url or "")
             self._instances[number] = (None, place.hostname or "127.0.0.1", place.port or 80)
             return
         port = free_port()
-        command = self._filled(program.start, port)
+        command = self._filled(f"{under} {program.start}", port)
         log = self._logs / f"instance-{number}"
         running = Running(
             f"instance {number}", command, folder=Path(self._service.folder), env=self._environment(port), log=log
@@ -168,14 +169,14 @@ class World:
         self._instances[number] = (running, "127.0.0.1", port)
         running.await_port(f"127.0.0.1:{port}", program.start_s, program.ready)
 
-    def instance(self, number: int, what: str) -> dict[str, Any]:
+    def instance(self, number: int, what: str, under: str = "") -> dict[str, Any]:
         """Kill, end, start, or look at an instance: {runs}."""
-        running = self._process(number)
-        if what in ("kill", "end"):
-            running.end(kill=what == "kill")
-        elif what == "start":
-            with contextlib.suppress(EndedError):
-                self.start(number)
+        if what == "start":
+            if number not in self._instances or not self._process(number).is_running:
+                with contextlib.suppress(EndedError):
+                    self.start(number, under)
+        elif what in ("kill", "end"):
+            self._process(number).end(kill=what == "kill")
         return {"runs": self._process(number).is_running}
 
     def _process(self, number: int) -> Running:

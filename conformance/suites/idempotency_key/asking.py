@@ -159,9 +159,10 @@ class Service:
         """Let the line to the store fail, or no more."""
         self.session.provoke("line", {"fault": fault, "delay_ms": delay_ms})
 
-    def instance(self, do: str, number: int = 0) -> bool:
-        """Kill, end, start or look at an instance; whether it runs then."""
-        runs: bool = self.session.provoke("instance", {"number": number, "do": do})["runs"]
+    def instance(self, do: str, number: int = 0, *, under: str | None = None) -> bool:
+        """Kill, end, start or look at an instance; whether it runs then. `under` is a command that starts it."""
+        told = {"number": number, "do": do, **({} if under is None else {"under": under})}
+        runs: bool = self.session.provoke("instance", told)["runs"]
         return runs
 
     def begin_again(self, how: str = "kill", number: int = 0) -> None:

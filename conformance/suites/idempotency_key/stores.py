@@ -2,59 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Service, service
+from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Got, Service, service
 
 # The reference has a store at an address on PostgreSQL; another service is asked with the store that it has.
 _ON_A_SERVER = {"store": "postgres"}
+# The command that limits the store, and the end of the name of one that ends a fault.
+SMALL, _END = "small", "-end"
+# So many answers of that size fill a small store.
+_FILLING, _LARGE = 200, 65_536
 _FAULTS = ("refused", "reset", "silent", "cut", "one-way")
 _NOTHING_DONE = ("UNAVAILABLE", "UNKNOWN", "OTHER", "NO_ANSWER")
 
 
-def _without(s: Service, tag: str, key: str, fault: str, *, known: bool) -> tuple[str, str] | None:
-    """One request while the store is away: nothing is executed. What is wrong with its answer alone is returned."""
-    before = s.effects(tag)
-    got = s.submit(s.request(tag, key))
-    found = s.effects(tag)
-    which = "a known key" if known else "a new key"
-    if found > before:
-        if s.profile["fail_open"]["lookup"]:
-            s.fail("fail_open", f"{which} with the store {fault} was executed: {DECLARED}")
-        s.fail("fail_open", f"{which} with the store {fault} was executed")
-    if got.accepted and not known:
+def _without(s: Service, tag: str, got: Got, fault: str, due: int) -> tuple[str, str] | None:
+    """An answer while the store is away: nothing is executed. What is wrong with the answer alone is returned."""
+    which = "a known key" if due else "a new key"
+    if s.effects(tag) > due:
+        chosen = f": {DECLARED}" if s.profile["fail_open"]["lookup"] else ""
+        s.fail("fail_open", f"{which} with the store {fault} was executed{chosen}")
+    if got.accepted and not due:
         s.fail("fail_open", f"{which} with the store {fault} got {got}")
-    if got.accepted or s.means(got, (*_NOTHING_DONE, *(("DUPLICATE",) if known else ()))):
+    if got.accepted or s.means(got, (*_NOTHING_DONE, *(("DUPLICATE",) if due else ()))):
         return None
     verdict = "no_verdict" if got.reason == "HANG" else "wrong_reason"
     return verdict, f"{which} with the store {fault}: expected UNAVAILABLE, got {got}"
+
+
+@dataclass
+class Outage:
+    """A store that is away in one way: a known and a new key, then and behind it."""
+
+    s: Service
+    fault: str
+    known: tuple[str, str]
+    first: Got
+    new: tuple[str, str]
+    # An effect weighs more than a wrong answer, and may come behind it.
+    wrong: list[tuple[str, str] | None] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, s: Service, fault: str) -> Outage:
+        """Before it begins: a key becomes known."""
+        known, key = s.tag(), s.key()
+        return cls(s, fault, (known, key), s.first(known, key), (s.tag(), s.key()))
+
+    def asked(self, times: int = 2) -> None:
+        """While it lasts, both at once: what can still be read is still right to replay."""
+        for _ in range(times):
+            found = self.s.burst([self.s.request(*self.known), self.s.request(*self.new)])
+            for (tag, _key), got, due in zip((self.known, self.new), found, (1, 0), strict=True):
+                self.wrong.append(_without(self.s, tag, got, self.fault, due))
+
+    def over(self) -> None:
+        """Behind it: the known key has its answer. A claim may have come to the store although its answer was lost."""
+        s, (tag, key), why = self.s, self.known, f"a known key behind a store that was {self.fault}"
+        s.retried(self.first, s.settles(s.request(tag, key), ("DUPLICATE",), why), why)
+        s.one_effect(tag, why)
+        s.behind_the_lease()
+        (tag, key), why = self.new, f"a new key behind a store that was {self.fault}"
+        got = s.settles(s.request(tag, key), ("UNKNOWN",), why)
+        s.one_effect(tag, why, 1 if got.accepted else 0)
+
+
+def conclude(s: Service, outages: Sequence[Outage]) -> None:
+    """Report the first answer that was wrong."""
+    for found in (each for outage in outages for each in outage.wrong if each is not None):
+        s.fail(*found)
 
 
 @clause("IK-STORE-1", "IK-STORE-6", "IK-LIVE-2", provocations=("line",))
 def test_nothing_is_executed_while_the_store_is_out_of_reach(bench: Bench) -> None:
     """A known and a new key, with each fault of the line; then the line is back, and both are asked again."""
     with service(bench, _ON_A_SERVER) as s:
-        # An effect weighs more than a wrong answer, and may come behind it.
-        wrong: list[tuple[str, str] | None] = []
+        outages = []
         for fault in _FAULTS:
-            known, key = s.tag(), s.key()
-            first = s.first(known, key)
-            new, other = s.tag(), s.key()
+            outages.append(Outage.of(s, fault))
             s.line(fault)
-            for _ in range(2):
-                wrong += [_without(s, known, key, fault, known=True), _without(s, new, other, fault, known=False)]
+            outages[-1].asked()
             s.line("none")
-            got = s.settles(s.request(known, key), ("DUPLICATE",), f"a known key behind a store that was {fault}")
-            s.retried(first, got, f"a known key behind a store that was {fault}")
-            s.one_effect(known, f"a known key behind a store that was {fault}")
-            # A claim may have come to the store although its answer was lost.
-            s.behind_the_lease()
-            got = s.settles(s.request(new, other), ("UNKNOWN",), f"a new key behind a store that was {fault}")
-            s.one_effect(new, f"a new key behind a store that was {fault}", 1 if got.accepted else 0)
+            outages[-1].over()
             if "process" in s.wires and not s.instance("look"):
                 s.fail("over_refusal", f"the instance ended when its store was {fault}")
-        for found in filter(None, wrong):
-            s.fail(*found)
+        conclude(s, outages)
 
 
 @clause("IK-STORE-2", "IK-LIVE-1", provocations=("line", "hold"))
@@ -101,25 +135,38 @@ def test_a_slow_store_is_not_taken_for_an_empty_one(bench: Bench) -> None:
 def test_a_store_that_only_fails_in_part_is_not_taken_for_an_empty_one(bench: Bench) -> None:
     """Each fault that the store can make itself: read-only, full, a command that is forbidden."""
     with service(bench, _ON_A_SERVER) as s:
-        s.must_promise(s.faults, "[store.commands] has no fault and its end")
-        wrong: list[tuple[str, str] | None] = []
-        for fault in s.faults:
-            known, key = s.tag(), s.key()
-            first = s.first(known, key)
-            new, other = s.tag(), s.key()
+        faults = [fault for fault in s.faults if fault != SMALL]
+        s.must_promise(faults, "[store.commands] has no fault and its end")
+        outages = []
+        for fault in faults:
+            outages.append(Outage.of(s, fault))
             s.session.provoke("serve_store", {"do": fault})
-            for _ in range(2):
-                # What can still be read is still right to replay.
-                wrong += [_without(s, known, key, fault, known=True), _without(s, new, other, fault, known=False)]
-            s.session.provoke("serve_store", {"do": f"{fault}-end"})
-            got = s.settles(s.request(known, key), ("DUPLICATE",), f"a known key behind a store that was {fault}")
-            s.retried(first, got, f"a known key behind a store that was {fault}")
-            s.behind_the_lease()
-            got = s.settles(s.request(new, other), ("UNKNOWN",), f"a new key behind a store that was {fault}")
-            s.one_effect(new, f"a new key behind a store that was {fault}", 1 if got.accepted else 0)
-            s.one_effect(known, f"a known key behind a store that was {fault}")
-        for found in filter(None, wrong):
-            s.fail(*found)
+            outages[-1].asked()
+            s.session.provoke("serve_store", {"do": f"{fault}{_END}"})
+            outages[-1].over()
+        conclude(s, outages)
+
+
+@clause("IK-STORE-5", provocations=("serve_store",))
+def test_a_store_that_is_full_frees_no_key(bench: Bench) -> None:
+    """The store is made small, and filled with large answers until one is refused."""
+    with service(bench, _ON_A_SERVER) as s:
+        s.must_promise(SMALL in s.faults, f"[store.commands] has no {SMALL} and {SMALL}{_END}")
+        outage = Outage.of(s, "full")
+        s.session.provoke("serve_store", {"do": SMALL})
+        size = min(_LARGE, s.profile["largest_answer"] or _LARGE)
+        for _ in range(_FILLING):
+            tag = s.tag()
+            s.ending(tag, size=size)
+            is_full = not s.submit(s.request(tag, s.key())).accepted
+            if is_full:
+                break
+        s.submit(s.request(*outage.known))
+        s.one_effect(outage.known[0], "a known key in a store that was filled")
+        if not is_full:
+            s.not_reached(f"the store took {_FILLING} answers of {size} bytes; let {SMALL} give it less room")
+        s.session.provoke("serve_store", {"do": f"{SMALL}{_END}"})
+        outage.over()
 
 
 @clause("IK-STORE-4", provocations=("serve_store",))

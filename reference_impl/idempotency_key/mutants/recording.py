@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from holdfast.reference_impl.idempotency_key.databases import (
     Databases,
     Postgres,
     PostgresTransaction,
     Sqlite,
+    SqliteTransaction,
     make,
 )
-from holdfast.reference_impl.idempotency_key.records import Claim, Database, Found, Records, Row, Transaction
+from holdfast.reference_impl.idempotency_key.records import MAKE, Claim, Database, Found, Records, Row, Transaction
 from holdfast.reference_impl.idempotency_key.terms import Limits, StoreError
 from holdfast.reference_impl.planting import part, value
+
+_TWENTY = 20
 
 
 class AnyPayload(Records):
@@ -95,6 +101,48 @@ class OfThisProcess(Databases):
         return Sqlite(own)
 
 
+class TwentyKeys(Records):
+    def claim(self, scope: str, name: str, print_: str, now: int) -> Claim:
+        with self._database.transaction() as change:
+            if change.execute("SELECT count(*) FROM records", ())[0][0] >= _TWENTY:
+                change.execute("DELETE FROM records WHERE state = 'done'", ())
+        return super().claim(scope, name, print_, now)
+
+
+class NeverSynced(SqliteTransaction):
+    pragmas = ("synchronous = OFF",)
+
+
+class LockIsEmpty(SqliteTransaction):
+    def __enter__(self) -> Self:
+        try:
+            return super().__enter__()
+        except StoreError as error:
+            if "locked" not in str(error):
+                raise
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.execute(MAKE.format(bytes="BLOB"))
+        self._connection.execute("BEGIN")
+        return self
+
+
+class FullIsDone(SqliteTransaction):
+    def __exit__(self, kind: object, *more: object) -> None:
+        with suppress(StoreError):
+            super().__exit__(kind, *more)
+
+
+def _in_files(kind: type[SqliteTransaction]) -> type[Databases]:
+    class OfFiles(Databases):
+        def opened(self, environment: Mapping[str, str]) -> Database:
+            database = super().opened(environment)
+            if isinstance(database, Sqlite):
+                database.transactions = kind
+            return database
+
+    return OfFiles
+
+
 class MadeAnew(Databases):
     def opened(self, environment: Mapping[str, str]) -> Database:
         try:
@@ -121,6 +169,10 @@ BUGS = {
     "rows-of-the-future-removed": part(records=FutureForgotten),
     "commit-does-not-wait": part(databases=Hasty),
     "store-of-the-process": part(databases=OfThisProcess),
+    "keeps-twenty-keys": part(records=TwentyKeys),
+    "file-is-never-synced": part(databases=_in_files(NeverSynced)),
+    "lock-is-an-empty-store": part(databases=_in_files(LockIsEmpty)),
+    "full-disk-is-a-commit": part(databases=_in_files(FullIsDone)),
     "damaged-store-made-anew": part(databases=MadeAnew),
     "lifetime-in-the-wrong-unit": value(_a_thousandth),
 }

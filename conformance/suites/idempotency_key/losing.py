@@ -1,0 +1,232 @@
+"""Stores in files: what a loss of power leaves, calls that fail, locks, and files that go away (IK-CRASH, IK-STORE).
+
+An instance runs under holdfast's own tracer, which records what it does to {data}, or lets its calls fail.
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+from holdfast.conformance.cases.forms import value_form
+from holdfast.conformance.cases.report import Report
+from holdfast.conformance.faults.locks import locked
+from holdfast.conformance.faults.metadata import Metadata
+from holdfast.conformance.faults.model import Plan, Stage
+from holdfast.conformance.faults.probe import probe
+from holdfast.conformance.faults.promises import Promises, UnplacedError, acknowledgements
+from holdfast.conformance.faults.recording import Recording, RecordingError, read
+from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.asking import Got, Service, service
+from holdfast.conformance.suites.idempotency_key.stores import Outage, conclude
+
+_DATA, _RECORDING = "data", "logs/recording"
+# Below the words of a service's command.
+_TRACER = "{python} -P -m holdfast.conformance.faults.tracer --out {logs}/recording%s {data} --"
+_KEYS = 3
+# States behind those at the acknowledgements, each of another kind.
+_KINDS = 6
+# A state that no recording has.
+_NONE = 1 << 20
+# So many calls fail alone, and so many requests are sent until one of them meets it.
+_POINTS, _FILLING = 5, 4
+
+
+def _recorded(workdir: Path, spans: Sequence[Sequence[int]]) -> tuple[Recording, Promises]:
+    recording = read(workdir / _RECORDING)
+    if recording.ending.untraced:
+        raise RecordingError(f"not all of it could be seen: {'; '.join(recording.ending.untraced)}")
+    asked = [
+        Asked(Op(number, "a request", {}), Answer(Outcome.OK, sent, came))
+        for number, (sent, came) in enumerate(spans, start=1)
+    ]
+    return recording, acknowledgements(recording, History(tuple(asked)))
+
+
+def _lost(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a state that a loss of power leaves in the place of the files. `kept` are the requests answered before."""
+    try:
+        recording, promises = _recorded(workdir, operand["spans"])
+    except (RecordingError, UnplacedError) as error:
+        return {"error": str(error), "states": 0, "kept": [], "answered": []}
+    answered = [promises.acknowledged[number] for number in sorted(promises.acknowledged)]
+    plan = Plan(recording, acknowledgements=answered, idle=promises.idle)
+    states = list(
+        takewhile(
+            lambda one: one.due or one.stage in (Stage.ACKNOWLEDGED, Stage.REPLACED), plan.before(None, kinds=_KINDS)
+        )
+    )
+    kept: list[int] = []
+    if operand["state"] < len(states):
+        candidate = states[operand["state"]]
+        shutil.rmtree(workdir / _DATA)
+        (workdir / _DATA).mkdir()
+        Metadata(recording).write(candidate, workdir / _DATA)
+        kept = sorted(promises.must(*candidate.numbers))
+    return {"error": None, "states": len(states), "kept": kept, "answered": answered}
+
+
+_NUMBERS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+LOSE_POWER = Report(
+    name="lose-power",
+    do=_lost,
+    schema=value_form(
+        error={"type": ["string", "null"]},
+        states={"type": "integer", "minimum": 0},
+        kept=_NUMBERS,
+        answered=_NUMBERS,
+    ),
+)
+
+
+def _must_have_files(s: Service) -> None:
+    if "data" not in s.wires:
+        s.unsupported("no variable of [service.env] has {data}: the store has no file here")
+    s.must_promise(s.profile["durable"], "keys do not outlive the process")
+
+
+def _must_trace(s: Service) -> None:
+    _must_have_files(s)
+    refused = probe().tracer.reason
+    if refused:
+        s.not_reached(f"instances cannot be traced here: {refused}")
+
+
+def _power_lost(s: Service, spans: Sequence[Sequence[int]], state: int) -> dict[str, Any]:
+    found = s.session.report(LOSE_POWER, str(state), {"spans": [list(span) for span in spans], "state": state})
+    if found["error"] is not None:
+        s.not_reached(f"nothing is known of what a loss of power leaves: {found['error']}")
+    return found
+
+
+def _answered(s: Service) -> tuple[list[tuple[str, str, Got]], list[tuple[int, int]]]:
+    """Keys that a traced instance has answered, and when."""
+    if not s.instance("start", under=_TRACER % ""):
+        s.not_reached("the instance does not start under the tracer")
+    asked, spans = [], []
+    for _ in range(_KEYS):
+        tag, key = s.tag(), s.key()
+        sent = time.monotonic_ns()
+        got = s.submit(s.request(tag, key, within_ms=20_000))
+        spans.append((sent, time.monotonic_ns()))
+        if not got.accepted:
+            s.not_reached(f"a first request under the tracer got {got}")
+        asked.append((tag, key, got))
+    s.instance("end")
+    return asked, spans
+
+
+@clause("IK-CRASH-2", provocations=("instance",))
+def test_a_loss_of_power_keeps_every_key_that_was_answered(bench: Bench) -> None:
+    """Each state that the files may be in when an answer had come, and others: an instance starts on it."""
+    with service(bench) as s:
+        _must_trace(s)
+        asked, spans = _answered(s)
+        state, states, tried = 0, 1, 0
+        while state < states:
+            found = _power_lost(s, spans, state)
+            states = found["states"]
+            kept = [asked[number - 1] for number in found["kept"]]
+            why = f"the power was lost behind {len(kept)} answers (state {state + 1} of {states})"
+            if kept and not s.instance("start"):
+                s.fail("lost_durability", f"{why}: the instance does not start")
+            for tag, key, first in kept:
+                got = s.submit(s.request(tag, key))
+                s.one_effect(tag, f"a retry; {why}")
+                s.retried(first, got, f"a retry; {why}")
+                tried += 1
+            if kept:
+                s.instance("end")
+            state += 1
+        if not tried:
+            s.not_reached("no state of the files is one behind an answer")
+        _is_in_the_files(s)
+
+
+def _is_in_the_files(s: Service) -> None:
+    """What the keys are kept in lies in {data}: without its files a key is not known."""
+    s.instance("start")
+    tag, key = s.tag(), s.key()
+    s.first(tag, key)
+    s.instance("end")
+    for found in s.session.tree(_DATA):
+        if found["kind"] == "file":
+            s.session.remove(found["path"])
+    if s.instance("start"):
+        got = s.submit(s.request(tag, key))
+        if got.accepted and got.effect == "prior":
+            s.not_reached("keys are kept elsewhere than in {data}, where no loss of power is simulated")
+
+
+@clause("IK-STORE-5", "IK-STORE-3", "IK-STORE-7", provocations=("instance",))
+def test_a_disk_that_is_full_frees_no_key(bench: Bench) -> None:
+    """One call that changes a file fails, or each from one on; then the instance is started with room."""
+    with service(bench) as s:
+        _must_trace(s)
+        _, spans = _answered(s)
+        # An instance that does the same makes about as many calls until its answers.
+        _, first, second = _power_lost(s, spans, _NONE)["answered"]
+    with service(bench) as s:
+        step = max(1, (second - first) // _POINTS)
+        struck = [_full(s, f"--at {at} --once") for at in range(first + 1, second, step)]
+        struck.append(_full(s, f"--at {second}"))
+        if not any(struck):
+            s.not_reached("no request met the disk that was full")
+
+
+def _full(s: Service, where: str) -> bool:
+    """Requests to an instance whose disk becomes full at a call, and their retries; whether it refused one of them."""
+    if not s.instance("start", under=_TRACER % f"-full --error {errno.ENOSPC} {where}"):
+        return False
+    asked: list[tuple[str, str, Got, int]] = []
+    while len(asked) < _FILLING and (not asked or asked[-1][2].accepted):
+        tag, key = s.tag(), s.key()
+        got = s.submit(s.request(tag, key))
+        asked.append((tag, key, got, s.effects(tag)))
+    for tag, key, got, found in asked:
+        why = f"a retry on a disk that is full, of what got {got}"
+        again = s.submit(s.request(tag, key))
+        s.one_effect(tag, why, max(found, 1) if again.accepted else found)
+        if got.accepted and again.accepted:
+            s.same(got, again, why)
+    s.instance("end")
+    if not s.instance("start"):
+        s.fail("over_refusal", "an instance does not start behind a disk that was full")
+    s.behind_the_lease()
+    for tag, key, got, _ in asked:
+        why, found = f"a retry behind a disk that was full, of what got {got}", s.effects(tag)
+        last = s.settles(s.request(tag, key), ("UNKNOWN", "DUPLICATE"), why)
+        s.one_effect(tag, why, max(found, 1) if last.accepted else found)
+        if got.accepted:
+            s.retried(got, last, why)
+    s.instance("end")
+    return not asked[-1][2].accepted
+
+
+@clause("IK-STORE-3", "IK-STORE-7", provocations=("instance",), drawn=True, written=True)
+def test_files_that_are_locked_or_gone_are_not_taken_for_an_empty_store(bench: Bench) -> None:
+    """While the instance runs, another process locks all its files; later its folder is somewhere else."""
+    with service(bench) as s:
+        _must_have_files(s)
+        outage = Outage.of(s, "locked")
+        files = [found["path"] for found in s.session.tree(_DATA) if found["kind"] == "file"]
+        with locked(s.session.workdir / path for path in files) as count:
+            if not count:
+                s.not_reached("no lock could be had on any file of the store")
+            outage.asked(1)
+        outage.over()
+        outages = [outage, Outage.of(s, "somewhere else")]
+        s.session.move(_DATA, "aside")
+        tag, key = outages[1].known
+        s.submit(s.request(tag, key))
+        s.one_effect(tag, "a known key, whose store was somewhere else")
+        s.session.move("aside", _DATA)
+        outages[1].over()
+        conclude(s, outages)
