@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cases.values import from_base64url
+from holdfast.servers.wires.profile import whole
 
 _TEXT = 100
 _ALWAYS = {"line": "store", "serve_store": "store", "instance": "process", "pass_time": "clock", "pause": "clock"}
@@ -24,8 +25,8 @@ def profile_of(records: Sequence[Record]) -> Mapping[str, Any] | None:
     """What the service said of itself; None where no service was asked."""
     for record in records:
         if _asked(record)[0] == "profile" and record.answer is not None:
-            value: Mapping[str, Any] | None = record.answer.get("value")
-            return value
+            value = record.answer.get("value")
+            return whole(value) if isinstance(value, Mapping) and isinstance(value.get("profile"), Mapping) else None
     return None
 
 
@@ -94,7 +95,7 @@ def _request(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
     keys = ", ".join(repr(key) for key in request["keys"]) or "none"
     query = f"?{request['query']}" if request.get("query") else ""
     body = from_base64url(request["body"])
-    shown = body[:_TEXT].decode("utf-8", "replace") + ("…" if len(body) > _TEXT else "")
+    shown = _shown(body[:_TEXT]) + ("…" if len(body) > _TEXT else "")
     method, path = request.get("method") or route.get("method", "POST"), route.get("path", "?")
     return f"{method} {path}{query} to instance {request.get('instance', 0)}, key {keys}, {shown}"
 
@@ -109,8 +110,14 @@ def _outcome(found: Mapping[str, Any]) -> str:
     what = {"new": "its own answer", "prior": "an answer from before"}.get(str(found.get("effect")), "an answer")
     if found.get("outcome") != "accepted":
         what = str(found.get("reason"))
-    body = from_base64url(found["body"])[:_TEXT].decode("utf-8", "replace") if found.get("body") else ""
+    body = _shown(from_base64url(found["body"])[:_TEXT]) if found.get("body") else ""
     return f"{found.get('status')} {what} {body}".rstrip()
+
+
+def _shown(data: bytes) -> str:
+    """A text without what a terminal would obey."""
+    text = data.decode("utf-8", "replace")
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _ending(args: Mapping[str, Any]) -> str:
@@ -135,6 +142,6 @@ def _curl(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
         words += ["-H", f"{profile['profile']['header']}: {key}"]
     words += ["-H", f"Content-Type: {request.get('content_type', 'application/json')}"]
     body = from_base64url(request["body"])
-    words += ["--data-binary", body[: 4 * _TEXT].decode("utf-8", "replace")]
+    words += ["--data-binary", _shown(body[: 4 * _TEXT])]
     query = f"?{request['query']}" if request.get("query") else ""
     return f'{shlex.join(words)} "$SERVICE{route.get("path", "")}{query}"'

@@ -21,7 +21,7 @@ from holdfast.servers.wires.world import UseError, World
 
 # The key of a session's config under which the launcher names its template.
 TEMPLATE = "template"
-_FILES = {"sqlite": "service.toml", "postgres": "service-postgres.toml"}
+_FILES = {"sqlite": "service.toml", "postgres": "service-postgres.toml", "queue": "service-queue.toml"}
 
 
 def _milliseconds(now: datetime) -> int:
@@ -79,7 +79,7 @@ class IdempotencyKey(Whole):
         """See `session.Implementation`."""
         name = _FILES.get(request.config.get("store", "sqlite"))
         if name is None:
-            raise OpenError(f"expected the store sqlite or postgres, got {request.config['store']!r}")
+            raise OpenError(f"expected the store sqlite, postgres or queue, got {request.config['store']!r}")
         service = read(Path(__file__).with_name(name))
         bug = "" if self.mutant is None else f"--mutant {self.mutant}"
         given = {"mutant": bug, "template": request.config.get(TEMPLATE, "")}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from holdfast.reference_impl.idempotency_key.app import Application
+from holdfast.reference_impl.idempotency_key.broker import Broker, Queue
 from holdfast.reference_impl.idempotency_key.databases import Databases
 from holdfast.reference_impl.idempotency_key.guard import Fingerprints, Guard
 from holdfast.reference_impl.idempotency_key.keys import Keys
@@ -26,6 +28,7 @@ class Factory:
     records: type[Records] = Records
     guard: type[Guard] = Guard
     application: type[Application] = Application
+    broker: type[Broker] = Broker
     databases: type[Databases] = Databases
     loaded: Callable[[Limits], Limits] = field(default=_as_they_are)
 
@@ -35,6 +38,8 @@ class Factory:
         database = self.databases().opened(environment)
         records = self.records(database, lifetime_ms=limits.lifetime_ms, lease_ms=limits.lease_ms)
         guard = self.guard(self.keys(limits.longest_key), self.fingerprints(), records, now)
+        if "QUEUE" in environment:
+            return self.broker(guard, environment["SINK_URL"], Queue(Path(environment["QUEUE"])))
         return self.application(guard, environment["SINK_URL"])
 
     def settings(self, _config: Mapping[str, str]) -> Limits:

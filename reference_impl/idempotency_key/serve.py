@@ -27,12 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     altered.install(sys.argv[1:] if arguments is None else arguments)
     # Only now, so that an alteration is in what they import.
+    from holdfast.reference_impl.idempotency_key.broker import Queue
     from holdfast.reference_impl.idempotency_key.databases import make
     from holdfast.reference_impl.idempotency_key.terms import StoreError
 
     try:
         if options.make:
             make(os.environ)
+            if "QUEUE" in os.environ:
+                Queue.make(Path(os.environ["QUEUE"]))
             return 0
         return _serve(options.mutant)
     except StoreError as error:

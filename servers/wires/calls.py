@@ -19,7 +19,10 @@ def not_claimed(service: Service) -> dict[str, str]:
         "pass_time": ("clock", "no variable of [service.env] has {clock}: the time cannot be set"),
         "hold": ("sink", "no variable of [service.env] has {sink}"),
     }
-    return {name: why for name, (wire, why) in needs.items() if wire not in wires}
+    lacking = {name: why for name, (wire, why) in needs.items() if wire not in wires}
+    if service.profile.handler == "behind":
+        lacking |= dict.fromkeys(("hold", "ending"), "the profile says that the effect comes behind the answer")
+    return lacking
 
 
 def answer(world: World, service: Service, method: str, args: Mapping[str, Any]) -> dict[str, Any]:

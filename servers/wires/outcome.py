@@ -30,11 +30,19 @@ def outcome_of(response: Response, profile: Profile, told: Sequence[tuple[int, b
     }
     if response.lost:
         return {"outcome": REFUSED, "reason": "HANG" if response.lost == "hang" else "NO_ANSWER", **seen}
-    # A handler that was told to answer without a body is known by its status alone.
-    own = any(response.status == status and (response.body == body or status == 204) for status, body in told)
+    if profile.handler == "behind":
+        own, ran = published(response, profile), ran or not told
+    else:
+        # A handler that was told to answer without a body is known by its status alone.
+        own = any(response.status == status and (response.body == body or status == 204) for status, body in told)
     if own:
         return {"outcome": ACCEPTED, "effect": "new" if ran else "prior", **seen}
     return {"outcome": REFUSED, "reason": _reason(response.status, profile), **seen}
+
+
+def published(response: Response, profile: Profile) -> bool:
+    """Whether an effect is due behind this answer, where effects come behind the answers."""
+    return 200 <= response.status < 300 and response.status != profile.codes.duplicate
 
 
 def _reason(status: int, profile: Profile) -> str:

@@ -97,6 +97,7 @@ class Profile(_Table, frozen=True):
     json: Literal["raw", "canonical"] = "raw"
     in_progress: Literal["refuse", "wait"] = "refuse"
     duplicate: Literal["replay", "reject", "ack"] = "replay"
+    handler: Literal["inside", "behind"] = "inside"
     final: tuple[Status, ...] = (402,)
     freed: tuple[Status, ...] = ()
     thrown: Literal["final", "unknown", "freed"] = "unknown"
@@ -118,6 +119,9 @@ class Profile(_Table, frozen=True):
     store_durable: bool = True
     fail_open: FailOpen = FailOpen()
     codes: Codes = Codes()
+
+
+_DEFAULTS: Mapping[str, Any] = msgspec.to_builtins(Profile())
 
 
 class Service(_Table, frozen=True):
@@ -154,6 +158,15 @@ class Service(_Table, frozen=True):
             "data": "{data}" in given,
         }
         return [name for name, there in found.items() if there]
+
+
+def whole(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a service or an adapter says of itself, with the defaults of what it does not say."""
+    profile: dict[str, Any] = {**_DEFAULTS, **said["profile"]}
+    for name in ("codes", "fail_open"):
+        profile[name] = {**_DEFAULTS[name], **profile[name]}
+    route = {"path": "/", "method": "POST", "key": "required"}
+    return {"routes": {"create": route}, "principals": [], "wires": [], "faults": [], **said, "profile": profile}
 
 
 def read(path: Path) -> Service:

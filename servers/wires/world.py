@@ -17,9 +17,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.servers.environment import scaled
-from holdfast.servers.wires.client import Exchange, Request
+from holdfast.servers.wires.client import Exchange, Request, Response
 from holdfast.servers.wires.instances import EndedError, Running, free_port
-from holdfast.servers.wires.outcome import outcome_of
+from holdfast.servers.wires.outcome import outcome_of, published
 from holdfast.servers.wires.profile import Service
 from holdfast.servers.wires.proxy import Fault, Proxy
 from holdfast.servers.wires.sink import Ending, Sink
@@ -27,6 +27,8 @@ from holdfast.servers.wires.sink import Ending, Sink
 # How long `begin` waits for the request to come to the sink, or to be answered.
 _ARRIVES_S = 5.0
 _STEP_S = 0.005
+# How long nothing more has to come where effects come behind the answers.
+_QUIET_S = 0.3
 # Stands in a body for letters, of which there are more than a line of the protocol holds.
 _FILL = b"%FILL%"
 
@@ -237,6 +239,7 @@ class World:
             raise UseError(f"no request {name!r} was begun")
         exchange, tag, before = self._under_way.pop(name)
         response = exchange.wait(scaled(self._service.profile.answer_s + 60.0))
+        self._await_effects({tag: response})
         known = self.sink.of(tag)
         return outcome_of(response, self._service.profile, known.told, ran=known.attempts > before)
 
@@ -256,12 +259,14 @@ class World:
             self._reach(each.get("instance", 0))
         ready = threading.Barrier(len(asked))
         found: list[dict[str, Any]] = [{}] * len(asked)
+        came: dict[str, Response] = {}
 
         def one(index: int) -> None:
             each = asked[index]
             request, place = self._request(each), self._reach(each.get("instance", 0))
             ready.wait()
             response = Exchange(*place, request, self._patience(each)).wait(scaled(60.0))
+            came[each["tag"]] = response
             found[index] = outcome_of(response, self._service.profile, self.sink.of(each["tag"]).told, ran=False)
 
         threads = [threading.Thread(target=one, args=(index,)) for index in range(len(asked))]
@@ -269,7 +274,18 @@ class World:
             thread.start()
         for thread in threads:
             thread.join()
+        self._await_effects(came)
         return found
+
+    def _await_effects(self, came: Mapping[str, Response]) -> None:
+        """Where effects come behind the answers: wait for those that are due, and for those that are not."""
+        profile = self._service.profile
+        if profile.handler == "behind":
+            due = [tag for tag, response in came.items() if published(response, profile)]
+            until = time.monotonic() + scaled(profile.settle_s)
+            while time.monotonic() < until and not all(self.sink.of(tag).attempts for tag in due):
+                time.sleep(_STEP_S)
+            time.sleep(scaled(_QUIET_S))
 
     def _patience(self, asked: Mapping[str, Any]) -> float:
         return scaled(asked.get("within_ms", 1000 * self._service.profile.answer_s) / 1000)

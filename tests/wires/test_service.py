@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import reference_impl
 from holdfast.reports.evidence import read_evidence
 
 HERE = Path(__file__).parent
@@ -18,6 +19,8 @@ _RACE = f"{_SUITE}a-retry-while-the-first-is-processed-has-no-effect"
 _PAYLOAD = f"{_SUITE}a-key-with-another-payload-is-refused-and-the-first-result-stays"
 _REPLAY = f"{_SUITE}what-is-replayed-is-the-stored-result"
 _DEATH = f"{_SUITE}a-success-survives-the-death-of-the-instance"
+_WINDOW = f"{_SUITE}the-window-of-a-broker-outlives-what-was-consumed"
+_POWER = f"{_SUITE}a-loss-of-power-keeps-every-key-that-was-answered"
 _STORE = f"{_SUITE}nothing-is-executed-while-the-store-is-out-of-reach"
 
 
@@ -74,3 +77,16 @@ def test_doctor_looks_at_a_service(tmp_path: Path) -> None:
     done = subprocess.run([*words, "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {each["name"]: each["health"] for each in json.loads(done.stdout)["examinations"]}["open"] == "good"
+
+
+def test_a_broker_is_judged_by_what_its_consumer_does(tmp_path: Path) -> None:
+    reference = Path(reference_impl.__file__).parent / "idempotency_key" / "service-queue.toml"
+    file = tmp_path / "service.toml"
+    file.write_text(reference.read_text(encoding="utf-8").replace("{mutant}", ""), encoding="utf-8")
+    assert _verified(file, _WINDOW, _KEYS, _POWER, _RACE) == {
+        _WINDOW: "conforms",
+        _KEYS: "conforms",
+        _POWER: "conforms",
+        # Nothing is held where the answer comes before the effect.
+        _RACE: "unsupported",
+    }

@@ -13,6 +13,7 @@ from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
+from holdfast.servers.wires.profile import whole
 
 # What a finding says of a second effect that the profile declares. It does not conform all the same.
 DECLARED = "broken by choice, as the profile says"
@@ -67,7 +68,7 @@ class Service:
 
     def __init__(self, bench: Bench, session: SuiteSession) -> None:
         self.bench, self.session = bench, session
-        said = session.observe("profile")
+        said = whole(session.observe("profile"))
         self.profile: dict[str, Any] = said["profile"]
         self.routes: dict[str, Any] = said["routes"]
         self.principals: list[str] = said["principals"]

@@ -6,6 +6,8 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Got, Service, service
 
+# The command that empties a broker's queue.
+_PURGE = "purge"
 _STILL = ("UNKNOWN", "UNAVAILABLE", "DUPLICATE")
 
 
@@ -148,6 +150,28 @@ def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
                 s.retried(got, again, "a retry of a request behind the end of the key before")
             return
         s.refused(got, ("MALFORMED", "MISMATCH"), "a retry behind the end")
+
+
+@clause("IK-BROKER-1", provocations=("instance",))
+def test_the_window_of_a_broker_outlives_what_was_consumed(bench: Bench) -> None:
+    """A message is consumed; then a restart or a death of the instance, a purge, and those of the store's server."""
+    with service(bench, {"store": "queue"}) as s:
+        s.must_promise(s.profile["handler"] == "behind", "no consumer makes the effect, behind the answer")
+        ways: list[tuple[str, str]] = [("instance", "end"), ("instance", "kill")]
+        ways += [("serve_store", _PURGE)] * (_PURGE in s.faults)
+        ways += [("serve_store", how) for how in ("restart", "kill-and-restart") if "server" in s.wires]
+        for what, how in ways:
+            tag, key = s.tag(), s.key()
+            first = s.first(tag, key)
+            s.one_effect(tag, "a message that was published and consumed")
+            if what == "instance":
+                s.begin_again(how)
+            else:
+                s.session.provoke(what, {"do": how})
+            why = f"the same id behind a {how}, its message consumed"
+            got = s.settles(s.request(tag, key), ("DUPLICATE",), why)
+            s.one_effect(tag, why)
+            s.retried(first, got, why)
 
 
 @clause("IK-RACE-3", "IK-TTL-2", provocations=("hold", "pass_time"))

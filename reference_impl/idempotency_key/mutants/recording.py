@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from holdfast.reference_impl.idempotency_key.broker import Broker
 from holdfast.reference_impl.idempotency_key.databases import (
     Databases,
     Postgres,
@@ -154,6 +155,13 @@ class MadeAnew(Databases):
             return super().opened(environment)
 
 
+class IdsWithMessages(Broker):
+    def consumed(self, body: bytes) -> None:
+        super().consumed(body)
+        with self.guard.records._database.transaction() as change:
+            change.execute("DELETE FROM records WHERE state = 'done'", ())
+
+
 def _a_thousandth(limits: Limits) -> Limits:
     return replace(limits, lifetime_ms=limits.lifetime_ms // 1000)
 
@@ -173,6 +181,7 @@ BUGS = {
     "file-is-never-synced": part(databases=_in_files(NeverSynced)),
     "lock-is-an-empty-store": part(databases=_in_files(LockIsEmpty)),
     "full-disk-is-a-commit": part(databases=_in_files(FullIsDone)),
+    "ids-leave-with-their-messages": part(broker=IdsWithMessages),
     "damaged-store-made-anew": part(databases=MadeAnew),
     "lifetime-in-the-wrong-unit": value(_a_thousandth),
 }

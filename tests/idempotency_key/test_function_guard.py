@@ -1,0 +1,44 @@
+"""A guard that is no HTTP service: an adapter with `submit` and `seen`, and a profile that says only what differs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.reports.evidence import read_evidence
+
+ADAPTER = Path(__file__).with_name("function_guard.py")
+_SUITE = "idempotency-key/suite/"
+_PAYLOAD = f"{_SUITE}a-key-with-another-payload-is-refused-and-the-first-result-stays"
+_UNKNOWN = f"{_SUITE}an-outcome-that-nobody-knows-is-not-executed-again"
+_RETRY = f"{_SUITE}the-first-request-is-executed-and-each-retry-gets-its-answer"
+_DEATH = f"{_SUITE}a-success-survives-the-death-of-the-instance"
+
+
+def verified(folder: Path, bug: str, *cases: str) -> tuple[dict[str, str], str]:
+    words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--contract", "idempotency-key"]
+    words += [word for case in cases for word in ("--case", case)]
+    done = subprocess.run(
+        [*words, "--", sys.executable, str(ADAPTER), bug],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=folder,
+    )
+    evidence = read_evidence(folder / "holdfast-out" / "run.jsonl")
+    return {each.case: each.verdict for each in evidence.verdicts}, done.stdout
+
+
+def test_a_sound_guard_of_a_function_conforms_where_it_can_be_asked(tmp_path: Path) -> None:
+    found, said = verified(tmp_path, "", _PAYLOAD, _UNKNOWN, _RETRY, _DEATH)
+    assert found == {_PAYLOAD: "conforms", _UNKNOWN: "conforms", _RETRY: "conforms", _DEATH: "unsupported"}
+    assert "a function has no processes" in said
+
+
+@pytest.mark.parametrize(("bug", "case"), [("payload", _PAYLOAD), ("failed", _UNKNOWN)])
+def test_a_broken_guard_of_a_function_fails_open(tmp_path: Path, bug: str, case: str) -> None:
+    assert verified(tmp_path, bug, case)[0] == {case: "fail_open"}
