@@ -18,6 +18,9 @@ from holdfast.specs import load_contract
 def new_adapter(
     contract: Annotated[str, typer.Option("--contract", help="the contract that your implementation keeps")],
     lang: Annotated[str, typer.Option("--lang", help=f"one of {', '.join(LANGUAGES)}")],
+    role: Annotated[
+        list[str] | None, typer.Option(help="only this role of it, as `holdfast explain CONTRACT` lists them; repeat")
+    ] = None,
     folder: Annotated[Path, typer.Argument(help="a new or an empty folder")] = Path("adapter"),
     name: Annotated[str | None, typer.Option(help="what your implementation is called; else as the folder")] = None,
 ) -> None:
@@ -25,12 +28,16 @@ def new_adapter(
     known_contracts([contract])
     if lang not in LANGUAGES:
         stop(Exit.USAGE, f"--lang: expected one of {', '.join(LANGUAGES)}, got {lang!r}")
+    loaded = load_contract(contract)
+    for unknown in sorted(set(role or ()) - loaded.roles.keys()):
+        there = f"one of {', '.join(loaded.roles)}" if loaded.roles else f"none: {contract} has no roles"
+        stop(Exit.USAGE, f"--role: expected {there}, got {unknown!r}")
     called = folder.absolute().name if name is None else name
     if not is_name(called):
         what = "letters, digits, dots, underscores and hyphens behind a letter"
         stop(Exit.USAGE, f"expected a name of {what}, got {called!r}; give one with --name")
     try:
-        made = write_adapter(load_contract(contract), lang, folder, name=called)
+        made = write_adapter(loaded, lang, folder, name=called, roles=role or ())
     except FolderError as error:
         stop(Exit.USAGE, str(error))
     for path in made:

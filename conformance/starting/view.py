@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,12 +100,23 @@ class View:
         return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
 
 
-def views_of(contract: Contract, language: str) -> Sequence[View]:
-    """Its methods, in the order of the contract."""
-    return [_view(method, language) for method in contract.methods.values()]
+def methods_of(contract: Contract, roles: Collection[str]) -> Sequence[Method]:
+    """The methods of these roles and of no role, in the order of the contract."""
+    return [method for method in contract.methods.values() if method.role is None or method.role in roles]
 
 
-def schemas_of(contract: Contract) -> Mapping[str, Any]:
+def missing_of(contract: Contract, roles: Collection[str]) -> Mapping[str, str]:
+    """What is not claimed at first: each of these methods, and the roles that are no part of it."""
+    others = {name: "not a part of it" for name in contract.roles if name not in roles}
+    return {**{method.name: "not there yet" for method in methods_of(contract, roles)}, **others}
+
+
+def views_of(contract: Contract, language: str, roles: Collection[str]) -> Sequence[View]:
+    """Its methods, as a template of this language sees them."""
+    return [_view(method, language) for method in methods_of(contract, roles)]
+
+
+def schemas_of(contract: Contract, roles: Collection[str]) -> Mapping[str, Any]:
     """The schema of each method's arguments, its group and its reasons, for a program that checks what it is sent."""
     return {
         method.name: {
@@ -113,7 +124,7 @@ def schemas_of(contract: Contract) -> Mapping[str, Any]:
             "reasons": list(method.reasons),
             "args": _plain(method.args.schema),
         }
-        for method in contract.methods.values()
+        for method in methods_of(contract, roles)
     }
 
 

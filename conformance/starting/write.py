@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import jinja2
 
-from holdfast.conformance.starting.view import schemas_of, views_of
+from holdfast.conformance.starting.view import missing_of, schemas_of, views_of
 from holdfast.specs import Contract
 
 _FILES = Path(__file__).with_name("files")
@@ -59,9 +59,11 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def write_adapter(contract: Contract, language: str, folder: Path, *, name: str) -> list[Path]:
-    """Write the files into a folder that is new or empty; their paths. Raises FolderError."""
-    made = rendered(contract, language, name=name)
+def write_adapter(
+    contract: Contract, language: str, folder: Path, *, name: str, roles: Collection[str] = ()
+) -> list[Path]:
+    """Write the files into a folder that is new or empty; their paths. `roles`: only those. Raises FolderError."""
+    made = rendered(contract, language, name=name, roles=roles)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FolderError(f"expected a new or an empty folder, got {folder}; nothing was written")
     try:
@@ -73,8 +75,9 @@ def write_adapter(contract: Contract, language: str, folder: Path, *, name: str)
     return [folder / path for path in made]
 
 
-def rendered(contract: Contract, language: str, *, name: str) -> dict[str, str]:
+def rendered(contract: Contract, language: str, *, name: str, roles: Collection[str] = ()) -> dict[str, str]:
     """The text of each file by its path."""
+    kept = roles or tuple(contract.roles)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FILES),
         undefined=jinja2.StrictUndefined,
@@ -86,7 +89,9 @@ def rendered(contract: Contract, language: str, *, name: str) -> dict[str, str]:
     environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
     said = {
         "contract": contract,
-        "methods": views_of(contract, language),
+        "methods": views_of(contract, language, kept),
+        "missing": missing_of(contract, kept),
+        "required": [f"{contract.name}/{role}" for role in roles] or [contract.name],
         "language": language,
         "name": name,
         **COMMANDS[language],
@@ -99,7 +104,7 @@ def rendered(contract: Contract, language: str, *, name: str) -> dict[str, str]:
     for file, place in _COMMON.items():
         found[place] = _text(environment, f"common/{file}", said)
     if language in _CHECKED:
-        found[_SCHEMAS] = json.dumps(schemas_of(contract), indent=1, ensure_ascii=False) + "\n"
+        found[_SCHEMAS] = json.dumps(schemas_of(contract, kept), indent=1, ensure_ascii=False) + "\n"
     return found
 
 

@@ -108,3 +108,29 @@ def test_what_cannot_be_written_is_told(words: tuple[str, ...], tmp_path: Path) 
     assert ended.returncode == 64
     assert "expected" in ended.stderr or "unknown" in ended.stderr
     assert not (tmp_path / "guard").exists()
+
+
+def test_a_new_adapter_of_one_role_has_its_methods_alone_and_says_what_is_no_part_of_it(tmp_path: Path) -> None:
+    ended = holdfast(
+        tmp_path, "new-adapter", "--contract", "mesh-delivery", "--role", "daemon", "--lang", "python", "guard"
+    )
+    assert ended.returncode == 0, ended.stderr
+    text = (tmp_path / "guard" / "adapter.py").read_text(encoding="utf-8")
+    assert "def deliver(" in text
+    assert "def accept(" not in text
+    assert '"broker": "not a part of it"' in text
+    assert '"daemon"' not in text
+    assert "--require mesh-delivery/daemon" in (tmp_path / "guard" / "README.md").read_text(encoding="utf-8")
+    start = ("--", sys.executable, "adapter.py")
+    examined = holdfast(tmp_path / "guard", "doctor", "--contract", "mesh-delivery", "--format", "json", *start)
+    found = {each["name"]: each["health"] for each in json.loads(examined.stdout)["examinations"]}
+    assert found["hello"] != "bad", examined.stdout
+
+
+def test_a_role_that_the_contract_does_not_have_is_a_usage_error(tmp_path: Path) -> None:
+    ended = holdfast(
+        tmp_path, "new-adapter", "--contract", "mesh-delivery", "--role", "client", "--lang", "go", "guard"
+    )
+    assert ended.returncode == 64
+    assert "daemon" in ended.stderr
+    assert not (tmp_path / "guard").exists()
