@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import psycopg
 from psycopg import errors, generators, waiting
@@ -18,6 +18,9 @@ from holdfast.servers.environment import scaled
 
 Connection = psycopg.Connection[tuple[object, ...]]
 _T = TypeVar("_T")
+# What libpq connects with: HOST:PORT, names and words.
+Dsn: TypeAlias = str
+Database: TypeAlias = str
 
 # A server that lost a backend restarts all of them and answers "in recovery mode" meanwhile.
 _RECOVERING = ("recovery mode", "starting up", "not yet accepting", "shutting down")
@@ -51,14 +54,14 @@ class PatientConnection(psycopg.Connection[tuple[object, ...]]):
             raise SilentError(f"expected an answer of the database in {left:.2f} s, got none") from error
 
 
-def with_settings(dsn: str, **settings: str) -> str:
+def with_settings(dsn: Dsn, **settings: str) -> str:
     """The DSN with server settings added, by name."""
     options = conninfo_to_dict(dsn).get("options") or ""
     options = " ".join([str(options), *(f"-c {name}={value}" for name, value in settings.items())]).strip()
     return make_conninfo(dsn, options=options)
 
 
-def with_database(dsn: str, database: str) -> str:
+def with_database(dsn: Dsn, database: Database) -> str:
     """The DSN of another database on the same server."""
     return make_conninfo(dsn, dbname=database)
 
@@ -73,7 +76,7 @@ def describe(dsn: str) -> str:
     return f"database {shown['dbname']!r} at {shown['host']!r}"
 
 
-def connect(dsn: str, *, patience: Patience | None = None) -> PatientConnection:
+def connect(dsn: Dsn, *, patience: Patience | None = None) -> PatientConnection:
     """A new autocommit connection; waits a bounded time for a server that recovers. Raises psycopg.Error.
 
     With `patience` neither connecting nor anything on the connection takes longer than it has left.
@@ -106,7 +109,7 @@ def _connected(dsn: str, seconds: float) -> PGconn:
 class Link:
     """One connection, opened when first used and again after it was lost."""
 
-    def __init__(self, dsn: str, *, patience: Patience | None = None) -> None:
+    def __init__(self, dsn: Dsn, *, patience: Patience | None = None) -> None:
         """Not connected yet. Waits on it end with `patience`; without one they have no end."""
         self._dsn = dsn
         self._patience = patience

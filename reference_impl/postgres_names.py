@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import TypeAlias
+
+# How the names of databases begin that a launcher has made.
+Template: TypeAlias = str
 
 
-def session_database(template: str, workdir: Path) -> str:
+def session_database(template: Template, workdir: Path) -> str:
     """The session database's name: the same for every worker on one workdir."""
     return f"{template}_{hashlib.sha256(str(workdir.resolve()).encode()).hexdigest()[:16]}"
 

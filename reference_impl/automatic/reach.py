@@ -1,4 +1,4 @@
-"""Which lines use the names that a statement outside of every function binds, and which functions nothing uses.
+"""Which lines use the names that a statement outside of every function binds, and what nothing uses.
 
 Such a statement runs when its module is imported. A test meets its change where a function uses a name that it binds,
 itself or by way of another such statement. Names are compared as they are written, over all modules of a reference, so
@@ -59,24 +59,24 @@ class Uses:
 
 
 def unreached(own: Iterable[ast.Module], shared: Mapping[str, ast.Module]) -> Mapping[str, frozenset[str]]:
-    """By shared module, its functions outside of every class that neither the modules `own` use nor what these use."""
+    """By shared module, its functions and classes that neither the modules `own` use nor what these use."""
     known = {name for tree in own for name in _names(tree)}
-    functions = {
+    parts = {
         (file, node.name): set(_names(node))
         for file, tree in shared.items()
         for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
     known |= {
         name
         for file, tree in shared.items()
         for node in tree.body
-        if (file, getattr(node, "name", "")) not in functions
+        if (file, getattr(node, "name", "")) not in parts
         for name in _names(node)
     }
-    while more := {name for (_, called), used in functions.items() if called in known for name in used} - known:
+    while more := {name for (_, called), used in parts.items() if called in known for name in used} - known:
         known |= more
-    return {file: frozenset(name for where, name in functions if where == file) - known for file in shared}
+    return {file: frozenset(name for where, name in parts if where == file) - known for file in shared}
 
 
 def _heads(node: ast.ExceptHandler | ast.match_case) -> Iterator[ast.AST]:

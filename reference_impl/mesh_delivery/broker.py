@@ -21,7 +21,7 @@ from holdfast.reference_impl.mesh_delivery.broker_store import (
 )
 from holdfast.reference_impl.mesh_delivery.counters import Counters
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter, decoded
-from holdfast.reference_impl.mesh_delivery.terms import Mode, Reason, RefusedError, Settings
+from holdfast.reference_impl.mesh_delivery.terms import Made, Mode, Reason, RefusedError, Settings, Word
 from holdfast.reference_impl.postgres import Connection
 
 # The first eight bytes of the stored fingerprint, in hexadecimal digits.
@@ -104,7 +104,7 @@ class Broker:
 
     # Within the transaction
 
-    def decide(self, connection: Connection, send: Send, message_id: str) -> Answer:
+    def decide(self, connection: Connection, send: Send, message_id: Made) -> Answer:
         """Accept a first send, answer a retry, refuse the rest. Raises RejectedError, AgainError, psycopg.Error."""
         self.must_be_member(self.store.sight)
         if not self.store.sight.is_enforced:
@@ -129,7 +129,7 @@ class Broker:
             return None
         return self.now + timedelta(days=self.settings.dedupe_retention_days)
 
-    def accept_first(self, connection: Connection, send: Send, message_id: str) -> Answer:
+    def accept_first(self, connection: Connection, send: Send, message_id: Made) -> Answer:
         """The record is inserted; now the message and its fan-out."""
         self.must_have_destination(self.store.sight)
         place = self.store.insert_message(
@@ -137,7 +137,7 @@ class Broker:
         )
         return self.first(send, message_id, place)
 
-    def accept_without_record(self, connection: Connection, send: Send, message_id: str) -> Answer:
+    def accept_without_record(self, connection: Connection, send: Send, message_id: Made) -> Answer:
         """As before v6: no record, and a message row of legacy traffic."""
         self.must_have_destination(self.store.sight)
         place = self.store.insert_message(connection, send, message_id, self.now, client_message_id=None)
@@ -152,7 +152,7 @@ class Broker:
 
     # The answers
 
-    def first(self, send: Send, message_id: str, place: str) -> Answer:
+    def first(self, send: Send, message_id: Made, place: Word) -> Answer:
         """201."""
         value = {
             "broker_message_id": message_id,

@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, MESSAGE_TABLES, BrokerSchema
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.postgres import Connection, Link, with_database
+from holdfast.reference_impl.postgres import Connection, Dsn, Link, with_database
 from holdfast.reference_impl.postgres_databases import MAINTENANCE
 
 _DEDUPE = """
@@ -54,20 +54,12 @@ FROM pg_class c
 WHERE c.relnamespace = to_regnamespace('mesh')
   AND c.relname IN ('client_message_dedupe', 'topic_message', 'message_queue')
 """
-# What the contract does not name and a row needs, where it does not say it.
-_FILLED = {
-    "sender": "0" * 64,
-    "reply_to": "",
-    "priority": "next",
-    "meta": "",
-    "created_at": "2026-01-01T00:00:00Z",
-}
 
 
 class Administrator:
     """Works on a connection of its own, past the broker. Raises psycopg.Error."""
 
-    def __init__(self, dsn: str, schema: BrokerSchema, patience: Patience) -> None:
+    def __init__(self, dsn: Dsn, schema: BrokerSchema, patience: Patience) -> None:
         self._link = Link(dsn, patience=patience)
         self._maintenance = Link(with_database(dsn, MAINTENANCE), patience=patience)
         self._schema = schema
@@ -170,7 +162,15 @@ class Administrator:
             "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
             (f"mesh.{relation}",),
         ).fetchall()
-        filled = {name: value for name, value in _FILLED.items() if (name,) in known}
+        # What the contract does not name and a row needs, where it does not say it.
+        others = {
+            "sender": "0" * 64,
+            "reply_to": "",
+            "priority": "next",
+            "meta": "",
+            "created_at": "2026-01-01T00:00:00Z",
+        }
+        filled = {name: value for name, value in others.items() if (name,) in known}
         whole = {**filled, **row}
         statement = sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(
             sql.Identifier("mesh", relation),

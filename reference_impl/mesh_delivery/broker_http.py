@@ -18,6 +18,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from holdfast.reference_impl.answers import Answer, to_message
+from holdfast.reference_impl.mesh_delivery.terms import Word
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
 from holdfast.specs.strictjson import loads
@@ -30,7 +31,7 @@ Call = Callable[[str, Any], Answer]
 class BrokerHttp:
     """Turns requests into calls of one operation, and its answers into responses."""
 
-    def __init__(self, operation: str, route: Route, call: Call) -> None:
+    def __init__(self, operation: Word, route: Route, call: Call) -> None:
         """`call` may be called by several threads."""
         self.operation = operation
         self.route = route

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.reference_impl.mesh_delivery.broker_schema import MESSAGE_TABLES
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
 from holdfast.reference_impl.mesh_delivery.counters import Counters
-from holdfast.reference_impl.mesh_delivery.terms import Mode, Settings
+from holdfast.reference_impl.mesh_delivery.terms import Mode, Settings, Word
 from holdfast.reference_impl.postgres import Connection
 
 CHECK_TOTAL = "cm_broker_dedupe_orphan_check_total"
@@ -44,7 +44,7 @@ class Jobs:
             if migrated:
                 self.note_gone(connection, gone)
 
-    def delete_messages(self, connection: Connection, table: str, older_than: datetime) -> list[str]:
+    def delete_messages(self, connection: Connection, table: Word, older_than: datetime) -> list[str]:
         """The ids of the rows that were deleted, with their fan-out."""
         statement = f"DELETE FROM mesh.{table} WHERE created_at < %s RETURNING id::text"
         gone: list[Any] = connection.execute(statement, (older_than,)).fetchall()

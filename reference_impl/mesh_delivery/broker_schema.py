@@ -12,34 +12,32 @@ MESSAGE_TABLES = ("topic_message", "message_queue")
 # The names under which `setting` keeps what an operator has decided.
 ENFORCED = "client_message_id_dedupe"
 
-_BEFORE_V6 = (
-    f"CREATE SCHEMA {SCHEMA}",
-    "CREATE TABLE mesh.mesh (id UUID PRIMARY KEY)",
-    *(
-        f"CREATE TABLE mesh.{table} (mesh_id UUID NOT NULL REFERENCES mesh.mesh(id) ON DELETE CASCADE, "
-        f"{column} TEXT NOT NULL, PRIMARY KEY (mesh_id, {column}))"
-        for table, column in (("member", "public_key"), ("topic", "name"), ("queue", "id"))
-    ),
-    *(
-        f"CREATE TABLE mesh.{table} (id UUID PRIMARY KEY, "
-        "mesh_id UUID NOT NULL REFERENCES mesh.mesh(id) ON DELETE CASCADE, sender TEXT NOT NULL, "
-        "destination_kind TEXT NOT NULL, destination_ref TEXT NOT NULL, reply_to TEXT NOT NULL, "
-        "priority TEXT NOT NULL, meta BYTEA NOT NULL, body BYTEA NOT NULL, created_at TIMESTAMPTZ NOT NULL, "
-        "position BIGINT GENERATED ALWAYS AS IDENTITY)"
-        for table in MESSAGE_TABLES
-    ),
-    "CREATE TABLE mesh.fan_out (mesh_id UUID NOT NULL REFERENCES mesh.mesh(id) ON DELETE CASCADE, "
-    "broker_message_id UUID NOT NULL, receiver TEXT NOT NULL, PRIMARY KEY (broker_message_id, receiver))",
-    "CREATE TABLE mesh.setting (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-)
-
 
 class BrokerSchema:
     """The statements that make the tables. Every step of the migration may be run again."""
 
     def before_v6(self) -> Iterator[str]:
         """What a broker had before the migration."""
-        yield from _BEFORE_V6
+        yield from (
+            f"CREATE SCHEMA {SCHEMA}",
+            "CREATE TABLE mesh.mesh (id UUID PRIMARY KEY)",
+            *(
+                f"CREATE TABLE mesh.{table} (mesh_id UUID NOT NULL REFERENCES mesh.mesh(id) ON DELETE CASCADE, "
+                f"{column} TEXT NOT NULL, PRIMARY KEY (mesh_id, {column}))"
+                for table, column in (("member", "public_key"), ("topic", "name"), ("queue", "id"))
+            ),
+            *(
+                f"CREATE TABLE mesh.{table} (id UUID PRIMARY KEY, "
+                "mesh_id UUID NOT NULL REFERENCES mesh.mesh(id) ON DELETE CASCADE, sender TEXT NOT NULL, "
+                "destination_kind TEXT NOT NULL, destination_ref TEXT NOT NULL, reply_to TEXT NOT NULL, "
+                "priority TEXT NOT NULL, meta BYTEA NOT NULL, body BYTEA NOT NULL, created_at TIMESTAMPTZ NOT NULL, "
+                "position BIGINT GENERATED ALWAYS AS IDENTITY)"
+                for table in MESSAGE_TABLES
+            ),
+            "CREATE TABLE mesh.fan_out (mesh_id UUID NOT NULL REFERENCES mesh.mesh(id) ON DELETE CASCADE, "
+            "broker_message_id UUID NOT NULL, receiver TEXT NOT NULL, PRIMARY KEY (broker_message_id, receiver))",
+            "CREATE TABLE mesh.setting (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        )
 
     def migration(self) -> Iterator[str]:
         """The steps 1 to 3 of section 17: they add, and change nothing that is there."""
@@ -101,7 +99,6 @@ def provision(connection: psycopg.Connection[Any], schema: BrokerSchema) -> None
 
 def unprovision(connection: psycopg.Connection[Any]) -> None:
     """Take them away with all that they hold. Raises psycopg.Error."""
-    connection.execute("SET client_min_messages = warning")
     connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
 
 

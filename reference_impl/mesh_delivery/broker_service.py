@@ -17,10 +17,12 @@ from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_jobs import Jobs
 from holdfast.reference_impl.mesh_delivery.broker_store import UnavailableError, UncertainError
 from holdfast.reference_impl.mesh_delivery.failpoints import Failpoints, Point
-from holdfast.reference_impl.mesh_delivery.terms import Mode
+from holdfast.reference_impl.mesh_delivery.terms import Mode, Word
 from holdfast.reference_impl.patience import Patience
 from holdfast.servers.postgres.confined import ConfinedServer
 
+# Operations with failpoints, which are armed for one of them.
+_WITH_POINTS = ("accept", "prune")
 FEATURE = "client_message_id_dedupe"
 # It says that fingerprints are compared (section 15.1).
 FEATURE_VERSION = 2
@@ -38,22 +40,19 @@ class BrokerService:
     patience: Patience
     server: ConfinedServer | None = None
 
-    def call(self, method: str, args: Mapping[str, Any]) -> Answer:
+    def call(self, method: Word, args: Mapping[str, Any]) -> Answer:
         """Answer one call whose arguments fit the schema of the method."""
         self.patience.begin()
         if method == "hold_at":
             self.failpoints.arm(Point(args["point"]), Failure(args["fault"]))
             return Ok()
-        if method == "accept":
-            try:
-                return self.broker.accept(args)
-            finally:
-                self.failpoints.disarm()
         try:
-            value = self._actions[method](**args)
+            return self.broker.accept(args) if method == "accept" else Ok(self._actions[method](**args))
         except (psycopg.Error, UnavailableError, UncertainError) as error:
             return Fault(f"the database did not do it: {type(error).__name__}")
-        return Ok(value)
+        finally:
+            if method in _WITH_POINTS:
+                self.failpoints.disarm()
 
     @property
     def _actions(self) -> Mapping[str, Callable[..., Mapping[str, Any] | None]]:
@@ -85,8 +84,6 @@ class BrokerService:
             return {"done": True}
         except UnavailableError:
             return {"done": False}
-        finally:
-            self.failpoints.disarm()
 
     def advertised(self) -> dict[str, Any]:
         """The features of the handshake: only what is enforced."""

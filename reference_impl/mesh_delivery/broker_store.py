@@ -12,6 +12,7 @@ import psycopg
 from psycopg import errors
 
 from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, BrokerSchema
+from holdfast.reference_impl.mesh_delivery.terms import Made, Word
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Connection, Link, with_settings
 from holdfast.servers.environment import scaled
@@ -115,14 +116,12 @@ class BrokerStore:
         connection = self.begin(about)
         try:
             result = body(connection)
-        except (errors.SerializationFailure, errors.DeadlockDetected) as error:
+        except BaseException as error:
             self.roll_back(connection)
-            raise AgainError from error
-        except psycopg.Error as error:
-            self.roll_back(connection)
-            raise UnavailableError(type(error).__name__) from error
-        except BaseException:
-            self.roll_back(connection)
+            if isinstance(error, (errors.SerializationFailure, errors.DeadlockDetected)):
+                raise AgainError from error
+            if isinstance(error, psycopg.Error):
+                raise UnavailableError(type(error).__name__) from error
             raise
         self.commit(connection)
         return result
@@ -194,7 +193,7 @@ class BrokerStore:
     # The rows of an accepted send
 
     def insert_record(
-        self, connection: Connection, send: Send, message_id: str, now: datetime, expires: datetime | None
+        self, connection: Connection, send: Send, message_id: Made, now: datetime, expires: datetime | None
     ) -> bool:
         """Insert the dedupe record; whether it is the first of its id. Waits for a transaction that holds the id."""
         statement = (
@@ -221,7 +220,7 @@ class BrokerStore:
         return None if row is None else Record(row[0], bytes(row[1]), *row[2:])
 
     def insert_message(
-        self, connection: Connection, send: Send, message_id: str, now: datetime, *, client_message_id: str | None
+        self, connection: Connection, send: Send, message_id: Made, now: datetime, *, client_message_id: str | None
     ) -> str:
         """Insert the message row and its fan-out in one statement; its place in the history."""
         message, values = self.message(send, message_id, now, client_message_id)
@@ -230,7 +229,7 @@ class BrokerStore:
         (position,) = self._ask(connection, statement, (*values, *others)).fetchone() or (None,)
         return str(position)
 
-    def message(self, send: Send, message_id: str, now: datetime, client_message_id: str | None) -> Statement:
+    def message(self, send: Send, message_id: Made, now: datetime, client_message_id: str | None) -> Statement:
         """Inserts the message row. Legacy rows have no client_message_id."""
         named = {"client_message_id": client_message_id} if client_message_id is not None else {}
         row: dict[str, Any] = {
@@ -252,11 +251,11 @@ class BrokerStore:
         )
         return statement, tuple(row.values())
 
-    def table_of(self, destination_kind: str) -> str:
+    def table_of(self, destination_kind: Word) -> str:
         """The relation of the messages of a kind."""
         return "topic_message" if destination_kind == "topic" else "message_queue"
 
-    def fan_out(self, send: Send, message_id: str) -> Statement:
+    def fan_out(self, send: Send, message_id: Made) -> Statement:
         """Enqueues the fan-out: one row for each receiver."""
         receivers, values = self.receivers(send)
         statement = f"INSERT INTO mesh.fan_out SELECT %s::uuid, %s::uuid, r.receiver FROM ({receivers}) r (receiver)"

@@ -18,7 +18,7 @@ from holdfast.reference_impl.mesh_delivery.counters import Counters
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.negotiation import LogRecord
 from holdfast.reference_impl.mesh_delivery.outbox import Outbox, OutboxError, Row
-from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError, Settings
+from holdfast.reference_impl.mesh_delivery.terms import Digest, Reason, RefusedError, Settings
 from holdfast.reference_impl.sqlite import UncertainError
 from holdfast.servers.environment import scaled
 from holdfast.specs.errors import StrictJsonError
@@ -105,7 +105,7 @@ class Daemon:
         """The bytes that every attempt sends. The id is not among them, so that it can be rotated."""
         return canonical({name: args[name] for name in ("mesh_id", "request")})
 
-    def is_same(self, row: Row, fingerprint: bytes, args: Mapping[str, Any]) -> bool:
+    def is_same(self, row: Row, fingerprint: Digest, args: Mapping[str, Any]) -> bool:
         """Whether the row that has the id is of the same send to the same mesh."""
         return loads(row.payload)["mesh_id"] == args["mesh_id"] and row.request_fingerprint == fingerprint
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
@@ -12,11 +12,13 @@ from websockets.sync.client import connect
 from holdfast.reference_impl.answers import Answer, Fault, Refused
 from holdfast.reference_impl.mesh_delivery.negotiation import HANDSHAKE, Negotiator
 
+# Of a WebSocket, as ws://HOST:PORT/PATH.
+Address: TypeAlias = str
 _PATIENCE_S = 1.0
 _NORMAL = 1000
 
 
-def negotiated(negotiator: Negotiator, args: Mapping[str, Any], broker: str) -> Answer:
+def negotiated(negotiator: Negotiator, args: Mapping[str, Any], broker: Address) -> Answer:
     """Start against the handshake of the broker at this address. A refusal closes the connection with its code."""
     try:
         with connect(broker, open_timeout=_PATIENCE_S, close_timeout=_PATIENCE_S, proxy=None) as connection:

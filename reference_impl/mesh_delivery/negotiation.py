@@ -61,7 +61,7 @@ class Negotiator:
         supported = self.read(args[HANDSHAKE])
         required = [DEDUPE, *(name for name in args.get("required", ()) if name != DEDUPE)]
         faults = [Fault(Reason.FEATURE_PARAM_INVALID, "")] if supported is None else self.faults(supported, required)
-        if supported is None or faults:
+        if faults:
             first = self.first(faults)
             self.warn(f"{first.reason.value} {first.feature}", args[HANDSHAKE])
             data = {
@@ -69,6 +69,7 @@ class Negotiator:
                 **({"feature": first.feature} if first.feature else {}),
             }
             return Refused(first.reason.value, data)
+        assert supported is not None
         return self.with_max_age(supported[DEDUPE], args)
 
     def read(self, handshake: str) -> Mapping[str, Any] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
-from holdfast.reference_impl.mesh_delivery.terms import Reason
+from holdfast.reference_impl.mesh_delivery.terms import Reason, Word
 from holdfast.reference_impl.sqlite import FILE_MODE, UncertainError
 from holdfast.servers.environment import scaled
 
@@ -81,7 +81,7 @@ class Outbox:
 
     def make(self) -> None:
         """Make the file, which must not be there."""
-        self._path.parent.mkdir(exist_ok=True)
+        self._path.parent.mkdir()
         self._path.touch(mode=FILE_MODE, exist_ok=False)
         with self.transaction() as connection:
             connection.execute(self._schema.table())
@@ -110,7 +110,7 @@ class Outbox:
             lock.close()
 
     @contextlib.contextmanager
-    def transaction(self, mode: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    def transaction(self, mode: Word = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """A connection with a transaction, committed at the end; `mode` as of BEGIN. Raises UncertainError, too."""
         try:
             connection = sqlite3.connect(f"file:{self._path}?mode=rw", uri=True, timeout=_BUSY_S, isolation_level=None)

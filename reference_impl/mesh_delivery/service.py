@@ -15,7 +15,7 @@ from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFa
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.negotiation import HANDSHAKE, Negotiator
 from holdfast.reference_impl.mesh_delivery.outbox import OutboxError
-from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError
+from holdfast.reference_impl.mesh_delivery.terms import Reason, RefusedError, Word
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.sqlite import UncertainError
 from holdfast.specs.model import Group, Method
@@ -104,9 +104,9 @@ class Service:
             return ""
         return f"{self._daemon.settings.broker.replace('http', 'ws', 1)}{route.websocket}"
 
-    def _of_daemon(self, method: str, args: Mapping[str, Any]) -> Answer:
-        daemon, failpoints = self._daemon, self._failpoints
-        if daemon is None or failpoints is None:
+    def _of_daemon(self, method: Word, args: Mapping[str, Any]) -> Answer:
+        daemon = self._daemon
+        if daemon is None:
             return Fault("expected a session with an outbox; this one was opened without a surface")
         try:
             if method in ("send", "requeue"):
@@ -118,7 +118,8 @@ class Service:
             if method == "daemon_counters":
                 return Ok({"counters": daemon.counters.shown()})
             if method == "hold_delivery":
-                failpoints.arm(Point(args["point"]), Failure.HOLD)
+                assert self._failpoints is not None
+                self._failpoints.arm(Point(args["point"]), Failure.HOLD)
                 return Ok()
             return Accepted(Effect.NEW, {"attempts": daemon.deliver()})
         except UncertainError as error:
@@ -134,7 +135,7 @@ class Service:
         except RefusedError as error:
             return Refused(error.reason.value, {"field": error.field.value}, str(error))
 
-    def _asked(self, method: str, args: Mapping[str, Any]) -> Answer:
+    def _asked(self, method: Word, args: Mapping[str, Any]) -> Answer:
         try:
             return self.open_broker().call(method, args)
         except OpenError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
+from typing import TypeAlias
 
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.session import OpenError
@@ -12,6 +13,11 @@ from holdfast.reference_impl.terms import hold_to_contract, value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "mesh-delivery"
+# An id that the broker has made: a UUID in small letters. And the 32 bytes of a fingerprint.
+Made: TypeAlias = str
+Digest: TypeAlias = bytes
+# One of a few words of the code's own: a method, a relation, a kind of destination.
+Word: TypeAlias = str
 # The member of a config with the name of the database that those of sessions are copies of.
 TEMPLATE = "template"
 # Values of the config `transport` for which the broker listens.
@@ -137,7 +143,7 @@ def read_settings(config: Mapping[str, str]) -> Settings:
     def found(name: str) -> str:
         return config.get(name, str(contract.parameters[name].value))
 
-    def number(name: str) -> int:
+    def number(name: Word) -> int:
         text = found(name)
         if not (text.isascii() and text.isdigit()):
             raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")

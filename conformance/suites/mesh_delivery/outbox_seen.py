@@ -61,6 +61,9 @@ class Seen:
             self._differs("fail_open", "the id of a request", "that of a row", name)
         if headers.get("mesh-member") != MEMBER:
             self._differs("wrong_reason", "the member of a request", MEMBER, headers.get("mesh-member"))
+        kind = headers.get("content-type", "")
+        if kind.partition(";")[0].strip().lower() != "application/json":
+            self._differs("wrong_reason", "the Content-Type of a request", "application/json", kind)
         if self.bodies.setdefault(name, body) != body:
             self._differs("fail_open", f"the bytes of {name}", "those of its first attempt", body[:200])
         row = model.rows[name][0]
