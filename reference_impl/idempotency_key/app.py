@@ -12,7 +12,7 @@ from holdfast.reference_impl.idempotency_key.guard import Guard
 from holdfast.reference_impl.idempotency_key.guard import Request as Asked
 from holdfast.reference_impl.idempotency_key.terms import REPLAYED, Answer, Reason, problem
 
-_PRINCIPALS = {"Bearer a": "a", "Bearer b": "b"}
+_PRINCIPALS = {"Bearer a": "a", "Bearer b": "b", "Bearer a-renewed": "a"}
 _EFFECT_S = 300.0
 THROW = "holdfast-throw"
 

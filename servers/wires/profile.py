@@ -21,6 +21,10 @@ Headers = Mapping[str, str]
 ENDS = "-end"
 
 
+# Two principals, another credential of the first, and one that is refused.
+PRINCIPALS = ("a", "b", "again", "refused")
+
+
 class ProfileError(ValueError):
     """The file cannot be used; the text says what was expected, what came, and what to do."""
 
@@ -140,7 +144,7 @@ class Service(_Table, frozen=True):
         return {
             "profile": msgspec.to_builtins(self.profile),
             "routes": msgspec.to_builtins(self.route),
-            "principals": [name for name in ("a", "b", "refused") if name in self.credentials],
+            "principals": [name for name in PRINCIPALS if name in self.credentials],
             "wires": self.wires(),
             "faults": self.store.faults(),
         }
@@ -206,7 +210,8 @@ def _problems(service: Service) -> list[str]:
     except re.error as error:
         found.append(f"[profile] key_pattern: expected a regular expression: {error}")
     found += [
-        f"[credentials.{name}]: expected a, b or refused: two principals, and one that is refused"
-        for name in service.credentials.keys() - {"a", "b", "refused"}
+        f"[credentials.{name}]: expected a, b, again or refused: two principals, another credential of the first, and "
+        "one that is refused"
+        for name in service.credentials.keys() - set(PRINCIPALS)
     ]
     return found

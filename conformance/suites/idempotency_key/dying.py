@@ -8,6 +8,8 @@ from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Got, Se
 
 # The command that empties a broker's queue.
 _PURGE = "purge"
+# Of 28 requests each.
+_ROUNDS = 8
 _STILL = ("UNKNOWN", "UNAVAILABLE", "DUPLICATE")
 
 
@@ -197,11 +199,14 @@ def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench:
 
 @clause("IK-LOAD-1", "IK-ONCE-2")
 def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) -> None:
-    """Hundreds of keys, some of them twice, through every instance."""
-    with service(bench) as s:
+    """Hundreds of keys, some of them twice, through every instance; once the store's server dies and is back."""
+    with service(bench, {"store": "postgres"}) as s:
         numbers = [0, 1] if s.profile["shared"] and "process" in s.wires else [0]
         asked, told = [], set()
-        for round_ in range(8):
+        rounds = round(_ROUNDS * bench.thorough)
+        for round_ in range(rounds):
+            if round_ == rounds // 2 and "server" in s.wires and s.profile["store_durable"]:
+                s.session.provoke("serve_store", {"do": "kill-and-restart"})
             pairs = [(s.tag(), s.key()) for _ in range(24)]
             pairs += pairs[:4]
             asked += pairs

@@ -38,6 +38,18 @@ def test_another_principal_gets_neither_the_result_nor_a_hint(bench: Bench) -> N
         s.one_effect(tag, "the same key under two credentials at once", 2)
 
 
+@clause("IK-SCOPE-1", "IK-ONCE-2")
+def test_a_retry_with_another_credential_of_its_principal_is_a_retry(bench: Bench) -> None:
+    """A token that was renewed between the request and its retry."""
+    with service(bench) as s:
+        s.must_promise("again" in s.principals, "no principal has a second credential")
+        tag, key = s.tag(), s.key()
+        first = s.first(tag, key)
+        got = s.submit(s.request(tag, key, principal="again"))
+        s.one_effect(tag, "a retry with another credential of its principal")
+        s.retried(first, got, "a retry with another credential of its principal")
+
+
 @clause("IK-SCOPE-2")
 def test_a_refused_credential_consumes_no_key_and_replays_nothing(bench: Bench) -> None:
     """A known and a new key under a credential that is refused."""

@@ -151,6 +151,11 @@ class EveryoneIsA(Application):
         return super().principal(request) or "a"
 
 
+class TokenIsPrincipal(Application):
+    def principal(self, request: HttpRequest) -> str | None:
+        return super().principal(request) and request.headers["Authorization"].removeprefix("Bearer ")
+
+
 class MarkedAlways(Application):
     def sent(self, answer: Answer) -> Response:
         response = super().sent(answer)
@@ -192,6 +197,7 @@ class ClaimedFirst(Application):
 
 
 BUGS = {
+    "token-is-the-principal": part(application=TokenIsPrincipal),
     "open-at-the-look-up": part(guard=OpenAtLookUp),
     "open-when-the-store-is-slow": part(guard=OpenWhenSlow),
     "dies-without-its-store": part(guard=DiesWithoutStore),
