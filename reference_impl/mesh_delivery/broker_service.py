@@ -16,13 +16,11 @@ from holdfast.reference_impl.mesh_delivery.broker import Broker
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_jobs import Jobs
 from holdfast.reference_impl.mesh_delivery.broker_store import UnavailableError, UncertainError
-from holdfast.reference_impl.mesh_delivery.failpoints import Failpoints, Point
+from holdfast.reference_impl.mesh_delivery.failpoints import ARMED_FOR, Failpoints, Point
 from holdfast.reference_impl.mesh_delivery.terms import Mode, Word
 from holdfast.reference_impl.patience import Patience
 from holdfast.servers.postgres.confined import ConfinedServer
 
-# Operations with failpoints, which are armed for one of them.
-_WITH_POINTS = ("accept", "prune")
 FEATURE = "client_message_id_dedupe"
 # It says that fingerprints are compared (section 15.1).
 FEATURE_VERSION = 2
@@ -51,7 +49,7 @@ class BrokerService:
         except (psycopg.Error, UnavailableError, UncertainError) as error:
             return Fault(f"the database did not do it: {type(error).__name__}")
         finally:
-            if method in _WITH_POINTS:
+            if method in ARMED_FOR:
                 self.failpoints.disarm()
 
     @property

@@ -24,6 +24,10 @@ class Point(Enum):
     BETWEEN_PRUNE = "between_prune"
 
 
+# What they are armed for: one of these operations.
+ARMED_FOR = ("accept", "prune")
+
+
 class Failpoints(HoldOrAbort[Point]):
     """The failpoints of one session."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
 from holdfast.reference_impl.mesh_delivery.fingerprint import decoded
@@ -171,10 +171,10 @@ class Negotiator:
 
     def at_least(self, value: object, least: int) -> list[Reason]:
         """An integer within its bounds."""
-        fits = self.is_integer(value) and isinstance(value, int) and value >= least
+        fits = self.is_integer(value) and value >= least
         return [] if fits else [Reason.FEATURE_PARAM_INVALID]
 
-    def is_integer(self, value: object) -> bool:
+    def is_integer(self, value: object) -> TypeGuard[int]:
         """An integer; true and false are none."""
         return isinstance(value, int) and not isinstance(value, bool)
 
@@ -211,7 +211,7 @@ class Negotiator:
 
     def is_override(self, value: object) -> bool:
         """A whole number of hours above nought."""
-        return self.is_integer(value) and isinstance(value, int) and value > 0
+        return self.is_integer(value) and value > 0
 
     def overridden(self, hours: int) -> int:
         """The operator's own: a shorter outbox is what it is for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from holdfast.reference_impl.mesh_delivery.negotiation import (
     FLOOR,
@@ -116,7 +116,7 @@ class AnyVersion(Negotiator):
 
 class Later(Negotiator):
     def known_version(self, name: str, version: object) -> bool:
-        return self.is_integer(version) and isinstance(version, int) and version >= 1
+        return self.is_integer(version) and version >= 1
 
 
 class AnyMode(Negotiator):
@@ -135,7 +135,7 @@ class DefaultDays(Negotiator):
 
 
 class Numbers(Negotiator):
-    def is_integer(self, value: object) -> bool:
+    def is_integer(self, value: object) -> TypeGuard[int]:
         return isinstance(value, int)
 
 
