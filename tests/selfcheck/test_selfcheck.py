@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from holdfast.conformance.cli.selfcheck import Extent, Planted
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.baselines import Policy, load_baseline
 from holdfast.conformance.selfcheck.kills import judge_kill, observed
@@ -48,6 +49,16 @@ def one_of(contract: str) -> str:
     declared = load_mutants(contract)
     names = [each.name for each in declared.mutants if declared.store_of(each) in ("sqlite", "none")]
     return names[int(load_contract(contract).digest.removeprefix("sha256:"), 16) % len(names)]
+
+
+def test_a_bug_meets_the_whole_contract_with_a_store_that_all_of_it_can_be_run_with() -> None:
+    contract, declared = load_contract("mesh-delivery"), load_mutants("mesh-delivery")
+    bug = next(each for each in declared.mutants if declared.store_of(each) == "none")
+    stores = {
+        extent: Planted(contract, declared, [bug], extent, plan_of(contract)).task(bug).store
+        for extent in (Extent.CLAUSES, Extent.CASES)
+    }
+    assert stores == {Extent.CLAUSES: "none", Extent.CASES: "postgres"}
 
 
 def test_an_unknown_mutant_is_a_usage_error(tmp_path: Path) -> None:
