@@ -146,7 +146,7 @@ def test_what_no_module_of_a_reference_calls_has_no_sites() -> None:
     # Of a module of classes, a reference that uses one constant of it has none of them.
     files = {each.function.partition(".")[0] for each in all_sites("mesh-delivery") if each.file == "sqlite.py"}
     assert "ProvenDatabase" not in files
-    assert "ProvenDatabase" in {each.function.partition(".")[0] for each in all_sites("rs4a-replay")}
+    assert "ProvenDatabase" in {each.function.partition(".")[0] for each in all_sites("calyx-replay")}
 
 
 @pytest.mark.parametrize("contract", contract_names())
