@@ -15,11 +15,13 @@ def not_claimed(service: Service) -> dict[str, str]:
     needs = {
         "instance": ("process", "[service] has no `start`: nothing is started or ended"),
         "line": ("proxy", "no variable of [service.env] has {store}: the store cannot be cut off"),
-        "serve_store": ("server", "[store] has no `start`: its server cannot be ended"),
+        "serve_store": ("server", "[store] has no `start` and no `commands`: nothing can be done to it"),
         "pass_time": ("clock", "no variable of [service.env] has {clock}: the time cannot be set"),
         "hold": ("sink", "no variable of [service.env] has {sink}"),
     }
     lacking = {name: why for name, (wire, why) in needs.items() if wire not in wires}
+    if service.store.commands:
+        lacking.pop("serve_store", None)
     if service.profile.handler == "behind":
         lacking |= dict.fromkeys(("hold", "ending"), "the profile says that the effect comes behind the answer")
     return lacking

@@ -15,6 +15,11 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.servers.wires.profile import whole
 
+# The command that empties a broker's queue.
+PURGE = "purge"
+NO_FILES = "the store has no files here: {data} stands in no variable of [service.env]"
+# A key that lives no longer may be over while a test runs, where no clock stands still.
+_LIVES_S = 120.0
 # What a finding says of a second effect that the profile declares. It does not conform all the same.
 DECLARED = "broken by choice, as the profile says"
 # A request whose handler is held is answered only behind its release.
@@ -328,9 +333,15 @@ class Service:
 
 
 @contextmanager
-def service(bench: Bench, config: Mapping[str, str] | None = None) -> Generator[Service, None, None]:
-    """A session with a service, with a store of its own."""
+def service(
+    bench: Bench, config: Mapping[str, str] | None = None, *, short: bool = False
+) -> Generator[Service, None, None]:
+    """A session with a service, with a store of its own. `short`: the life of a key may be short."""
     if "submit" in bench.not_claimed:
         raise Finding(Judgement(Verdict.UNSUPPORTED, detail=bench.not_claimed["submit"]))
     with bench.session(config=config, hurried=False) as session:
-        yield Service(bench, session)
+        found = Service(bench, session)
+        lives = found.profile["lifetime_s"]
+        if lives is not None and lives < _LIVES_S and "clock" not in found.wires and not short:
+            found.unsupported(f"keys live {lives:g} s, and may be over while this runs: {{clock}} would stand still")
+        yield found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Got, Service, service
+from holdfast.conformance.suites.idempotency_key.asking import DECLARED, NO_FILES, PURGE, Got, Service, service
 
-# The command that empties a broker's queue.
-_PURGE = "purge"
 # Of 28 requests each.
 _ROUNDS = 8
+# So many keys come behind the one that a log keeps when half of it is cut off.
+_BEHIND = 5
 _STILL = ("UNKNOWN", "UNAVAILABLE", "DUPLICATE")
 
 
@@ -33,7 +33,9 @@ def test_the_death_of_an_instance_leaves_one_effect_and_no_key_that_is_stuck(ben
     with service(bench) as s:
         s.must_promise(s.profile["durable"], "keys do not outlive the process")
         # Some instances start an hour later, or with a clock that was set back.
-        late = (3600.0, -3600.0) if "clock" in s.wires else ()
+        # A key that is over by then is free.
+        lives = s.profile["lifetime_s"]
+        late = (3600.0, -3600.0) if "clock" in s.wires and (lives is None or lives > 2 * 3600.0) else ()
         ends = [("kill", "before", 0.0), ("kill", "after", 0.0), ("end", "after", 0.0)]
         for how, when, step in [*ends, *(("kill", "after", each) for each in late)]:
             tag, key = s.tag(), s.key()
@@ -80,10 +82,13 @@ def test_a_damaged_store_is_refused_and_never_made_anew(bench: Bench) -> None:
 def _damaged(bench: Bench, how: str) -> None:
     with service(bench) as s:
         if "data" not in s.wires:
-            s.unsupported("no variable of [service.env] has {data}: the store has no file here")
+            s.unsupported(NO_FILES)
         s.must_promise(s.profile["durable"], "keys do not outlive the process")
         tag, key = s.tag(), s.key()
         s.first(tag, key)
+        # A log that is cut may have lost its end, as behind a torn write. What came before that has to be there.
+        for _ in range(_BEHIND if how == "cut" else 0):
+            s.first(s.tag(), s.key())
         s.instance("end")
         files = [found for found in s.session.tree("data") if found["kind"] == "file" and found["size"]]
         if not files:
@@ -103,13 +108,17 @@ def _damaged(bench: Bench, how: str) -> None:
 
 def _ended(s: Service) -> list[tuple[str, str, Got]]:
     """One key for each way in which a request can end: a success, each final error, a handler that throws."""
-    endings: list[dict[str, object]] = [{}, *({"status": status} for status in s.profile["final"])]
-    if s.profile["thrown"] != "freed":
+    if s.profile["handler"] == "behind":
+        endings: list[dict[str, object]] = [{}]
+    else:
+        endings = [{}, *({"status": status} for status in s.profile["final"])]
+    if s.profile["thrown"] != "freed" and s.profile["handler"] != "behind":
         endings.append({"throw": True})
     found = []
     for ending in endings:
         tag, key = s.tag(), s.key()
-        s.ending(tag, **ending)
+        if ending:
+            s.ending(tag, **ending)
         got = s.submit(s.request(tag, key))
         s.one_effect(tag, f"a handler that ends with {ending or 'a success'}")
         found.append((tag, key, got))
@@ -127,7 +136,7 @@ def _kept(s: Service, ended: list[tuple[str, str, Got]], why: str) -> None:
 @clause("IK-TTL-1", "IK-TTL-2", "IK-TTL-4")
 def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
     """Just before the end, through a restart; behind the end; and with a clock that goes back."""
-    with service(bench) as s:
+    with service(bench, short=True) as s:
         lifetime = s.profile["lifetime_s"]
         s.must_promise(lifetime is not None, "no lifetime is published")
         ended = _ended(s)
@@ -160,7 +169,7 @@ def test_the_window_of_a_broker_outlives_what_was_consumed(bench: Bench) -> None
     with service(bench, {"store": "queue"}) as s:
         s.must_promise(s.profile["handler"] == "behind", "no consumer makes the effect, behind the answer")
         ways: list[tuple[str, str]] = [("instance", "end"), ("instance", "kill")]
-        ways += [("serve_store", _PURGE)] * (_PURGE in s.faults)
+        ways += [("serve_store", PURGE)] * (PURGE in s.faults)
         ways += [("serve_store", how) for how in ("restart", "kill-and-restart") if "server" in s.wires]
         for what, how in ways:
             tag, key = s.tag(), s.key()
