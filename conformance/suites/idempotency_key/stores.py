@@ -55,7 +55,7 @@ class Outage:
         return cls(s, fault, (known, key), s.first(known, key), (s.tag(), s.key()))
 
     def asked(self, times: int = 2, *, may_work: bool = False) -> None:
-        """While it lasts, both at once: what can still be read is right to replay. `may_work`: it may take the new one."""
+        """While it lasts, both at once: what can be read is right to replay. `may_work`: it may take the new one."""
         for _ in range(times):
             found = self.s.burst([self.s.request(*self.known), self.s.request(*self.new)])
             for (tag, _key), got, due in zip((self.known, self.new), found, (1, 0), strict=True):
