@@ -101,7 +101,10 @@ def test_keys_that_differ_in_one_thing_are_two(bench: Bench) -> None:
             (f"{stem}%20", f"{stem} x"),
             (f"{stem}a", f"{stem}a."),
         ]
-        # Equal as numbers, and equal in CRC-32 and FNV-1a.
+        # Equal as numbers, as UUIDs, and in CRC-32, FNV-1a and the hash of Java.
+        digits = f"{stem[:8]}-{stem[8:12]}-4bcd-a123-{stem[:12]}"
+        pairs += [(digits, digits.upper()), ("1-1-1-1-1", "00000001-0001-0001-0001-000000000001")]
+        pairs += [("Aa" + stem, "BB" + stem)]
         pairs += [("1000", "1e3"), ("007", "7"), ("1.0", "1"), ("0x10", "16")]
         pairs += [("plumless", "buckeroo"), ("costarring", "liquid"), ("declinate", "macallums")]
         longest = s.profile["max_key_length"]

@@ -24,7 +24,7 @@ from holdfast.conformance.faults.recording import Recording, RecordingError, rea
 from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import NO_FILES, Got, Service, service
+from holdfast.conformance.suites.idempotency_key.asking import DECLARED, NO_FILES, Got, Service, service
 from holdfast.conformance.suites.idempotency_key.stores import Outage, conclude
 
 _DATA, _RECORDING = "data", "logs/recording"
@@ -108,11 +108,12 @@ def _power_lost(s: Service, spans: Sequence[Sequence[int]], state: int) -> dict[
     return found
 
 
-def _answered(s: Service) -> tuple[list[tuple[str, str, Got]], list[tuple[int, int]]]:
-    """Keys that a traced instance has answered, and when."""
+def _answered(s: Service) -> tuple[list[tuple[str, str, Got | None]], list[tuple[int, int]]]:
+    """Keys that a traced instance has answered, and when; the last one without an answer has had its effect then."""
     if not s.instance("start", under=_TRACER % ""):
         s.not_reached("the instance does not start under the tracer")
-    asked, spans = [], []
+    asked: list[tuple[str, str, Got | None]] = []
+    spans: list[tuple[int, int]] = []
     for _ in range(_KEYS):
         tag, key = s.tag(), s.key()
         sent = time.monotonic_ns()
@@ -121,6 +122,17 @@ def _answered(s: Service) -> tuple[list[tuple[str, str, Got]], list[tuple[int, i
         if not got.accepted:
             s.not_reached(f"a first request under the tracer got {got}")
         asked.append((tag, key, got))
+    if s.profile["handler"] == "inside":
+        # The last one is held behind its effect: what is under way then is not forgotten either.
+        tag, key = s.tag(), s.key()
+        s.hold(tag, when="after")
+        sent = time.monotonic_ns()
+        s.begin("held", s.request(tag, key))
+        spans.append((sent, time.monotonic_ns()))
+        asked.append((tag, key, None))
+        s.instance("end")
+        s.release(tag)
+        s.finish("held")
     s.instance("end")
     return asked, spans
 
@@ -149,7 +161,7 @@ def _lose_power(s: Service, which: str) -> None:
         kept = [asked[number - 1] for number in found["kept"]]
         if not kept:
             continue
-        why = f"the power was lost {which} behind {len(kept)} answers (state {state} of {states})"
+        why = f"the power was lost {which} behind {len(kept)} requests (state {state} of {states})"
         if not s.instance("start"):
             s.fail("lost_durability", f"{why}: the instance does not start")
         # A message that was not consumed yet at that moment comes again.
@@ -157,8 +169,13 @@ def _lose_power(s: Service, which: str) -> None:
         for tag, key, first in kept:
             due = s.effects(tag) if behind else 1
             got = s.submit(s.request(tag, key))
-            s.one_effect(tag, f"a retry; {why}", due)
-            s.retried(first, got, f"a retry; {why}")
+            what = "a retry" if first else "a retry of a request whose effect was there and whose answer was not"
+            chosen = f": {DECLARED}" if not first and s.profile["abandoned"] == "reexecute" else ""
+            s.one_effect(tag, f"{what}; {why}{chosen}", due)
+            if first and not got.accepted and s.profile["duplicate"] == "replay" and got.reason != "HANG":
+                s.fail("lost_durability", f"{what}; {why}: it got {got}")
+            if first:
+                s.retried(first, got, f"{what}; {why}")
             tried += 1
         s.instance("end")
     if not tried:
@@ -187,7 +204,7 @@ def test_a_disk_that_is_full_frees_no_key(bench: Bench) -> None:
         _must_trace(s)
         _, spans = _answered(s)
         # An instance that does the same makes about as many calls until its answers.
-        _, first, second = _power_lost(s, spans, _NONE)["answered"]
+        _, first, second = _power_lost(s, spans, _NONE)["answered"][:_KEYS]
     with service(bench) as s:
         step = max(1, (second - first) // _POINTS)
         struck = [_full(s, f"--at {at} --once") for at in range(first + 1, second, step)]
