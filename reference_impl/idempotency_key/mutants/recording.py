@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from holdfast.reference_impl.idempotency_key.terms import Limits, StoreError
 from holdfast.reference_impl.planting import part, value
 
 _TWENTY = 20
+_in_turn = threading.Lock()
 
 
 class AnyPayload(Records):
@@ -114,6 +116,18 @@ class NeverSynced(SqliteTransaction):
     pragmas = ("synchronous = OFF",)
 
 
+class ClaimUnsynced(Records):
+    def claim(self, scope: str, name: str, print_: str, now: int) -> Claim:
+        if not isinstance(self._database, Sqlite):
+            return super().claim(scope, name, print_, now)
+        with _in_turn:
+            self._database.transactions = NeverSynced
+            try:
+                return super().claim(scope, name, print_, now)
+            finally:
+                self._database.transactions = SqliteTransaction
+
+
 class LockIsEmpty(SqliteTransaction):
     def __enter__(self) -> Self:
         try:
@@ -178,6 +192,7 @@ BUGS = {
     "commit-does-not-wait": part(databases=Hasty),
     "store-of-the-process": part(databases=OfThisProcess),
     "keeps-twenty-keys": part(records=TwentyKeys),
+    "claim-is-not-synced": part(records=ClaimUnsynced),
     "file-is-never-synced": part(databases=_in_files(NeverSynced)),
     "lock-is-an-empty-store": part(databases=_in_files(LockIsEmpty)),
     "full-disk-is-a-commit": part(databases=_in_files(FullIsDone)),
