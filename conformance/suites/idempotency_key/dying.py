@@ -109,12 +109,12 @@ def _damaged(bench: Bench, how: str, alone: int | None = None) -> int:
                 s.session.remove(found["path"])
             else:
                 s.session.cut(found["path"], found["size"] // 2 if how == "cut" else 0)
-        what = "a store" if alone is None else f"a store whose file {single[alone]['path']}"
+        what = f"a store {'that' if alone is None else 'whose file ' + single[alone]['path']} is {how}"
         if s.instance("start"):
             got = s.submit(s.request(tag, key))
-            s.one_effect(tag, f"a retry on {what} is {how}")
+            s.one_effect(tag, f"a retry on {what}")
             if got.accepted and got.effect == "new":
-                s.fail("fail_open", f"a retry on {what} is {how} was executed")
+                s.fail("fail_open", f"a retry on {what} was executed")
         return len(single)
 
 

@@ -68,8 +68,10 @@ class Outage:
         s.one_effect(tag, why)
         s.behind_the_lease()
         (tag, key), why = self.new, f"a new key behind a store that was {self.fault}"
-        got = s.settles(s.request(tag, key), ("UNKNOWN",), why)
-        s.one_effect(tag, why, 1 if got.accepted else 0)
+        # A store that worked on has taken it.
+        taken = s.effects(tag)
+        got = s.settles(s.request(tag, key), ("UNKNOWN", *(("DUPLICATE",) if taken else ())), why)
+        s.one_effect(tag, why, 1 if got.accepted else taken)
 
 
 def conclude(s: Service, outages: Sequence[Outage]) -> None:
