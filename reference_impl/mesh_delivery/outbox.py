@@ -81,7 +81,7 @@ class Outbox:
 
     def make(self) -> None:
         """Make the file, which must not be there."""
-        self._path.parent.mkdir()
+        self._path.parent.mkdir(exist_ok=True)
         self._path.touch(mode=FILE_MODE, exist_ok=False)
         with self.transaction() as connection:
             connection.execute(self._schema.table())
