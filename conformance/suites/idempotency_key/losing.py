@@ -9,6 +9,7 @@ import errno
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,22 @@ def _lost(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
     return {"error": None, "states": len(states), "kept": kept, "answered": answered}
 
 
+# What holds the locks of a session, until it is told to let go.
+_HOLDING: dict[Path, ExitStack] = {}
+
+
+def _lock(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
+    """Let another process lock these files, until no file is named. `count` are those that it has locked."""
+    with _HOLDING.pop(workdir, ExitStack()):
+        pass
+    files = [workdir / path for path in operand["files"]]
+    if not files:
+        return {"count": 0}
+    holding = _HOLDING[workdir] = ExitStack()
+    return {"count": holding.enter_context(locked(files))}
+
+
+LOCK = Report(name="lock", do=_lock, schema=value_form(count={"type": "integer", "minimum": 0}))
 _NUMBERS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
 LOSE_POWER = Report(
     name="lose-power",
@@ -242,18 +259,20 @@ def _full(s: Service, where: str) -> bool:
     return not asked[-1][2].accepted
 
 
-@clause("IK-STORE-3", "IK-STORE-7", provocations=("instance",), drawn=True, written=True)
+@clause("IK-STORE-3", "IK-STORE-7", provocations=("instance",))
 def test_files_that_are_locked_or_gone_are_not_taken_for_an_empty_store(bench: Bench) -> None:
     """While the instance runs, another process locks all its files; later its folder is somewhere else."""
     with service(bench) as s:
         _must_have_files(s)
         outage = Outage.of(s, "locked")
         files = [found["path"] for found in s.session.tree(_DATA) if found["kind"] == "file"]
-        with locked(s.session.workdir / path for path in files) as count:
-            if not count:
-                s.not_reached("no lock could be had on any file of the store")
+        if not s.session.report(LOCK, "", {"files": files})["count"]:
+            s.not_reached("no lock could be had on any file of the store")
+        try:
             # A store that takes no locks works on, and what it does then is kept.
             outage.asked(1, may_work=True)
+        finally:
+            s.session.report(LOCK, "no more", {"files": []})
         outage.over()
         outages = [outage, Outage.of(s, "somewhere else")]
         s.session.move(_DATA, "aside")
