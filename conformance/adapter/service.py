@@ -17,11 +17,10 @@ from holdfast import __version__
 from holdfast.conformance.adapter.lines import answer_lines
 from holdfast.servers.wires.calls import answer, not_claimed
 from holdfast.servers.wires.instances import EndedError
-from holdfast.servers.wires.profile import ProfileError, Service, read
+from holdfast.servers.wires.profile import CONTRACT, ProfileError, Service, read
 from holdfast.servers.wires.world import UseError, World
 from holdfast.specs import version_of
 
-CONTRACT = "idempotency-key"
 _ONE_WORKER = "one worker has several instances of the service"
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from holdfast.conformance.gallery.entry import Entry
-from holdfast.conformance.gallery.running import CONTRACT, TRIES, Finding, Ran
+from holdfast.conformance.gallery.running import TRIES, Finding, Ran
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.suites.idempotency_key.asking import DECLARED
+from holdfast.servers.wires.profile import CONTRACT
 
 FOLDER, INDEX = "gallery", "index.md"
 _FENCE = "---\n"

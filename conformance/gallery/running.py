@@ -15,8 +15,8 @@ from holdfast.conformance.gallery.entry import ENTRIES, Entry
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.evidence import Run, read_evidence
+from holdfast.servers.wires.profile import CONTRACT
 
-CONTRACT = "idempotency-key"
 TRIES = 3
 _INSTALL_S, _RUN_S = 1200, 1800
 _SHOWN = ("conforms", "unsupported")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.servers.wires.profile import whole
+from holdfast.servers.wires.profile import ProfileError, whole
 
 _TEXT = 100
 _ALWAYS = {"line": "store", "serve_store": "store", "instance": "process", "pass_time": "clock", "pause": "clock"}
@@ -25,8 +26,8 @@ def profile_of(records: Sequence[Record]) -> Mapping[str, Any] | None:
     """What the service said of itself; None where no service was asked."""
     for record in records:
         if _asked(record)[0] == "profile" and record.answer is not None:
-            value = record.answer.get("value")
-            return whole(value) if isinstance(value, Mapping) and isinstance(value.get("profile"), Mapping) else None
+            with suppress(ProfileError):
+                return whole(record.answer.get("value") or {})
     return None
 
 

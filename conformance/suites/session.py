@@ -119,12 +119,7 @@ class SuiteSession:
 
         While a commit is open, a store may let no one read (docs/adapter-protocol.md).
         """
-        try:
-            return self._value("observe", method, args, worker)
-        except Finding as finding:
-            if finding.judgement.silence is not Silence.FAULT:
-                raise
-            return None
+        return self._unless_fault("observe", method, args, worker)[1]
 
     def provoke(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
         """The value of a provocation."""
@@ -132,18 +127,20 @@ class SuiteSession:
 
     def attempt(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> bool:
         """A provocation that may fail; whether it was done. One that was not is answered `fault`."""
+        return self._unless_fault("provoke", method, args, worker)[0]
+
+    def _unless_fault(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int) -> tuple[bool, Any]:
+        """Whether the answer was no `fault`, and its value."""
         try:
-            self._value("provoke", method, args, worker)
+            return True, self._value(verb, method, args, worker)
         except Finding as finding:
             if finding.judgement.silence is not Silence.FAULT:
                 raise
-            return False
-        return True
+            return False, None
 
     def _value(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int, due: str = "ok") -> Any:
-        if verb == "provoke" and method in self._session.not_claimed:
-            detail = f"the adapter does not claim {method}: {self._session.not_claimed[method]}"
-            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
+        if verb == "provoke" and (why := self._session.not_claimed.get(method)) is not None:
+            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not claim {method}: {why}"))
         answer = self._run(self._session.call(worker, method, args or {}, f"{verb} {method}"))
         if answer.outcome != due:
             _not_reached(f"{method} answered {answer.outcome} {answer.reason or ''}".rstrip(), answer.n)

@@ -17,6 +17,8 @@ Status = Annotated[int, Meta(ge=200, le=599)]
 Headers = Mapping[str, str]
 
 
+# What these wires are put around keeps this contract.
+CONTRACT = "idempotency-key"
 # The end of the name of a command that ends a fault of the store.
 ENDS = "-end"
 
@@ -125,9 +127,6 @@ class Profile(_Table, frozen=True):
     codes: Codes = Codes()
 
 
-_DEFAULTS: Mapping[str, Any] = msgspec.to_builtins(Profile())
-
-
 class Service(_Table, frozen=True):
     """The whole file."""
 
@@ -165,10 +164,11 @@ class Service(_Table, frozen=True):
 
 
 def whole(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a service or an adapter says of itself, with the defaults of what it does not say."""
-    profile: dict[str, Any] = {**_DEFAULTS, **said["profile"]}
-    for name in ("codes", "fail_open"):
-        profile[name] = {**_DEFAULTS[name], **profile[name]}
+    """What a service or an adapter says of itself, with the defaults of what it does not say. Raises ProfileError."""
+    try:
+        profile = msgspec.to_builtins(msgspec.convert(said.get("profile"), Profile))
+    except msgspec.ValidationError as error:
+        raise ProfileError(f"[profile]: {error}") from error
     route = {"path": "/", "method": "POST", "key": "required"}
     return {"routes": {"create": route}, "principals": [], "wires": [], "faults": [], **said, "profile": profile}
 

@@ -156,7 +156,7 @@ class World:
         return host, port
 
     def start(self, number: int, under: str = "") -> None:
-        """Start an instance that does not run, by a command that goes before its own."""
+        """Start an instance that does not run; `under` are words that go before its command."""
         program = self._service.service
         if program.start is None:
             place = urlsplit(program.url or "")

@@ -25,6 +25,7 @@ from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.settings import FAULT_SECONDS
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.evidence import MARK
+from holdfast.servers.wires.profile import CONTRACT
 from holdfast.specs import Case, Contract
 from holdfast.specs.strictjson import canonical
 
@@ -39,7 +40,6 @@ _STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
 _AROUND = re.compile(r"\b(before|after) \[")
 # Of the lines of a service's timeline.
 _TIMELINE = 14
-OF_SERVICES = "idempotency-key"
 _LOG_LINES = 6
 _SHOWN, _SHOWN_VALUE, _SHOWN_TEXT = 220, 80, 2000
 
@@ -71,7 +71,7 @@ def print_failure(
             console.print(f"{name:<8} {_cut(text, _SHOWN_TEXT)}", markup=False)
     for line in log_tail(result):
         console.print(f"stderr   {line}", markup=False)
-    lines = timeline(records, judged.n) if contract.name == OF_SERVICES else []
+    lines = timeline(records, judged.n) if contract.name == CONTRACT else []
     if lines:
         console.print("what happened:", style="bold")
         print_lines(console, lines[-_TIMELINE:])

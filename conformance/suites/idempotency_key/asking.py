@@ -15,9 +15,13 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.servers.wires.profile import whole
 
-# The command that empties a broker's queue.
-PURGE = "purge"
+# The reference has a store at an address on PostgreSQL; another service is asked with the store that it has.
+ON_A_SERVER = {"store": "postgres"}
+# Commands of service.toml with a meaning: one limits the store, one empties a broker's queue.
+SMALL, PURGE = "small", "purge"
 NO_FILES = "the store has no files here: {data} stands in no variable of [service.env]"
+# How long an effect that is not due is waited for, where effects come behind the answers.
+_LATE_MS = 2000
 # A key that lives no longer may be over while a test runs, where no clock stands still.
 _LIVES_S = 120.0
 # What a finding says of a second effect that the profile declares. It does not conform all the same.
@@ -80,6 +84,8 @@ class Service:
         self.wires: list[str] = said["wires"]
         self.faults: list[str] = said["faults"]
         self._count = 0
+        # The effects of each tag for which nothing was sent since they were looked at.
+        self._looked: dict[str, int] = {}
 
     # What is asked for
 
@@ -113,6 +119,7 @@ class Service:
         """A request; `key` may be several lines of the header, or none."""
         lines = [] if key is None else [key] if isinstance(key, str) else list(key)
         sent = self.body(tag) if body is None else body
+        self._looked.pop(tag, None)
         return {"tag": tag, "keys": lines, "body": base64url(sent), **more}
 
     # What is done
@@ -167,7 +174,9 @@ class Service:
 
     def instance(self, do: str, number: int = 0, *, under: str | None = None) -> bool:
         """Kill, end, start or look at an instance; whether it runs then. `under` is a command that starts it."""
-        told = {"number": number, "do": do, **({} if under is None else {"under": under})}
+        told: dict[str, Any] = {"number": number, "do": do}
+        if under is not None:
+            told["under"] = under
         runs: bool = self.session.provoke("instance", told)["runs"]
         return runs
 
@@ -184,7 +193,28 @@ class Service:
     def effects(self, tag: str) -> int:
         """How many effects a tag had."""
         found: int = self.session.observe("seen", {"tag": tag})["effects"]
+        self._looked[tag] = found
         return found
+
+    def no_late_effect(self) -> None:
+        """Report an effect that came behind the last look at its tag, where nothing was sent since."""
+        if self.profile["handler"] == "behind":
+            self.pause(_LATE_MS)
+        for tag, before in list(self._looked.items()):
+            found = self.effects(tag)
+            if found > before:
+                self.fail("fail_open", f"an effect came late: the sink took {found} effects, and {before} before")
+
+    def must_have_lost(self, got: Got) -> None:
+        """End the test as not reached if a key is known without the files: no fault of a file meets it."""
+        if (got.accepted and got.effect == "prior") or got.reason == "DUPLICATE":
+            self.not_reached("keys are kept elsewhere than in {data}, where no fault of a file meets them")
+
+    def lose_files(self) -> None:
+        """Remove every file of {data}, while no instance runs."""
+        for found in self.session.tree("data"):
+            if found["kind"] == "file":
+                self.session.remove(found["path"])
 
     # What is judged
 
@@ -345,3 +375,4 @@ def service(
         if lives is not None and lives < _LIVES_S and "clock" not in found.wires and not short:
             found.unsupported(f"keys live {lives:g} s, and may be over while this runs: {{clock}} would stand still")
         yield found
+        found.no_late_effect()

@@ -16,12 +16,15 @@ from typing import Any
 
 from holdfast.conformance.cases.forms import value_form
 from holdfast.conformance.cases.report import Report
+from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.locks import locked
 from holdfast.conformance.faults.metadata import Metadata
 from holdfast.conformance.faults.model import Plan, Stage
 from holdfast.conformance.faults.probe import probe
-from holdfast.conformance.faults.promises import Promises, UnplacedError, acknowledgements
-from holdfast.conformance.faults.recording import Recording, RecordingError, read
+from holdfast.conformance.faults.promises import Promises
+from holdfast.conformance.faults.recording import Recording
+from holdfast.conformance.faults.report import RunError
+from holdfast.conformance.faults.runs import Run, read_whole
 from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
@@ -34,30 +37,30 @@ _TRACER = "{python} -P -m holdfast.conformance.faults.tracer --out {logs}/record
 _KEYS = 3
 # States behind those at the acknowledgements, each of another kind.
 _KINDS = 6
-# So long a consumer takes for what is in its queue when it starts.
+# A consumer that made no effect for so long has nothing left in its queue.
 _CONSUMED_MS = 1000
-# A state that no recording has.
-_NONE = 1 << 20
-# So many calls fail alone, and so many requests are sent until one of them meets it.
+# Number of the calls that fail alone, and of the requests that are sent until one meets such a call.
 _POINTS, _FILLING = 5, 4
 
 
 def _recorded(workdir: Path, spans: Sequence[Sequence[int]]) -> tuple[Recording, Promises]:
-    recording = read(workdir / _RECORDING)
-    if recording.ending.untraced:
-        raise RecordingError(f"not all of it could be seen: {'; '.join(recording.ending.untraced)}")
     asked = [
         Asked(Op(number, "a request", {}), Answer(Outcome.OK, sent, came))
         for number, (sent, came) in enumerate(spans, start=1)
     ]
-    return recording, acknowledgements(recording, History(tuple(asked)))
+    out = workdir / _RECORDING
+    run = Run(workdir / _DATA, out, read_whole(out, Deadline()), History(tuple(asked)))
+    return run.recording, run.promises
 
 
 def _lost(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
-    """Put a state that a loss of power leaves in the place of the files. `kept` are the requests answered before."""
+    """Put a state that a loss of power leaves in the place of the files, if one is named.
+
+    `kept` are the requests that were answered before it, `answered` the operations of the recording that answered.
+    """
     try:
         recording, promises = _recorded(workdir, operand["spans"])
-    except (RecordingError, UnplacedError) as error:
+    except RunError as error:
         return {"error": str(error), "states": 0, "kept": [], "answered": []}
     answered = [promises.acknowledged[number] for number in sorted(promises.acknowledged)]
     plan = Plan(recording, acknowledgements=answered, idle=promises.idle)
@@ -67,7 +70,7 @@ def _lost(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
         )
     )
     kept: list[int] = []
-    if operand["state"] < len(states):
+    if operand["state"] is not None:
         candidate = states[operand["state"]]
         shutil.rmtree(workdir / _DATA)
         (workdir / _DATA).mkdir()
@@ -82,8 +85,7 @@ _HOLDING: dict[Path, ExitStack] = {}
 
 def _lock(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
     """Let another process lock these files, until no file is named. `count` are those that it has locked."""
-    with _HOLDING.pop(workdir, ExitStack()):
-        pass
+    _HOLDING.pop(workdir, ExitStack()).close()
     files = [workdir / path for path in operand["files"]]
     if not files:
         return {"count": 0}
@@ -118,8 +120,8 @@ def _must_trace(s: Service) -> None:
         s.not_reached(f"instances cannot be traced here: {refused}")
 
 
-def _power_lost(s: Service, spans: Sequence[Sequence[int]], state: int) -> dict[str, Any]:
-    found = s.session.report(LOSE_POWER, str(state), {"spans": [list(span) for span in spans], "state": state})
+def _power_lost(s: Service, spans: Sequence[Sequence[int]], state: int | None) -> dict[str, Any]:
+    found = s.session.report(LOSE_POWER, str(state or 0), {"spans": [list(span) for span in spans], "state": state})
     if found["error"] is not None:
         s.not_reached(f"nothing is known of what a loss of power leaves: {found['error']}")
     return found
@@ -139,18 +141,19 @@ def _answered(s: Service) -> tuple[list[tuple[str, str, Got | None]], list[tuple
         if not got.accepted:
             s.not_reached(f"a first request under the tracer got {got}")
         asked.append((tag, key, got))
-    if s.profile["handler"] == "inside":
-        # The last one is held behind its effect: what is under way then is not forgotten either.
-        tag, key = s.tag(), s.key()
-        s.hold(tag, when="after")
+    # The last one is held behind its effect: what is under way then is not forgotten either.
+    held = s.tag() if s.profile["handler"] == "inside" else None
+    if held is not None:
+        key = s.key()
+        s.hold(held, when="after")
         sent = time.monotonic_ns()
-        s.begin("held", s.request(tag, key))
+        s.begin("held", s.request(held, key))
         spans.append((sent, time.monotonic_ns()))
-        asked.append((tag, key, None))
-        s.instance("end")
-        s.release(tag)
-        s.finish("held")
+        asked.append((held, key, None))
     s.instance("end")
+    if held is not None:
+        s.release(held)
+        s.finish("held")
     return asked, spans
 
 
@@ -181,8 +184,9 @@ def _lose_power(s: Service, which: str) -> None:
         why = f"the power was lost {which} behind {len(kept)} requests (state {state} of {states})"
         if not s.instance("start"):
             s.fail("lost_durability", f"{why}: the instance does not start")
-        # A message that was not consumed yet at that moment comes again.
-        s.pause(_CONSUMED_MS if behind else 0)
+        if behind:
+            # A message that was not consumed yet at that moment comes again.
+            _is_consumed(s, [tag for tag, _, _ in asked])
         for tag, key, first in kept:
             due = s.effects(tag) if behind else 1
             got = s.submit(s.request(tag, key))
@@ -199,19 +203,23 @@ def _lose_power(s: Service, which: str) -> None:
         s.not_reached("no state of the files is one behind an answer")
 
 
+def _is_consumed(s: Service, tags: Sequence[str]) -> None:
+    """Wait until a consumer has made the effects of what is in its queue."""
+    found: list[int] = []
+    while (now := [s.effects(tag) for tag in tags]) != found:
+        found = now
+        s.pause(_CONSUMED_MS)
+
+
 def _is_in_the_files(s: Service) -> None:
     """What the keys are kept in lies in {data}: without its files a key is not known."""
     s.instance("start")
     tag, key = s.tag(), s.key()
     s.first(tag, key)
     s.instance("end")
-    for found in s.session.tree(_DATA):
-        if found["kind"] == "file":
-            s.session.remove(found["path"])
+    s.lose_files()
     if s.instance("start"):
-        got = s.submit(s.request(tag, key))
-        if got.accepted and got.effect == "prior":
-            s.not_reached("keys are kept elsewhere than in {data}, where no loss of power is simulated")
+        s.must_have_lost(s.submit(s.request(tag, key)))
 
 
 @clause("IK-STORE-5", "IK-STORE-3", "IK-STORE-7", provocations=("instance",))
@@ -221,12 +229,13 @@ def test_a_disk_that_is_full_frees_no_key(bench: Bench) -> None:
         _must_trace(s)
         _, spans = _answered(s)
         # An instance that does the same makes about as many calls until its answers.
-        _, first, second = _power_lost(s, spans, _NONE)["answered"][:_KEYS]
+        _, first, second = _power_lost(s, spans, None)["answered"][:_KEYS]
     with service(bench) as s:
         step = max(1, (second - first) // _POINTS)
         struck = [_full(s, f"--at {at} --once") for at in range(first + 1, second, step)]
         struck.append(_full(s, f"--at {second}"))
-        if not any(struck):
+        # Behind the last one each call fails.
+        if not struck[-1]:
             s.not_reached("no request met the disk that was full")
 
 
@@ -282,3 +291,4 @@ def test_files_that_are_locked_or_gone_are_not_taken_for_an_empty_store(bench: B
         s.session.move("aside", _DATA)
         outages[1].over()
         conclude(s, outages)
+        _is_in_the_files(s)

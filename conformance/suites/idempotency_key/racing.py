@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Got, Service, service
+from holdfast.conformance.suites.idempotency_key.asking import DECLARED, ON_A_SERVER, Got, Service, service
 
 # `--thorough 17` makes 200 rounds of it.
 _ROUNDS, _AT_ONCE = 12, 16
 # How long a request is asked for an answer while another is held.
 _ASKED_MS = 3000
 _LONG_MS = 4000
+# How late a reply of the store comes: later than the next request is sent.
+_DELAYS_MS = (20, 100)
 
 
-def _while_held(s: Service, got: Got, why: str) -> None:
-    """A retry beside a request that is held: 409, or no answer yet where it waits."""
+def _while_held(s: Service, tag: str, got: Got, when: str, why: str) -> None:
+    """A retry beside a request that is held before or behind its effect: 409, or no answer yet where it waits."""
+    # An effect weighs more than a wrong answer.
+    s.one_effect(tag, why, 1 if when == "after" else 0)
     if s.profile["in_progress"] == "refuse":
         s.refused(got, ("IN_PROGRESS",), why)
         if s.profile["retry_after"] and got.header("Retry-After") is None:
@@ -40,7 +44,8 @@ def test_a_retry_while_the_first_is_processed_has_no_effect(bench: Bench) -> Non
                 if waiting:
                     s.send(f"retry-{number}", s.request(tag, key, instance=number))
                 else:
-                    _while_held(s, s.submit(s.request(tag, key, instance=number, within_ms=_ASKED_MS)), f"held {when}")
+                    got = s.submit(s.request(tag, key, instance=number, within_ms=_ASKED_MS))
+                    _while_held(s, tag, got, when, f"held {when}")
             s.one_effect(tag, f"retries while the first is held {when} its effect", 1 if when == "after" else 0)
             s.release(tag)
             first = s.finish("first")
@@ -72,6 +77,28 @@ def test_any_number_of_requests_at_once_have_one_effect(bench: Bench) -> None:
                 if not got.accepted:
                     told = ("IN_PROGRESS",) if s.profile["in_progress"] == "refuse" else ()
                     s.refused(got, (*told, "DUPLICATE"), "a request that lost the race")
+
+
+@clause("IK-RACE-2", provocations=("line",))
+def test_requests_that_all_look_before_one_claims_have_one_effect(bench: Bench) -> None:
+    """Each reply of the store comes late, so that no claim is made before all have looked."""
+    with service(bench, ON_A_SERVER) as s:
+        numbers = _instances(s)
+        for delay in _DELAYS_MS:
+            tag, key = s.tag(), s.key()
+            s.line("slow", delay)
+            asked = [s.request(tag, key, instance=numbers[each % len(numbers)], within_ms=20_000) for each in range(4)]
+            found = s.burst(asked)
+            s.line("none")
+            # All of them may have been refused, where the store was too slow for the service.
+            due = min(1, s.effects(tag))
+            s.one_effect(tag, f"requests at once, {delay} ms for each reply", due)
+            if len({got.body for got in found if got.accepted}) > 1:
+                s.fail("wrong_reason", "one key has two results")
+            s.behind_the_lease()
+            why = "a retry behind requests at once with a slow store"
+            got = s.settles(s.request(tag, key), ("DUPLICATE", "UNKNOWN"), why)
+            s.one_effect(tag, why, 1 if got.accepted else due)
 
 
 @clause("IK-RACE-3", provocations=("hold",))
@@ -119,7 +146,8 @@ def test_a_client_that_goes_away_does_not_undo_what_was_begun(bench: Bench) -> N
             # The service may notice it only a moment later.
             s.pause(300)
             if s.profile["in_progress"] == "refuse":
-                _while_held(s, s.submit(s.request(tag, key, within_ms=_ASKED_MS)), "a retry of a client that went away")
+                got = s.submit(s.request(tag, key, within_ms=_ASKED_MS))
+                _while_held(s, tag, got, when, "a retry of a client that went away")
             s.release(tag)
             s.finish("first")
             got = s.settles(s.request(tag, key), ("UNKNOWN", "DUPLICATE"), "a client that went away")

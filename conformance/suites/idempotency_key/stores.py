@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import DECLARED, PURGE, Got, Service, service
+from holdfast.conformance.suites.idempotency_key.asking import (
+    DECLARED,
+    ON_A_SERVER,
+    PURGE,
+    SMALL,
+    Got,
+    Service,
+    service,
+)
+from holdfast.servers.wires.profile import ENDS
 
-# The reference has a store at an address on PostgreSQL; another service is asked with the store that it has.
-_ON_A_SERVER = {"store": "postgres"}
-# The command that limits the store, and the end of the name of one that ends a fault.
-SMALL, _END = "small", "-end"
-# So many answers of that size fill a small store.
+# Number and size of the answers that fill a small store.
 _FILLING, _LARGE = 200, 65_536
 _FAULTS = ("refused", "reset", "silent", "cut", "one-way")
 _NOTHING_DONE = ("UNAVAILABLE", "UNKNOWN", "OTHER", "NO_ANSWER")
@@ -83,14 +88,15 @@ def conclude(s: Service, outages: Sequence[Outage]) -> None:
 @clause("IK-STORE-1", "IK-STORE-6", "IK-LIVE-2", provocations=("line",))
 def test_nothing_is_executed_while_the_store_is_out_of_reach(bench: Bench) -> None:
     """A known and a new key, with each fault of the line; then the line is back, and both are asked again."""
-    with service(bench, _ON_A_SERVER) as s:
+    with service(bench, ON_A_SERVER) as s:
         outages = []
         for fault in _FAULTS:
-            outages.append(Outage.of(s, fault))
+            outage = Outage.of(s, fault)
+            outages.append(outage)
             s.line(fault)
-            outages[-1].asked()
+            outage.asked()
             s.line("none")
-            outages[-1].over()
+            outage.over()
             if "process" in s.wires and not s.instance("look"):
                 s.fail("over_refusal", f"the instance ended when its store was {fault}")
         conclude(s, outages)
@@ -99,7 +105,7 @@ def test_nothing_is_executed_while_the_store_is_out_of_reach(bench: Bench) -> No
 @clause("IK-STORE-2", "IK-LIVE-1", provocations=("line", "hold"))
 def test_a_store_that_is_lost_before_the_record_does_not_make_the_retry_an_effect(bench: Bench) -> None:
     """The line fails while the handler is held, and is back behind it."""
-    with service(bench, _ON_A_SERVER) as s:
+    with service(bench, ON_A_SERVER) as s:
         for fault in ("refused", "reset", "silent", "cut"):
             tag, key = s.tag(), s.key()
             s.hold(tag, when="after")
@@ -119,7 +125,7 @@ def test_a_store_that_is_lost_before_the_record_does_not_make_the_retry_an_effec
 @clause("IK-STORE-3", "IK-STORE-7", provocations=("line",))
 def test_a_slow_store_is_not_taken_for_an_empty_one(bench: Bench) -> None:
     """Each piece of a reply comes late: a right answer that is late is right."""
-    with service(bench, _ON_A_SERVER) as s:
+    with service(bench, ON_A_SERVER) as s:
         for delay in (100, 1500):
             known, key = s.tag(), s.key()
             first = s.first(known, key)
@@ -139,24 +145,25 @@ def test_a_slow_store_is_not_taken_for_an_empty_one(bench: Bench) -> None:
 @clause("IK-STORE-3", "IK-STORE-7", provocations=("serve_store",))
 def test_a_store_that_only_fails_in_part_is_not_taken_for_an_empty_one(bench: Bench) -> None:
     """Each fault that the store can make itself: read-only, full, a command that is forbidden."""
-    with service(bench, _ON_A_SERVER) as s:
+    with service(bench, ON_A_SERVER) as s:
         faults = [fault for fault in s.faults if fault not in (SMALL, PURGE)]
         s.must_promise(faults, "[store.commands] has no fault and its end")
         outages = []
         for fault in faults:
-            outages.append(Outage.of(s, fault))
+            outage = Outage.of(s, fault)
+            outages.append(outage)
             s.session.provoke("serve_store", {"do": fault})
-            outages[-1].asked()
-            s.session.provoke("serve_store", {"do": f"{fault}{_END}"})
-            outages[-1].over()
+            outage.asked()
+            s.session.provoke("serve_store", {"do": f"{fault}{ENDS}"})
+            outage.over()
         conclude(s, outages)
 
 
 @clause("IK-STORE-5", provocations=("serve_store",))
 def test_a_store_that_is_full_frees_no_key(bench: Bench) -> None:
     """The store is made small, and filled with large answers until one is refused."""
-    with service(bench, _ON_A_SERVER) as s:
-        s.must_promise(SMALL in s.faults, f"[store.commands] has no {SMALL} and {SMALL}{_END}")
+    with service(bench, ON_A_SERVER) as s:
+        s.must_promise(SMALL in s.faults, f"[store.commands] has no {SMALL} and {SMALL}{ENDS}")
         outage = Outage.of(s, "full")
         s.session.provoke("serve_store", {"do": SMALL})
         size = min(_LARGE, s.profile["largest_answer"] or _LARGE)
@@ -170,14 +177,14 @@ def test_a_store_that_is_full_frees_no_key(bench: Bench) -> None:
         s.one_effect(outage.known[0], "a known key in a store that was filled")
         if not is_full:
             s.not_reached(f"the store took {_FILLING} answers of {size} bytes; let {SMALL} give it less room")
-        s.session.provoke("serve_store", {"do": f"{SMALL}{_END}"})
+        s.session.provoke("serve_store", {"do": f"{SMALL}{ENDS}"})
         outage.over()
 
 
 @clause("IK-STORE-4", provocations=("serve_store",))
 def test_the_return_of_the_store_frees_no_key(bench: Bench) -> None:
     """The store's server is killed and started again."""
-    with service(bench, _ON_A_SERVER) as s:
+    with service(bench, ON_A_SERVER) as s:
         s.must_promise(s.profile["durable"] and s.profile["store_durable"], "keys do not outlive the store's server")
         for how in ("restart", "kill-and-restart"):
             tag, key = s.tag(), s.key()

@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from fastapi import Request as HttpRequest
+
 from holdfast.reference_impl.idempotency_key.broker import Broker
 from holdfast.reference_impl.idempotency_key.databases import (
     Databases,
@@ -21,7 +23,7 @@ from holdfast.reference_impl.idempotency_key.databases import (
     make,
 )
 from holdfast.reference_impl.idempotency_key.records import MAKE, Claim, Database, Found, Records, Row, Transaction
-from holdfast.reference_impl.idempotency_key.terms import Limits, StoreError
+from holdfast.reference_impl.idempotency_key.terms import Answer, Limits, StoreError
 from holdfast.reference_impl.planting import part, value
 
 _TWENTY = 20
@@ -176,6 +178,14 @@ class IdsWithMessages(Broker):
             change.execute("DELETE FROM records WHERE state = 'done'", ())
 
 
+class DuplicatesLater(Broker):
+    def answer(self, request: HttpRequest, body: bytes) -> Answer:
+        answer = super().answer(request, body)
+        if answer.replayed:
+            threading.Timer(1.0, self.queue.put, (body,)).start()
+        return answer
+
+
 def _a_thousandth(limits: Limits) -> Limits:
     return replace(limits, lifetime_ms=limits.lifetime_ms // 1000)
 
@@ -196,6 +206,7 @@ BUGS = {
     "file-is-never-synced": part(databases=_in_files(NeverSynced)),
     "lock-is-an-empty-store": part(databases=_in_files(LockIsEmpty)),
     "full-disk-is-a-commit": part(databases=_in_files(FullIsDone)),
+    "duplicates-are-consumed-later": part(broker=DuplicatesLater),
     "ids-leave-with-their-messages": part(broker=IdsWithMessages),
     "damaged-store-made-anew": part(databases=MadeAnew),
     "lifetime-in-the-wrong-unit": value(_a_thousandth),
