@@ -42,6 +42,7 @@ class Tasks(ABC):
         self._command = 0
         self._status: int | None = None
         self._fired = False
+        self._failed = False
         # Set by a kill at a point, or from outside: from then on nothing is let go any more.
         self._killed = False
         # This call is to be done by half, and then all is killed.
@@ -234,8 +235,8 @@ class Tasks(ABC):
             if not self._tearing:
                 self.kill()
             return self._tearing
-        if fault.error and due >= fault.at and not (fault.once and self._fired):
-            self._fired = True
+        if fault.error and due >= fault.at and not (fault.once and self._failed):
+            self._fired = self._failed = True
             amd64.refuse(call.task, fault.error)
             self._record(call, failed(fault.error))
             return False

@@ -22,7 +22,7 @@ from holdfast.conformance.faults.metadata import Metadata
 from holdfast.conformance.faults.model import Plan, Stage
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.promises import Promises
-from holdfast.conformance.faults.recording import Recording
+from holdfast.conformance.faults.recording import Recording, Sync, Write
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.runs import Run, read_whole
 from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome
@@ -41,12 +41,20 @@ _KINDS = 6
 _CONSUMED_MS = 1000
 # Number of the calls that fail alone, and of the requests that are sent until one meets such a call.
 _POINTS, _FILLING = 5, 4
+# At most so many of the syncs of one request fail, each in a service of its own.
+_SYNCS = 4
+# Behind half of so many writes, at most, the rest is refused.
+_HALVES = 2
+
+# A request: when it was sent, when its answer came, and whether it was accepted; and its tag, key and answer.
+_Span = tuple[int, int, bool]
+_Asked = tuple[str, str, Got | None]
 
 
-def _recorded(workdir: Path, spans: Sequence[Sequence[int]]) -> tuple[Recording, Promises]:
+def _recorded(workdir: Path, spans: Sequence[_Span]) -> tuple[Recording, Promises]:
     asked = [
-        Asked(Op(number, "a request", {}), Answer(Outcome.OK, sent, came))
-        for number, (sent, came) in enumerate(spans, start=1)
+        Asked(Op(number, "a request", {}), Answer(Outcome.OK if accepted else Outcome.ERROR, sent, came))
+        for number, (sent, came, accepted) in enumerate(spans, start=1)
     ]
     out = workdir / _RECORDING
     run = Run(workdir / _DATA, out, read_whole(out, Deadline()), History(tuple(asked)))
@@ -56,12 +64,14 @@ def _recorded(workdir: Path, spans: Sequence[Sequence[int]]) -> tuple[Recording,
 def _lost(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
     """Put a state that a loss of power leaves in the place of the files, if one is named.
 
-    `kept` are the requests that were answered before it, `answered` the operations of the recording that answered.
+    `kept` are the requests that were answered before it; `answered`, `writes` and `syncs` are operations of the
+    recording. `struck` says whether the fault that was asked for met one.
     """
     try:
         recording, promises = _recorded(workdir, operand["spans"])
     except RunError as error:
-        return {"error": str(error), "states": 0, "kept": [], "answered": []}
+        nothing: dict[str, list[int]] = {"kept": [], "answered": [], "writes": [], "syncs": []}
+        return {"error": str(error), "states": 0, "struck": False, **nothing}
     answered = [promises.acknowledged[number] for number in sorted(promises.acknowledged)]
     plan = Plan(recording, acknowledgements=answered, idle=promises.idle)
     states = list(
@@ -76,7 +86,12 @@ def _lost(workdir: Path, operand: Mapping[str, Any]) -> dict[str, Any]:
         (workdir / _DATA).mkdir()
         Metadata(recording).write(candidate, workdir / _DATA)
         kept = sorted(promises.must(*candidate.numbers))
-    return {"error": None, "states": len(states), "kept": kept, "answered": answered}
+    kinds = {
+        name: [one.number for one in recording.operations if isinstance(one.action, kind)]
+        for name, kind in (("writes", Write), ("syncs", Sync))
+    }
+    struck = recording.ending.fired
+    return {"error": None, "states": len(states), "struck": struck, "kept": kept, "answered": answered, **kinds}
 
 
 # What holds the locks of a session, until it is told to let go.
@@ -101,8 +116,11 @@ LOSE_POWER = Report(
     schema=value_form(
         error={"type": ["string", "null"]},
         states={"type": "integer", "minimum": 0},
+        struck={"type": "boolean"},
         kept=_NUMBERS,
         answered=_NUMBERS,
+        writes=_NUMBERS,
+        syncs=_NUMBERS,
     ),
 )
 
@@ -120,35 +138,38 @@ def _must_trace(s: Service) -> None:
         s.not_reached(f"instances cannot be traced here: {refused}")
 
 
-def _power_lost(s: Service, spans: Sequence[Sequence[int]], state: int | None) -> dict[str, Any]:
+def _power_lost(s: Service, spans: Sequence[_Span], state: int | None) -> dict[str, Any]:
     found = s.session.report(LOSE_POWER, str(state or 0), {"spans": [list(span) for span in spans], "state": state})
     if found["error"] is not None:
         s.not_reached(f"nothing is known of what a loss of power leaves: {found['error']}")
     return found
 
 
-def _answered(s: Service) -> tuple[list[tuple[str, str, Got | None]], list[tuple[int, int]]]:
-    """Keys that a traced instance has answered, and when; the last one without an answer has had its effect then."""
-    if not s.instance("start", under=_TRACER % ""):
+def _answered(s: Service, fault: str = "") -> tuple[list[_Asked], list[_Span]]:
+    """Keys that a traced instance has answered, and when; the last one without an answer has had its effect then.
+
+    With a fault some may be refused, and none is held.
+    """
+    asked: list[_Asked] = []
+    spans: list[_Span] = []
+    if not s.instance("start", under=_TRACER % fault):
         s.not_reached("the instance does not start under the tracer")
-    asked: list[tuple[str, str, Got | None]] = []
-    spans: list[tuple[int, int]] = []
     for _ in range(_KEYS):
         tag, key = s.tag(), s.key()
         sent = time.monotonic_ns()
         got = s.submit(s.request(tag, key, within_ms=20_000))
-        spans.append((sent, time.monotonic_ns()))
-        if not got.accepted:
+        spans.append((sent, time.monotonic_ns(), got.accepted))
+        if not got.accepted and not fault:
             s.not_reached(f"a first request under the tracer got {got}")
         asked.append((tag, key, got))
     # The last one is held behind its effect: what is under way then is not forgotten either.
-    held = s.tag() if s.profile["handler"] == "inside" else None
+    held = s.tag() if s.profile["handler"] == "inside" and not fault else None
     if held is not None:
         key = s.key()
         s.hold(held, when="after")
         sent = time.monotonic_ns()
         s.begin("held", s.request(held, key))
-        spans.append((sent, time.monotonic_ns()))
+        spans.append((sent, time.monotonic_ns(), True))
         asked.append((held, key, None))
     s.instance("end")
     if held is not None:
@@ -160,19 +181,48 @@ def _answered(s: Service) -> tuple[list[tuple[str, str, Got | None]], list[tuple
 @clause("IK-CRASH-2", provocations=("instance",))
 def test_a_loss_of_power_keeps_every_key_that_was_answered(bench: Bench) -> None:
     """Each state that the files may be in when an answer had come, and others: an instance starts on it."""
-    for session in ("first", "second"):
+    for session in ("in a first session", "in a second session", "behind the end of older keys"):
         with service(bench) as s:
             _must_trace(s)
-            if session == "second":
+            lifetime = s.profile["lifetime_s"]
+            if "older" in session and (lifetime is None or "clock" not in s.wires):
+                return
+            if "first" not in session:
                 # What a store arranges only when it makes its files is not arranged for this one.
                 s.first(s.tag(), s.key())
                 s.instance("end")
-            _lose_power(s, f"in a {session} session")
+            if "older" in session:
+                # What is swept then may take what is kept along.
+                s.pass_time(lifetime + 1)
+            if not _lose_power(s, session, *_answered(s)):
+                s.not_reached("no state of the files is one behind an answer")
             _is_in_the_files(s)
 
 
-def _lose_power(s: Service, which: str) -> None:
-    asked, spans = _answered(s)
+@clause("IK-CRASH-2", provocations=("instance",))
+def test_a_sync_that_failed_has_saved_no_key(bench: Bench) -> None:
+    """One sync of a request fails, and the power is lost behind an answer since: what failed is on no disk."""
+    with service(bench) as s:
+        _must_trace(s)
+        _, spans = _answered(s)
+        found = _power_lost(s, spans, None)
+        first, second = found["answered"][:2]
+        syncs = [number for number in found["syncs"] if first < number < second]
+        if not syncs:
+            s.unsupported("a request makes no sync that could fail")
+    tried = 0
+    chosen = syncs[:: -(-len(syncs) // _SYNCS)]
+    for number in chosen:
+        with service(bench) as s:
+            asked, spans = _answered(s, f" --error {errno.EIO} --at {number} --once")
+            if _power_lost(s, spans, None)["struck"]:
+                tried += _lose_power(s, f"when a sync had failed (operation {number} of the recording)", asked, spans)
+            if number == chosen[-1] and not tried:
+                s.not_reached("no sync failed before an answer")
+
+
+def _lose_power(s: Service, which: str, asked: Sequence[_Asked], spans: Sequence[_Span]) -> int:
+    """Retries on each state of the files; how many there were."""
     behind = s.profile["handler"] == "behind"
     state, states, tried = 0, 1, 0
     while state < states:
@@ -199,8 +249,7 @@ def _lose_power(s: Service, which: str) -> None:
                 s.retried(first, got, f"{what}; {why}")
             tried += 1
         s.instance("end")
-    if not tried:
-        s.not_reached("no state of the files is one behind an answer")
+    return tried
 
 
 def _is_consumed(s: Service, tags: Sequence[str]) -> None:
@@ -224,15 +273,18 @@ def _is_in_the_files(s: Service) -> None:
 
 @clause("IK-STORE-5", "IK-STORE-3", "IK-STORE-7", provocations=("instance",))
 def test_a_disk_that_is_full_frees_no_key(bench: Bench) -> None:
-    """One call that changes a file fails, or each from one on; then the instance is started with room."""
+    """A call that changes a file fails, alone or behind half of a write, or each from one on; then there is room."""
     with service(bench) as s:
         _must_trace(s)
         _, spans = _answered(s)
         # An instance that does the same makes about as many calls until its answers.
-        _, first, second = _power_lost(s, spans, None)["answered"][:_KEYS]
+        found = _power_lost(s, spans, None)
+        _, first, second = found["answered"][:_KEYS]
+        writes = [number for number in found["writes"] if first < number < second]
     with service(bench) as s:
         step = max(1, (second - first) // _POINTS)
         struck = [_full(s, f"--at {at} --once") for at in range(first + 1, second, step)]
+        struck += [_full(s, f"--short {at} --at {at + 1} --once") for at in writes[:: -(-len(writes) // _HALVES) or 1]]
         struck.append(_full(s, f"--at {second}"))
         # Behind the last one each call fails.
         if not struck[-1]:

@@ -141,6 +141,19 @@ def test_a_short_write_is_one_and_the_next_is_whole(tmp_path: Path) -> None:
     assert done.actions[1:] == [Write(1, 0, b"1"), Write(1, 1, b"23"), Write(1, 3, b"67")]
 
 
+def test_behind_half_of_a_write_the_rest_is_refused_once(tmp_path: Path) -> None:
+    source = """
+fd = make("a")
+print(os.write(fd, b"1234"))
+try: os.write(fd, b"34")
+except OSError as error: print(errno.errorcode[error.errno])
+print(os.write(fd, b"34"), flush=True)
+"""
+    done = run(source, tmp_path, Fault(short=2, error=errno.ENOSPC, at=3, once=True))
+    done.assert_whole()
+    assert done.output.split() == [b"2", b"ENOSPC", b"2"]
+
+
 TRIES = """
 def attempt(what):
     try: what()
