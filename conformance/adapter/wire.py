@@ -302,6 +302,8 @@ class _WebSocket(_Request):
         at, protocol = _within_a_letter(text), self.channel.protocol
         protocol.send_text(text[:at], fin=at == len(text))
         if at < len(text):
+            # A control frame may come between the parts of a message (RFC 6455, 5.4).
+            protocol.send_ping(b"")
             protocol.send_continuation(text[at:], fin=True)
         self._sent(b"".join(protocol.data_to_send()))
 

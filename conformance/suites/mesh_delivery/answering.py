@@ -54,6 +54,7 @@ ANSWERS: Mapping[str, Said] = {
     "first": _said(_DONE, 201, 12, body=_FIRST),
     "first-with-a-long-place": _said(_DONE, 201, 4, body={**_FIRST, "history_id": "7" * 6000}),
     "retry": _said(_DONE, 200, 8, body=_KNOWN),
+    "retry-within-a-second": _said(_DONE, 200, 2, body={**_KNOWN, "first_seen_at": "2026-01-01T00:00:00.123456Z"}),
     "gone": _said(_DONE, 200, 5, body={**_KNOWN, "history_available": False, "history_id": None}),
     "conflict": _said(_DEAD, 409, 20, body=_CONFLICT),
     "conflict-of-senders": _said(_DEAD, 409, 2, body={"client_message_id": _ID, "conflict": "sender_mismatch"}),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import hold
 from holdfast.conformance.suites.mesh_delivery.history import MESHES, draw, playing
+from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be
 
 _HISTORIES, _PERMANENT = 6, 2
 _LENGTH = 60
-# With this number of members a few sends have more than a thousand rows.
-_MEMBERS, _SENDS = 350, 3
+# With this number of members each send has more than a thousand rows. Of messages and records there are as many.
+_MEMBERS, _SENDS, _MANY = 1100, 2, 1100
+# Shorter and longer than the windows of other tests, and a year.
+_WINDOWS = (1, 91, 400)
 # A trial of a shorter history takes as long as a case.
 _TRIALS = 24
 
@@ -52,7 +58,7 @@ def test_any_history_over_sockets_agrees_with_the_model(bench: Bench) -> None:
 
 @clause("MESH-4.7-T6", "MESH-4.1-B2")
 def test_a_send_to_hundreds_of_members_is_enqueued_for_each_of_them(bench: Bench) -> None:
-    """A few sends to a topic, more than a thousand rows of fan-out, and a retry of each, which adds none."""
+    """Sends to a topic, each with more than a thousand rows of fan-out, and a retry of each, which adds none."""
     with bench.session() as session:
         members = [session.hex64(f"member {number}") for number in range(_MEMBERS)]
         session.provoke("make_mesh", {"mesh_id": MESHES[0], "members": members, "topics": ["all"], "queues": []})
@@ -76,3 +82,46 @@ def test_a_send_to_hundreds_of_members_is_enqueued_for_each_of_them(bench: Bench
                 lost = len([row for row in due if row not in rows])
                 verdict = "lost_durability" if lost else "fail_open"
                 bench.fail(verdict, f"{len(rows)} rows of fan-out, {lost} are not there", expected=str(len(due)))
+
+
+@clause("MESH-17-4", "MESH-17-3", "MESH-4.1-E1", provocations=("make_mesh", "prune", "expire"))
+def test_jobs_and_inboxes_take_in_all_of_a_thousand_messages(bench: Bench) -> None:
+    """All are handed out; the sweep marks the record of each, and the nightly job leaves none that is over."""
+    with bench.session(config={"dedupe_retention_days": "30"}) as session:
+        made(session)
+        for number in range(_MANY):
+            must_be(bench, session.call("accept", args_of(str(number), "queue")), "accepted new", f"send {number}")
+
+        def must_count(what: str, verdict: str, due: int, rows: Sequence[Any]) -> None:
+            if len(rows) != due:
+                bench.fail(verdict, f"{what} of {_MANY} sends", expected=str(due), received=str(len(rows)))
+
+        handed = session.observe("inbox", {"mesh_id": MESH, "receiver": PLACES["queue"]})["messages"]
+        must_count("messages that are handed out", "lost_durability", _MANY, handed)
+        session.clock("+1d")
+        session.provoke("prune", {"older_than": session.now})
+        state = session.observe("broker_state")
+        must_count(
+            "records that are marked", "fail_open", _MANY, [r for r in state["dedupe"] if not r["history_available"]]
+        )
+        must_count("messages behind the sweep", "wrong_reason", 0, state["messages"])
+        session.clock("+10d")
+        session.provoke("expire")
+        must_count("records within their time", "lost_durability", _MANY, session.observe("broker_state")["dedupe"])
+        session.clock("+31d")
+        session.provoke("expire")
+        must_count("records behind their time", "over_refusal", 0, session.observe("broker_state")["dedupe"])
+
+
+@clause("MESH-4.3-C8", provocations=("make_mesh",))
+def test_a_record_lives_as_long_as_is_advertised(bench: Bench) -> None:
+    """Windows of a day, of months, and of more than a year."""
+    for days in _WINDOWS:
+        with bench.session(config={"dedupe_retention_days": str(days)}) as session:
+            made(session)
+            must_be(bench, session.call("accept", args_of("one")), "accepted new", "a send")
+            row = session.observe("broker_state")["dedupe"][0]
+            lives = datetime.fromisoformat(row["expires_at"]) - datetime.fromisoformat(row["first_seen_at"])
+            if lives != timedelta(days=days):
+                verdict = "fail_open" if lives < timedelta(days=days) else "wrong_reason"
+                bench.fail(verdict, f"a record of {days} days", expected=f"{days} days", received=str(lives))

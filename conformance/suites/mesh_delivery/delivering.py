@@ -17,7 +17,9 @@ from holdfast.conformance.suites.mesh_delivery.outbox_history import playing
 from holdfast.conformance.suites.mesh_delivery.outbox_lost import losing
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
+from holdfast.conformance.suites.mesh_delivery.suite import requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.vectors.derive import derive
 
 _WEEK, _SHORT, _MONTH = 168, 6, 648
 _HISTORIES, _SHORTER = 5, 3
@@ -82,6 +84,30 @@ def test_no_call_takes_an_outbox_that_is_not_in_its_place_for_an_empty_one(bench
     """It is moved away under two processes, and nothing, or what is no outbox, is there for one call each."""
     with losing(bench) as player:
         player.lose()
+
+
+@clause("MESH-4.4-P1", "MESH-4.1-L2")
+def test_every_request_that_has_a_fingerprint_is_taken_in_with_it(bench: Bench) -> None:
+    """The row has the fingerprint of the request; what has none is refused."""
+    with bench.session(config=CONFIG) as session:
+        due: dict[str, str] = {}
+        for number, (request, form) in enumerate(requests_to_send(bench)):
+            method, args = _send(str(number), "")
+            answer = session.call(method, {**args, "request": request})
+            came = answer.effect or answer.reason or answer.outcome
+            if form is None:
+                if answer.outcome != "refused":
+                    bench.fail("fail_open", f"{request}: has no fingerprint", expected="refused", received=came)
+                continue
+            if answer.effect != "new":
+                bench.fail("over_refusal", f"{request}: has a fingerprint", expected="new", received=came)
+            due[args["client_message_id"]] = derive("mesh.fingerprint", form)
+        rows = session.inspect()["rows"]["outbox"]
+        stored = {row["client_message_id"]: row["request_fingerprint"].get("blob") for row in rows}
+        if stored != due:
+            wrong = next(name for name in {**due, **stored} if due.get(name) != stored.get(name))
+            what = f"the fingerprint of request {wrong}"
+            bench.fail("wrong_reason", what, expected=str(due.get(wrong)), received=str(stored.get(wrong)))
 
 
 @clause("MESH-4.8-C6", "MESH-4.8-C7", "MESH-4.9-A9", "MESH-4.7-T10")

@@ -18,14 +18,21 @@ from holdfast.conformance.suites.session import SuiteSession
 MESHES = ("5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "7c9e6679-7425-40de-944b-e07fc1f90ae7")
 MEMBERS = tuple(f"{digit}" * 64 for digit in "abc")
 TOPICS, QUEUES = ("alerts", "Alerts"), ("jobs",)
+# Each mesh has a member, a topic and a queue that the other has not.
+PLACES = {
+    MESHES[0]: Mesh((*MEMBERS, "d" * 64), (*TOPICS, "here"), (*QUEUES, "nearby")),
+    MESHES[1]: Mesh((*MEMBERS, "e" * 64), (*TOPICS, "there"), (*QUEUES, "far")),
+}
 # The last of them is no member of any mesh; few names, so that sends meet.
-SENDERS = (*MEMBERS, "d" * 64)
+SENDERS = (*MEMBERS, "d" * 64, "e" * 64, "f" * 64)
 NAMES = ("one", "two", "One", "1")
 BODIES = tuple(base64url(text) for text in (b"", b"hello", b"hello "))
 _MISMATCHES = "cm_broker_dedupe_fingerprint_mismatch_total"
 _CHECKS, _FOUND = "cm_broker_dedupe_orphan_check_total", "cm_broker_dedupe_orphan_found"
 _POINTS = ("before_dedupe", "after_dedupe", "after_message", "before_commit", "after_commit")
-_SPANS = ("+1s", "+1h", "+3d", "+31d")
+_SPANS = ("+1s", "+1h", "+3d", "+8d", "+31d")
+# A clock may be put back, too.
+_STEPS = (*_SPANS, "-5d")
 _WORKERS = 2
 # A counter, with its labels.
 _Counter: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
@@ -63,8 +70,9 @@ def draw(dice: Random, length: int) -> list[Step]:
                 "kill",
                 "die",
                 "delete",
+                "migrate",
             ),
-            (30, 30, 6, 5, 4, 4, 2, 3, 3, 2, 8, 1),
+            (30, 30, 6, 5, 4, 4, 2, 3, 3, 2, 8, 1, 1),
         )[0]
         worker = dice.randrange(_WORKERS)
         if what in ("again", "die"):
@@ -74,17 +82,21 @@ def draw(dice: Random, length: int) -> list[Step]:
         elif what == "send":
             steps.append(Step(what, worker, _kept(_send(dice))))
         else:
-            amount = {"clock": dice.choice(_SPANS), "prune": dice.choice(_SPANS), "flag": dice.choice(("on", "off"))}
+            amount = {"clock": dice.choice(_STEPS), "prune": dice.choice(_SPANS), "flag": dice.choice(("on", "off"))}
             steps.append(Step(what, worker, (("to", amount.get(what, dice.randrange(len(MESHES)))),)))
     return steps
 
 
 def _send(dice: Random) -> dict[str, Any]:
     kind = dice.choice(("topic", "dm", "queue"))
-    names = {"topic": (*TOPICS, "nowhere"), "dm": (*MEMBERS, MEMBERS[0].upper()), "queue": (*QUEUES, *TOPICS)}[kind]
+    names = {
+        "topic": (*TOPICS, *TOPICS, "here", "there", "ALERTS", "nowhere"),
+        "dm": (*MEMBERS, *SENDERS, MEMBERS[0].upper()),
+        "queue": (*QUEUES, *QUEUES, "nearby", "far", "Jobs", *TOPICS),
+    }[kind]
     return {
         "mesh_id": dice.choice(MESHES),
-        "sender": dice.choices(SENDERS, (6, 6, 6, 1))[0],
+        "sender": dice.choices(SENDERS, (6, 6, 6, 2, 2, 1))[0],
         "client_message_id": dice.choice(NAMES),
         "version": dice.choice((1, 1, 2)),
         "kind": kind,
@@ -134,9 +146,9 @@ class Player:
             self._make(mesh_id)
 
     def _make(self, mesh_id: str) -> None:
-        made = {"mesh_id": mesh_id, "members": list(MEMBERS), "topics": list(TOPICS), "queues": list(QUEUES)}
-        self._session.provoke("make_mesh", made)
-        self._model.meshes[mesh_id] = Mesh(MEMBERS, TOPICS, QUEUES)
+        mesh = self._model.meshes[mesh_id] = PLACES[mesh_id]
+        names = {"members": list(mesh.members), "topics": list(mesh.topics), "queues": list(mesh.queues)}
+        self._session.provoke("make_mesh", {"mesh_id": mesh_id, **names})
 
     def step(self, step: Step) -> None:
         """See `histories.Player`."""
@@ -164,6 +176,9 @@ class Player:
             case "delete":
                 session.provoke("delete_mesh", {"mesh_id": MESHES[args["to"]]}, worker)
                 self._model.delete_mesh(MESHES[args["to"]])
+            case "migrate":
+                # There is nothing left to migrate, whatever a record has by now.
+                session.provoke("migrate", {}, worker)
             case "restart" | "kill":
                 self._end(step.what, worker)
 

@@ -34,6 +34,8 @@ _BESIDE = (
 # How long the second has for itself, in seconds. It may wait for the first, so it is not waited for.
 _ALONE = 0.03
 _LATER = timedelta(hours=1)
+# And a job that takes a record away.
+_TAKEN = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class _Holder(Player):
 
     # Two at once
 
-    def overlap(self, point: str, first: _Asked, second: _Asked) -> tuple[bool, bool]:
+    def overlap(self, point: str, first: _Asked, second: _Asked, alone: float = _ALONE) -> tuple[bool, bool]:
         """The first is held while the second comes; some order of both explains the answers and what is there.
 
         Whether each of them was done, and did not say that it failed.
@@ -130,7 +132,7 @@ class _Holder(Player):
         held = session.start(first.method, first.args)
         session.reached(point)
         meanwhile = session.start(second.method, second.args, 1)
-        time.sleep(scaled(_ALONE))
+        time.sleep(scaled(alone))
         session.release(point)
         both = [(first, self._finished(held)), (second, self._finished(meanwhile))]
         # What says that it failed has done nothing.
@@ -197,3 +199,16 @@ def test_what_overlaps_a_held_operation_leaves_what_some_order_leaves(bench: Ben
                 left -= {each for each, is_done in zip((point, what), done, strict=True) if is_done}
         if left:
             bench.fail("not_reached", f"{', '.join(sorted(left))}: never done while something overlapped it")
+
+
+@clause("MESH-4.7-T5", provocations=("make_mesh", "hold_at", "expire"))
+def test_a_retry_whose_record_goes_beside_it_is_answered(bench: Bench) -> None:
+    """The nightly job comes between conflict and select, or waits; the retry is a first send, or came before it."""
+    with bench.session(2, config={"dedupe_retention_days": str(_DAYS)}, hurried=False) as session:
+        player, point = _Holder(bench, session, _DAYS), "after_conflict"
+        player.prepare()
+        session.clock(f"+{_DAYS + 1}d")
+        retry = player.accept(args_of("old"))
+        done, _ = player.overlap(point, retry, player.beside("expire", point, retry), _TAKEN)
+        if not done:
+            bench.fail("over_refusal", "a retry whose record went beside it", expected="accepted", received="refused")

@@ -109,7 +109,7 @@ class Player:
     def outlast(self, name: str) -> None:
         """A row whose broker does not answer before it is too old. In no moment are there two attempts.
 
-        Once it is dead it is listed, a year later too.
+        Once it is dead it is listed, a year later too. Its age begins with each requeue.
         """
         self._call("send", {**SEND, "client_message_id": name}, 0)
         while not self._model.is_dead(name):
@@ -121,6 +121,13 @@ class Player:
             self._session.clock(later)
             self._deliver((), 0)
             self._seen.look(self._model)
+        for new in (f"{name} again", f"{name} once more"):
+            self._call("requeue", {"client_message_id": name, "new_id": new}, 0)
+            name = new
+            for later in ("+1h", "+31d"):
+                self._session.clock(later)
+                self._deliver(("unavailable",), 0)
+                self._seen.look(self._model)
 
     def ask(self, name: str, args: Args, number: int) -> None:
         """A send of a row again, another send with its id, and requeues of it: to an id in use, and to a free one."""

@@ -139,12 +139,13 @@ class Outbox:
         return ({NOT_DEAD, *used} if states != {"dead"} else set()) | ((used or {NEW}) if "dead" in states else set())
 
     def requeue(self, name: str, new: str, now: datetime) -> None:
-        """A row has its new id. Its age counts from either moment."""
+        """A row has its new id, and its age begins anew."""
         rows = [row for row in self.rows.pop(name) if row.status == "dead"]
         fresh = [
-            replace(row, status="pending", attempts=0, after=None, due=now, failed=False, taken=None) for row in rows
+            replace(row, status="pending", attempts=0, after=None, due=now, failed=False, taken=None, born=now)
+            for row in rows
         ]
-        self.rows[new] = tuple({one: None for row in fresh for one in (row, replace(row, born=now))})
+        self.rows[new] = tuple(dict.fromkeys(fresh))
 
     # Rounds of delivery
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from random import Random
 from typing import Any
@@ -13,10 +13,10 @@ from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.database import WRONG
-from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be
+from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be, told
+from holdfast.conformance.suites.mesh_delivery.suite import requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
-from holdfast.vectors.fingerprints import load
 from holdfast.vectors.mesh_delivery.derive import preimage
 
 _KEY = "mesh.fingerprint"
@@ -47,19 +47,30 @@ def _transports(bench: Bench) -> list[str]:
 @clause("MESH-4.7-T1", "MESH-4.4-P3", provocations=("make_mesh",))
 def test_every_request_that_has_a_fingerprint_can_be_sent_to_every_kind_of_destination(bench: Bench) -> None:
     """Versions, metas, replies, priorities and bodies at their bounds. A retry is known by all of them."""
-    requests = [record.request for record in load() if record.key == _KEY and record.sha256 is not None]
-    requests += [{"envelope_version": version} for version in _VERSIONS]
+    asked = list(requests_to_send(bench))
+    requests = [(request, form) for request, form in asked if form is not None]
+    requests += [({"envelope_version": version}, {"envelope_version": version}) for version in _VERSIONS]
     with bench.session() as session:
         made(session)
         due = {}
-        for number, request in enumerate(requests):
-            others = {name: value for name, value in request.items() if not name.startswith("destination_")}
+        for number, (request, form) in enumerate(requests):
+            others, canonical = (
+                {name: value for name, value in each.items() if not name.startswith("destination_")}
+                for each in (request, form)
+            )
             for kind in PLACES:
                 args = args_of(f"{number} {kind}", kind, **others)
                 what = f"request {number} to a {kind}"
                 must_be(bench, session.call("accept", args), "accepted new", what)
                 must_be(bench, session.call("accept", args), "accepted prior", f"{what}, again")
-                due[args["client_message_id"]] = (derive(_KEY, args["request"]), args["request"]["body"])
+                due[args["client_message_id"]] = (
+                    derive(_KEY, {**args["request"], **canonical}),
+                    args["request"]["body"],
+                )
+        for number, request in enumerate(request for request, form in asked if form is None):
+            answer = session.call("accept", {**args_of(f"none {number}"), "request": request})
+            if answer.outcome != "refused":
+                bench.fail("fail_open", f"{request}: has no fingerprint", expected="refused", received=told(answer))
         state = session.observe("broker_state")
         prints = {row["client_message_id"]: row["request_fingerprint"] for row in state["dedupe"]}
         bodies = {row["client_message_id"]: row["body"] for row in state["messages"]}
@@ -101,11 +112,17 @@ def test_a_retry_tells_the_very_moment_that_is_stored(bench: Bench) -> None:
     """The clock has fractions of a second, down to the last that an instant can have."""
     with bench.session(workers=2) as session:
         made(session)
+        sent: dict[str, datetime] = {}
         for number, span in enumerate(("+0.123456s", "+0.000001s", "+0.999s", "+1h")):
             session.clock(span)
+            sent[str(number)] = datetime.fromisoformat(session.now)
             must_be(bench, session.call("accept", args_of(str(number))), "accepted new", "a send")
         session.clock("+1d")
         stored = {row["client_message_id"]: row["first_seen_at"] for row in session.observe("broker_state")["dedupe"]}
+        for name, moment in stored.items():
+            # Some clocks of languages end at milliseconds.
+            if abs(datetime.fromisoformat(moment) - sent[name]) >= timedelta(milliseconds=1):
+                bench.fail("wrong_reason", "first_seen_at of a send", expected=f"{sent[name]}", received=moment)
         for worker in range(session.workers):
             for name, moment in stored.items():
                 answer = must_be(bench, session.call("accept", args_of(name), worker), "accepted prior", "a retry")
@@ -170,6 +187,14 @@ def test_sends_that_share_a_connection_are_each_kept_and_answered(bench: Bench) 
             names = [answer.value["client_message_id"] for answer in answers]
             if names != list(sent):
                 bench.fail("wrong_reason", "the ids in the answers", expected=f"{list(sent)}", received=f"{names}")
+        # Both answers of a pair name one id, and may come in any order.
+        pairs = [each for args in sends for each in (args, args_of(args["client_message_id"], body="AA"))]
+        came = sorted(told(answer) for answer in session.race([("accept", args) for args in pairs], worker=0))
+        due_of_pairs = sorted(("accepted prior", "refused IDEMPOTENCY_KEY_REUSED") * len(sends))
+        if came != due_of_pairs:
+            bench.fail(
+                "fail_open", "retries on a connection with other sends", expected=f"{due_of_pairs}", received=f"{came}"
+            )
 
 
 @clause("MESH-17-1", "MESH-4.3-C4", "MESH-4.3-C5", provocations=("make_mesh", "migrate", "raw_insert"))

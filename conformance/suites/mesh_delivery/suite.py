@@ -25,6 +25,16 @@ _METAS, _LARGE = 80, 12
 # Far beyond what a buffer of one page holds, and well within a line of the protocol.
 _MOST_BYTES = 12_000
 _PLAIN: Mapping[str, Any] = {"envelope_version": 1, "destination_kind": "topic", "body": "aGVsbG8"}
+# Numbers whose digits older libraries get wrong, and names whose order depends on their encoding, in canonical form.
+_WRITTEN = (
+    (b'{"a":1e23,"b":4.9e-324,"c":2E23}', b'{"a":1e+23,"b":5e-324,"c":2e+23}'),
+    ('{"\ue000":1,"\U0001f600":2}'.encode(), '{"\U0001f600":2,"\ue000":1}'.encode()),
+)
+# A key with a digit of another alphabet, and a ULID of more than 128 bits: libraries take both.
+_FOREIGN: tuple[Mapping[str, str], ...] = (
+    {"destination_kind": "dm", "destination_ref": "a" * 63 + "\uff11"},
+    {"reply_to": "8" + "0" * 25},
+)
 # How many characters of a request are reported.
 _TOLD = 400
 
@@ -154,6 +164,18 @@ def _metas(bench: Bench) -> Iterator[tuple[bytes, bytes | None, bytes]]:
         if twin.lstrip().startswith(b"{"):
             refused = row["refused_by"] & Profile.SAFE_INT.bit
             yield row["document"], None if refused else row["canonical"], twin
+
+
+def requests_to_send(bench: Bench) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
+    """The committed requests, and others with any meta, each with its canonical form; None for what has none."""
+    committed = (record for record in load() if record.key == _KEY)
+    yield from ((record.request, None if record.sha256 is None else record.request) for record in committed)
+    plain = {**_PLAIN, "destination_ref": "alerts"}
+    yield from (({**plain, **foreign}, None) for foreign in _FOREIGN)
+    documents = [*_WRITTEN, *((document, form) for document, form, _ in islice(_metas(bench), _METAS))]
+    for document, form in documents:
+        canonical = None if form is None else {**plain, "meta": base64url(form)}
+        yield {**plain, "meta": base64url(document)}, canonical
 
 
 @clause("MESH-4.4-F7")

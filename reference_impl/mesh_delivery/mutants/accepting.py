@@ -10,7 +10,7 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.mesh_delivery.broker import PREFIX_DIGITS, Broker, RejectedError
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
-from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore, Record, Send, Sight
+from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore, Found, Record, Send, Sight
 from holdfast.reference_impl.mesh_delivery.terms import Reason
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
@@ -201,7 +201,33 @@ class ExpiredTaken(Broker):
         return super().decide(connection, send, message_id)
 
 
+class _Asking(BrokerStore):
+    def ask(self, connection: Connection, send: Send) -> Found:
+        self.asked = send
+        return super().ask(connection, send)
+
+
+class MemberOfAny(_Asking):
+    def seen(self, connection: Connection, found: Found) -> Sight:
+        known = "SELECT EXISTS (SELECT FROM mesh.member WHERE public_key = %s)"
+        sight = super().seen(connection, found)
+        row: Any = connection.execute(known, (self.asked.sender,)).fetchone()
+        return replace(sight, is_member=row[0])
+
+
+class TopicInAnyCase(_Asking):
+    def seen(self, connection: Connection, found: Found) -> Sight:
+        sight = super().seen(connection, found)
+        if self.asked.destination_kind != "topic":
+            return sight
+        known = "SELECT EXISTS (SELECT FROM mesh.topic WHERE mesh_id = %s AND lower(name) = lower(%s))"
+        row: Any = connection.execute(known, (self.asked.mesh_id, self.asked.destination_ref)).fetchone()
+        return replace(sight, has_destination=row[0])
+
+
 BUGS: Mapping[str, Change] = {
+    "member-of-any-mesh": part(broker_store=MemberOfAny),
+    "topic-in-any-case": part(broker_store=TopicInAnyCase),
     "record-never-written": part(broker_store=NoRecord),
     "retry-has-a-new-id": part(broker=NewId),
     "fan-out-of-retries": part(broker=FanOutFirst),

@@ -12,6 +12,9 @@ from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.postgres import Connection
 
+# What a statement of a job takes in at most.
+_PAGE = 500
+
 
 class AtOnce(Broker):
     def expires(self) -> datetime | None:
@@ -136,6 +139,30 @@ class NoExpiry(Jobs):
         pass
 
 
+class SweepNotesAPage(Jobs):
+    def note_gone(self, connection: Connection, ids: list[str]) -> None:
+        super().note_gone(connection, ids[:_PAGE])
+
+
+class ExpiresAPage(Jobs):
+    def delete_expired(self, connection: Connection, now: datetime) -> None:
+        page = "SELECT ctid FROM mesh.client_message_dedupe WHERE expires_at < %s LIMIT %s"
+        connection.execute(f"DELETE FROM mesh.client_message_dedupe WHERE ctid = ANY(ARRAY({page}))", (now, _PAGE))
+
+
+class AtMostAQuarter(Broker):
+    def expires(self) -> datetime | None:
+        expires = super().expires()
+        return None if expires is None else min(expires, self.now + timedelta(days=90))
+
+
+class PrunedExpire(Jobs):
+    def delete_expired(self, connection: Connection, now: datetime) -> None:
+        super().delete_expired(connection, now)
+        old = "NOT history_available AND expires_at IS NOT NULL AND first_seen_at < %s"
+        connection.execute(f"DELETE FROM mesh.client_message_dedupe WHERE {old}", (now - timedelta(days=7),))
+
+
 class VersionOne(BrokerService):
     def parameters(self) -> dict[str, Any]:
         return {**super().parameters(), "version": 1}
@@ -171,6 +198,10 @@ BUGS: Mapping[str, Change] = {
     "record-without-expiry-deleted": part(jobs=Null),
     "permanent-mode-expires": part(jobs=AnyMode),
     "nothing-expires": part(jobs=NoExpiry),
+    "sweep-notes-a-page": part(jobs=SweepNotesAPage),
+    "job-expires-a-page": part(jobs=ExpiresAPage),
+    "expires-in-a-quarter": part(broker=AtMostAQuarter),
+    "job-takes-pruned-records": part(jobs=PrunedExpire),
     "advertised-as-version-one": part(broker_service=VersionOne),
     "advertised-without-fingerprint": part(broker_service=NoFingerprint),
     "advertised-with-other-terms": part(broker_service=OneMode),
