@@ -110,7 +110,7 @@ def test_every_request_that_has_a_fingerprint_is_taken_in_with_it(bench: Bench) 
             bench.fail("wrong_reason", what, expected=str(due.get(wrong)), received=str(stored.get(wrong)))
 
 
-@clause("MESH-4.8-C6", "MESH-4.8-C7", "MESH-4.9-A9", "MESH-4.7-T10")
+@clause("MESH-4.8-C6", "MESH-4.8-C7", "MESH-4.9-A9", "MESH-4.7-T10", "MESH-4.5-O6")
 def test_a_row_outlasts_an_outage_that_is_shorter_than_its_max_age(bench: Bench) -> None:
     """A broker that is not available for a week, or a month, asked every five hours and at once again."""
     for hours in (_WEEK, _MONTH):
