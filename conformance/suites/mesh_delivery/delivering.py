@@ -86,7 +86,7 @@ def test_no_call_takes_an_outbox_that_is_not_in_its_place_for_an_empty_one(bench
         player.lose()
 
 
-@clause("MESH-4.4-P1", "MESH-4.1-L2")
+@clause("MESH-4.4-P1", "MESH-4.1-L2", whole=True)
 def test_every_request_that_has_a_fingerprint_is_taken_in_with_it(bench: Bench) -> None:
     """The row has the fingerprint of the request; what has none is refused."""
     with bench.session(config=CONFIG) as session:

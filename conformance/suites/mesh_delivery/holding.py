@@ -201,7 +201,7 @@ def test_what_overlaps_a_held_operation_leaves_what_some_order_leaves(bench: Ben
             bench.fail("not_reached", f"{', '.join(sorted(left))}: never done while something overlapped it")
 
 
-@clause("MESH-4.7-T5", provocations=("make_mesh", "hold_at", "expire"))
+@clause("MESH-4.7-T5", provocations=("make_mesh", "hold_at", "expire"), whole=True)
 def test_a_retry_whose_record_goes_beside_it_is_answered(bench: Bench) -> None:
     """The nightly job comes between conflict and select, or waits; the retry is a first send, or came before it."""
     with bench.session(2, config={"dedupe_retention_days": str(_DAYS)}, hurried=False) as session:

@@ -44,7 +44,7 @@ def _transports(bench: Bench) -> list[str]:
     return claimed
 
 
-@clause("MESH-4.7-T1", "MESH-4.4-P3", provocations=("make_mesh",))
+@clause("MESH-4.7-T1", "MESH-4.4-P3", provocations=("make_mesh",), whole=True)
 def test_every_request_that_has_a_fingerprint_can_be_sent_to_every_kind_of_destination(bench: Bench) -> None:
     """Versions, metas, replies, priorities and bodies at their bounds. A retry is known by all of them."""
     asked = list(requests_to_send(bench))
