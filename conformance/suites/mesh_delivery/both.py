@@ -17,7 +17,7 @@ from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import hold
-from holdfast.conformance.suites.mesh_delivery.history import BODIES, MEMBERS, MESHES, QUEUES, TOPICS, Step
+from holdfast.conformance.suites.mesh_delivery.steps import BODIES, MEMBERS, MESHES, QUEUES, TOPICS, Step
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 

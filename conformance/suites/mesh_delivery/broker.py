@@ -10,8 +10,9 @@ from typing import Any
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import hold
-from holdfast.conformance.suites.mesh_delivery.history import MESHES, draw, playing
+from holdfast.conformance.suites.mesh_delivery.history import playing
 from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be
+from holdfast.conformance.suites.mesh_delivery.steps import MESHES, draw
 
 _HISTORIES, _PERMANENT = 6, 2
 _LENGTH = 60

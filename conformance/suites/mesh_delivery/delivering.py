@@ -12,11 +12,11 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import hold
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS
-from holdfast.conformance.suites.mesh_delivery.history import MESHES
 from holdfast.conformance.suites.mesh_delivery.outbox_history import playing
 from holdfast.conformance.suites.mesh_delivery.outbox_lost import losing
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
+from holdfast.conformance.suites.mesh_delivery.steps import MESHES
 from holdfast.conformance.suites.mesh_delivery.suite import requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive

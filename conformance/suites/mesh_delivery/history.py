@@ -5,134 +5,18 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from random import Random
 from typing import Any, TypeAlias
 
-from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.model import Args, Due, Mesh, Message, Model
+from holdfast.conformance.suites.mesh_delivery.model import Args, Due, Message, Model
+from holdfast.conformance.suites.mesh_delivery.steps import MADE, MEMBERS, MESHES, POINTS, QUEUES, WORKERS, Step, asked
 from holdfast.conformance.suites.session import SuiteSession
 
-MESHES = ("5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60", "7c9e6679-7425-40de-944b-e07fc1f90ae7")
-MEMBERS = tuple(f"{digit}" * 64 for digit in "abc")
-TOPICS, QUEUES = ("alerts", "Alerts"), ("jobs",)
-# Each mesh has a member, a topic and a queue that the other has not.
-PLACES = {
-    MESHES[0]: Mesh((*MEMBERS, "d" * 64), (*TOPICS, "here"), (*QUEUES, "nearby")),
-    MESHES[1]: Mesh((*MEMBERS, "e" * 64), (*TOPICS, "there"), (*QUEUES, "far")),
-}
-# The last of them is no member of any mesh; few names, so that sends meet.
-SENDERS = (*MEMBERS, "d" * 64, "e" * 64, "f" * 64)
-NAMES = ("one", "two", "One", "1")
-BODIES = tuple(base64url(text) for text in (b"", b"hello", b"hello "))
 _MISMATCHES = "cm_broker_dedupe_fingerprint_mismatch_total"
 _CHECKS, _FOUND = "cm_broker_dedupe_orphan_check_total", "cm_broker_dedupe_orphan_found"
-_POINTS = ("before_dedupe", "after_dedupe", "after_message", "before_commit", "after_commit")
-_SPANS = ("+1s", "+1h", "+3d", "+8d", "+31d")
-# A clock may be put back, too.
-_STEPS = (*_SPANS, "-5d")
-_WORKERS = 2
 # A counter, with its labels.
 _Counter: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step: its kind, the worker that does it, and what it is about."""
-
-    what: str
-    worker: int = 0
-    args: tuple[tuple[str, Any], ...] = ()
-    point: str = ""
-
-    def __str__(self) -> str:
-        about = " ".join(f"{name}={str(value)[:12]}" for name, value in self.args)
-        return " ".join(filter(None, (self.what, f"w{self.worker}", self.point, about)))
-
-
-def draw(dice: Random, length: int) -> list[Step]:
-    """The steps of one history. Most are sends, and many of these are sent before."""
-    steps: list[Step] = []
-    for _ in range(length):
-        what = dice.choices(
-            (
-                "send",
-                "again",
-                "clock",
-                "expire",
-                "prune",
-                "orphans",
-                "lose",
-                "flag",
-                "restart",
-                "kill",
-                "die",
-                "delete",
-                "migrate",
-            ),
-            (30, 30, 6, 5, 4, 4, 2, 3, 3, 2, 8, 1, 1),
-        )[0]
-        worker = dice.randrange(_WORKERS)
-        if what in ("again", "die"):
-            sent = [step for step in steps if step.what in ("send", "again", "die")]
-            args = _changed(dice, dict(dice.choice(sent).args)) if sent else _send(dice)
-            steps.append(Step(what, worker, _kept(args), dice.choice(_POINTS) if what == "die" else ""))
-        elif what == "send":
-            steps.append(Step(what, worker, _kept(_send(dice))))
-        else:
-            amount = {"clock": dice.choice(_STEPS), "prune": dice.choice(_SPANS), "flag": dice.choice(("on", "off"))}
-            steps.append(Step(what, worker, (("to", amount.get(what, dice.randrange(len(MESHES)))),)))
-    return steps
-
-
-def _send(dice: Random) -> dict[str, Any]:
-    kind = dice.choice(("topic", "dm", "queue"))
-    names = {
-        "topic": (*TOPICS, *TOPICS, "here", "there", "ALERTS", "nowhere"),
-        "dm": (*MEMBERS, *SENDERS, MEMBERS[0].upper()),
-        "queue": (*QUEUES, *QUEUES, "nearby", "far", "Jobs", *TOPICS),
-    }[kind]
-    return {
-        "mesh_id": dice.choice(MESHES),
-        "sender": dice.choices(SENDERS, (6, 6, 6, 2, 2, 1))[0],
-        "client_message_id": dice.choice(NAMES),
-        "version": dice.choice((1, 1, 2)),
-        "kind": kind,
-        "reference": dice.choice(names),
-        "priority": dice.choice((None, "now", "next")),
-        "meta": dice.choice((None, "{}", '{"k":1}')),
-        "body": dice.choice(BODIES),
-    }
-
-
-def _changed(dice: Random, args: dict[str, Any]) -> dict[str, Any]:
-    """The same send again, or with one member of another send."""
-    if dice.random() < 0.5:
-        return args
-    other, name = _send(dice), dice.choice(("mesh_id", "sender", "version", "kind", "priority", "meta", "body"))
-    return {**args, name: other[name], **({"reference": other["reference"]} if name == "kind" else {})}
-
-
-def _kept(args: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(args.items())
-
-
-def _asked(step: Step) -> dict[str, Any]:
-    """The arguments of `accept`."""
-    args = dict(step.args)
-    request: dict[str, Any] = {
-        "envelope_version": args["version"],
-        "destination_kind": args["kind"],
-        "destination_ref": args["reference"],
-        "body": args["body"],
-    }
-    if args["priority"] is not None:
-        request["priority"] = args["priority"]
-    if args["meta"] is not None:
-        request["meta"] = base64url(args["meta"].encode())
-    return {**{name: args[name] for name in ("mesh_id", "sender", "client_message_id")}, "request": request}
 
 
 class Player:
@@ -140,13 +24,13 @@ class Player:
 
     def __init__(self, bench: Bench, session: SuiteSession, days: int | None) -> None:
         self._bench, self._session, self._model = bench, session, Model(days)
-        self._counted: list[Counter[_Counter]] = [Counter() for _ in range(_WORKERS)]
-        self._may_count: list[Counter[_Counter]] = [Counter() for _ in range(_WORKERS)]
+        self._counted: list[Counter[_Counter]] = [Counter() for _ in range(WORKERS)]
+        self._may_count: list[Counter[_Counter]] = [Counter() for _ in range(WORKERS)]
         for mesh_id in MESHES:
             self._make(mesh_id)
 
     def _make(self, mesh_id: str) -> None:
-        mesh = self._model.meshes[mesh_id] = PLACES[mesh_id]
+        mesh = self._model.meshes[mesh_id] = MADE[mesh_id]
         names = {"members": list(mesh.members), "topics": list(mesh.topics), "queues": list(mesh.queues)}
         self._session.provoke("make_mesh", {"mesh_id": mesh_id, **names})
 
@@ -155,9 +39,9 @@ class Player:
         args, session, worker = dict(step.args), self._session, step.worker
         match step.what:
             case "send" | "again":
-                self._accept(_asked(step), worker)
+                self._accept(asked(step), worker)
             case "die":
-                self._die(_asked(step), worker, step.point)
+                self._die(asked(step), worker, step.point)
             case "clock":
                 session.clock(args["to"])
             case "expire":
@@ -185,7 +69,7 @@ class Player:
     def compare(self) -> None:
         """See `histories.Player`."""
         self._state()
-        for worker in range(_WORKERS):
+        for worker in range(WORKERS):
             self._counters(worker)
             self._advertised(worker)
         for mesh_id, mesh in self._model.meshes.items():
@@ -252,7 +136,7 @@ class Player:
     def _die(self, args: Args, worker: int, point: str) -> None:
         """The process is killed at a point of its transaction. What reaches the point is there, or not at all."""
         session, due = self._session, self._model.due(args)
-        passed = due.effect == "new" and (self._model.enforced or point in _POINTS[2:])
+        passed = due.effect == "new" and (self._model.enforced or point in POINTS[2:])
         if not passed:
             self._accept(args, worker)
             return
@@ -406,5 +290,5 @@ def playing(bench: Bench, days: int | None, transport: str | None = None) -> Gen
     config = {"mode": "permanent"} if days is None else {"dedupe_retention_days": str(days)}
     if transport is not None:
         config["transport"] = transport
-    with bench.session(_WORKERS, config=config, hurried=False) as session:
+    with bench.session(WORKERS, config=config, hurried=False) as session:
         yield Player(bench, session, days)

@@ -16,9 +16,10 @@ from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.history import MESHES, Player
+from holdfast.conformance.suites.mesh_delivery.history import Player
 from holdfast.conformance.suites.mesh_delivery.model import Args, Model
 from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, told
+from holdfast.conformance.suites.mesh_delivery.steps import MESHES
 from holdfast.conformance.suites.session import Handle
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.environment import scaled

@@ -16,7 +16,6 @@ from holdfast.conformance.cases.values import format_instant
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, SLOW, Armed, Said, answer_at
-from holdfast.conformance.suites.mesh_delivery.history import MESHES, Step
 from holdfast.conformance.suites.mesh_delivery.outbox_model import (
     IN_USE,
     NEW,
@@ -28,6 +27,7 @@ from holdfast.conformance.suites.mesh_delivery.outbox_model import (
 from holdfast.conformance.suites.mesh_delivery.outbox_overlap import UNAVAILABLE, Overlap
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG, Seen
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import MALFORMED, WRONG
+from holdfast.conformance.suites.mesh_delivery.steps import MESHES, Step
 from holdfast.conformance.suites.session import SuiteSession
 
 # A send that nothing is wrong with.

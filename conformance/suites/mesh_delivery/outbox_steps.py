@@ -8,8 +8,8 @@ from typing import Any
 
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, SLOW
-from holdfast.conformance.suites.mesh_delivery.history import BODIES, MESHES, Step
 from holdfast.conformance.suites.mesh_delivery.outbox_model import IN_USE, NOT_DEAD, Args
+from holdfast.conformance.suites.mesh_delivery.steps import BODIES, MESHES, Step
 
 # Few names, so that sends meet; every collation has them in this order.
 NAMES = ("five %35", "four+4", "one", "three/ü", "two")
