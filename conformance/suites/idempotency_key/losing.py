@@ -6,6 +6,7 @@ An instance runs under holdfast's own tracer, which records what it does to {dat
 from __future__ import annotations
 
 import errno
+import math
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -211,7 +212,7 @@ def test_a_sync_that_failed_has_saved_no_key(bench: Bench) -> None:
         if not syncs:
             s.unsupported("a request makes no sync that could fail")
     tried = 0
-    chosen = syncs[:: -(-len(syncs) // _SYNCS)]
+    chosen = _spread(syncs, _SYNCS)
     for number in chosen:
         with service(bench) as s:
             asked, spans = _answered(s, f" --error {errno.EIO} --at {number} --once")
@@ -284,11 +285,16 @@ def test_a_disk_that_is_full_frees_no_key(bench: Bench) -> None:
     with service(bench) as s:
         step = max(1, (second - first) // _POINTS)
         struck = [_full(s, f"--at {at} --once") for at in range(first + 1, second, step)]
-        struck += [_full(s, f"--short {at} --at {at + 1} --once") for at in writes[:: -(-len(writes) // _HALVES) or 1]]
+        struck += [_full(s, f"--short {at} --at {at + 1} --once") for at in _spread(writes, _HALVES)]
         struck.append(_full(s, f"--at {second}"))
         # Behind the last one each call fails.
         if not struck[-1]:
             s.not_reached("no request met the disk that was full")
+
+
+def _spread(numbers: Sequence[int], most: int) -> Sequence[int]:
+    """At most so many of them, with equal steps between."""
+    return numbers[:: max(1, math.ceil(len(numbers) / most))]
 
 
 def _full(s: Service, where: str) -> bool:

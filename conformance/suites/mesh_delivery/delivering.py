@@ -16,8 +16,9 @@ from holdfast.conformance.suites.mesh_delivery.outbox_history import playing
 from holdfast.conformance.suites.mesh_delivery.outbox_lost import losing
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
+from holdfast.conformance.suites.mesh_delivery.sends import must_be, must_be_refused
 from holdfast.conformance.suites.mesh_delivery.steps import MESHES
-from holdfast.conformance.suites.mesh_delivery.suite import requests_to_send
+from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -94,14 +95,11 @@ def test_every_request_that_has_a_fingerprint_is_taken_in_with_it(bench: Bench) 
         for number, (request, form) in enumerate(requests_to_send(bench)):
             method, args = _send(str(number), "")
             answer = session.call(method, {**args, "request": request})
-            came = answer.effect or answer.reason or answer.outcome
             if form is None:
-                if answer.outcome != "refused":
-                    bench.fail("fail_open", f"{request}: has no fingerprint", expected="refused", received=came)
+                must_be_refused(bench, answer, request)
                 continue
-            if answer.effect != "new":
-                bench.fail("over_refusal", f"{request}: has a fingerprint", expected="new", received=came)
-            due[args["client_message_id"]] = derive("mesh.fingerprint", form)
+            must_be(bench, answer, "accepted new", f"{request}: has a fingerprint")
+            due[args["client_message_id"]] = derive(KEY, form)
         rows = session.inspect()["rows"]["outbox"]
         stored = {row["client_message_id"]: row["request_fingerprint"].get("blob") for row in rows}
         if stored != due:

@@ -32,11 +32,10 @@ _BESIDE = (
     *("another send", "the same send"),
     *("prune", "expire", "check_orphans", "delete_mesh", "set_flag", "migrate"),
 )
-# How long the second has for itself, in seconds. It may wait for the first, so it is not waited for.
-_ALONE = 0.03
+# How long the second has for itself, in seconds; a job that takes a record away has longer. It may wait for the first,
+# so it is not waited for.
+_ALONE, _TAKEN = 0.03, 1.0
 _LATER = timedelta(hours=1)
-# And a job that takes a record away.
-_TAKEN = 0.3
 
 
 @dataclass(frozen=True, slots=True)

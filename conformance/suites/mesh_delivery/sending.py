@@ -13,13 +13,12 @@ from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.database import WRONG
-from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be, told
-from holdfast.conformance.suites.mesh_delivery.suite import requests_to_send
+from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be, must_be_refused, told
+from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.mesh_delivery.derive import preimage
 
-_KEY = "mesh.fingerprint"
 # A name with letters of several bytes: what cuts bytes takes them apart.
 _WIDE = "größe ✓ \U0001d4b3"
 _BODY_HASH_CHARACTERS = 64
@@ -49,28 +48,21 @@ def test_every_request_that_has_a_fingerprint_can_be_sent_to_every_kind_of_desti
     """Versions, metas, replies, priorities and bodies at their bounds. A retry is known by all of them."""
     asked = list(requests_to_send(bench))
     requests = [(request, form) for request, form in asked if form is not None]
-    requests += [({"envelope_version": version}, {"envelope_version": version}) for version in _VERSIONS]
+    requests += [(usual := {**args_of("")["request"], "envelope_version": version}, usual) for version in _VERSIONS]
     with bench.session() as session:
         made(session)
         due = {}
         for number, (request, form) in enumerate(requests):
-            others, canonical = (
-                {name: value for name, value in each.items() if not name.startswith("destination_")}
-                for each in (request, form)
-            )
-            for kind in PLACES:
-                args = args_of(f"{number} {kind}", kind, **others)
+            for kind, reference in PLACES.items():
+                place = {"destination_kind": kind, "destination_ref": reference}
+                args = {**args_of(f"{number} {kind}"), "request": {**request, **place}}
                 what = f"request {number} to a {kind}"
                 must_be(bench, session.call("accept", args), "accepted new", what)
                 must_be(bench, session.call("accept", args), "accepted prior", f"{what}, again")
-                due[args["client_message_id"]] = (
-                    derive(_KEY, {**args["request"], **canonical}),
-                    args["request"]["body"],
-                )
+                due[args["client_message_id"]] = (derive(KEY, {**form, **place}), request["body"])
         for number, request in enumerate(request for request, form in asked if form is None):
             answer = session.call("accept", {**args_of(f"none {number}"), "request": request})
-            if answer.outcome != "refused":
-                bench.fail("fail_open", f"{request}: has no fingerprint", expected="refused", received=told(answer))
+            must_be_refused(bench, answer, request)
         state = session.observe("broker_state")
         prints = {row["client_message_id"]: row["request_fingerprint"] for row in state["dedupe"]}
         bodies = {row["client_message_id"]: row["body"] for row in state["messages"]}

@@ -31,6 +31,12 @@ def told(answer: Answer) -> str:
     return f"{answer.outcome} {answer.effect or answer.reason or ''}".strip()
 
 
+def must_be_refused(bench: Bench, answer: Answer, request: Any) -> None:
+    """Fail the test where a request that has no fingerprint is not refused, for any reason."""
+    if answer.outcome != "refused":
+        bench.fail("fail_open", f"{request}: has no fingerprint", expected="refused", received=told(answer))
+
+
 def must_be(bench: Bench, answer: Answer, due: str, what: str) -> Answer:
     """The answer, if it is the one that is due."""
     if told(answer) != due:

@@ -17,7 +17,7 @@ from holdfast.vectors.fingerprints import Fingerprint, load
 from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, Row, row_at
 from holdfast.vectors.taxonomy import Profile
 
-_KEY = "mesh.fingerprint"
+KEY = "mesh.fingerprint"
 # Requests are generated from the seed of the run, because the committed ones are public and an adapter may look them
 # up. Each block of rows tries every field of one request.
 _BLOCKS = 12
@@ -76,7 +76,7 @@ def _run(bench: Bench, *clauses: str) -> None:
     found: list[tuple[str, str, int | None]] = []
     with bench.session() as session:
         for record in load():
-            if record.key == _KEY and record.clause in clauses:
+            if record.key == KEY and record.clause in clauses:
                 found += _recorded(session, record)
     if found:
         # An open door is reported before a wrong digest.
@@ -140,7 +140,7 @@ def test_no_mutated_request_shares_a_fingerprint(bench: Bench) -> None:
     by_identity: dict[bytes, tuple[Row, str]] = {}
     with bench.session() as session:
         for row in rows:
-            if row.key != _KEY:
+            if row.key != KEY:
                 continue
             answer = session.call("fingerprint", row.request)
             if answer.outcome != "accepted":
@@ -168,7 +168,7 @@ def _metas(bench: Bench) -> Iterator[tuple[bytes, bytes | None, bytes]]:
 
 def requests_to_send(bench: Bench) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any] | None]]:
     """The committed requests, and others with any meta, each with its canonical form; None for what has none."""
-    committed = (record for record in load() if record.key == _KEY)
+    committed = (record for record in load() if record.key == KEY)
     yield from ((record.request, None if record.sha256 is None else record.request) for record in committed)
     plain = {**_PLAIN, "destination_ref": "alerts"}
     yield from (({**plain, **foreign}, None) for foreign in _FOREIGN)
@@ -184,7 +184,7 @@ def test_constructed_metas_enter_in_the_form_of_their_construction(bench: Bench)
     with bench.session() as session:
         plain = {**_PLAIN, "destination_ref": session.rand("topic")}
         # An implementation that frames otherwise fails elsewhere; here its metas are held against each other alone.
-        framed = _fingerprint(bench, session, plain) == derive(_KEY, plain)
+        framed = _fingerprint(bench, session, plain) == derive(KEY, plain)
         known: dict[str, bytes] = {}
         accepted = ((document, form) for document, form, _ in _metas(bench) if form not in (None, b"{}"))
         for document, form in islice(accepted, _METAS):
@@ -192,7 +192,7 @@ def test_constructed_metas_enter_in_the_form_of_their_construction(bench: Bench)
             found = _fingerprint(bench, session, {**plain, "meta": base64url(document)})
             due = _fingerprint(bench, session, request := {**plain, "meta": base64url(form)})
             if framed:
-                due = derive(_KEY, request)
+                due = derive(KEY, request)
             if found != due:
                 bench.fail("wrong_reason", f"meta {document!r} is {form!r}", expected=due, received=found)
             if known.setdefault(found, form) != form:
