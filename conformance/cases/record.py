@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import Any
 
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
 from holdfast.reports.evidence import Event, Exchange
 from holdfast.specs.typed import written
 
@@ -95,6 +95,13 @@ class Judgement:
         if self.verdict is Verdict.CONFORMS or self.side is not None:
             return self
         return replace(self, side=side, n=n if self.n is None else self.n)
+
+
+def gravest_of(judgements: Sequence[Judgement]) -> Judgement:
+    """The gravest of several; of equals the first. What was found weighs more than what could not be proven."""
+    order = (Exit.KIT, Exit.FAIL_OPEN, Exit.NON_CONFORMING, Exit.INCOMPLETE, Exit.OK)
+    ranks = list(Verdict)
+    return min(judgements, key=lambda each: (order.index(exit_of(each.verdict)), ranks.index(each.verdict)))
 
 
 class Finding(Exception):  # noqa: N818 - a result that ends a side early, not an error of the kit

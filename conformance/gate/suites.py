@@ -55,7 +55,8 @@ def judge_suite(
         tests[planned.id](bench)
         judgement = bench.conclude()
     except Finding as finding:
-        judgement = finding.judgement.placed(Side.MAIN, None)
+        judgement = finding.judgement
+    judgement = bench.gravest(judgement).placed(Side.MAIN, None)
     left = recorded.left()
     if left is not None and judgement.verdict is not Verdict.KIT_FAULT:
         return foreign(Side.MAIN, left, "the test had ended before it")

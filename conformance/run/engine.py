@@ -205,7 +205,8 @@ class Engine:
             test(bench)
             judgement = bench.conclude()
         except Exception as error:
-            judgement = judgement_of(error, "the suite test itself failed").placed(Side.MAIN, None)
+            judgement = judgement_of(error, "the suite test itself failed")
+        judgement = bench.gravest(judgement).placed(Side.MAIN, None)
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.record import Finding, Judgement, Record, gravest_of
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.session import CONCURRENCY, Session
@@ -74,6 +74,7 @@ class Bench:
         self._open_drivers: list[Carrier] = []
         self._sessions = 0
         self._notes: list[str] = []
+        self._findings: list[Judgement] = []
 
     def execute(self, driver: Carrier, action: Action) -> list[Record]:
         """Carry out an action and number its records through the whole test."""
@@ -144,6 +145,19 @@ class Bench:
         `at` is the record that shows it (`Answer.n`), by default the last one. Its call is named, so that a generated
         test identifies its input.
         """
+        raise Finding(self._judged(verdict, message, expected, received, at))
+
+    def report(
+        self, verdict: str, message: str, *, expected: str = "", received: str = "", at: int | None = None
+    ) -> None:
+        """Report a finding that ends nothing, as a graver one may still come: see `gravest`, and `fail` for the rest."""
+        self._findings.append(self._judged(verdict, message, expected, received, at))
+
+    def gravest(self, last: Judgement) -> Judgement:
+        """The judgement of the test: the gravest of what was reported and of `last`, with which it ended."""
+        return gravest_of((*self._findings, last))
+
+    def _judged(self, verdict: str, message: str, expected: str, received: str, at: int | None) -> Judgement:
         record = self.records[-1 if at is None else at] if self.records else None
         request = {} if record is None else record.request or {}
         if request.get("op") == "call":
@@ -151,7 +165,7 @@ class Bench:
             asked = asked if len(asked) <= _SHOWN_ARGS else f"{asked[:_SHOWN_ARGS]}… ({len(asked)} characters)"
             message = f"{message}; the call was {request['method']} {asked}"
         n = None if record is None else record.n
-        raise Finding(Judgement(Verdict(verdict), None, message, expected, received, n=n))
+        return Judgement(Verdict(verdict), None, message, expected, received, n=n)
 
     def must_be_durable(self) -> None:
         """End the test as not reached if nothing in the workdir could survive."""

@@ -74,9 +74,10 @@ def played(
     bench = bench_of(contract, suite_case_id(contract, test), make, seed)
     try:
         function(bench)
-        return bench.conclude(), bench.records
+        judgement = bench.conclude()
     except Finding as finding:
-        return finding.judgement.placed(Side.MAIN, None), bench.records
+        judgement = finding.judgement
+    return bench.gravest(judgement).placed(Side.MAIN, None), bench.records
 
 
 def reference(contract: str, mutant: str | None = None) -> Answerer:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.record import Side
+from holdfast.conformance.cases.record import Judgement, Side, gravest_of
+from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Method, Twin
 from holdfast.specs.model import Kind
 from holdfast.specs.schema import Validator
@@ -569,3 +570,18 @@ def test_a_repeated_call_must_meet_the_expectation_every_time() -> None:
 def test_an_honest_shelf_conforms(case: Case) -> None:
     if case.id != HELD.id:
         both_sides(case)
+
+
+def test_the_gravest_finding_of_a_test_is_its_judgement_and_what_was_found_weighs_more_than_what_was_not_proven() -> (
+    None
+):
+    def gravest(*names: str) -> str:
+        return gravest_of([Judgement(Verdict(name)) for name in names]).verdict.value
+
+    assert gravest("wrong_reason", "fail_open", "conforms") == "fail_open"
+    assert gravest("lost_durability", "over_refusal", "fail_open") == "fail_open"
+    assert gravest("wrong_reason", "not_reached") == "wrong_reason"
+    assert gravest("state_leak", "no_verdict") == "state_leak"
+    assert gravest("fail_open", "kit_fault") == "kit_fault"
+    first, second = (Judgement(Verdict.WRONG_REASON, detail=text) for text in ("one", "two"))
+    assert gravest_of((first, second)) is first
