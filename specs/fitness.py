@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from holdfast.specs import schema, strictjson, yamlfile
-from holdfast.specs.errors import SpecError
+from holdfast.specs.errors import SpecError, unknown
 from holdfast.specs.loader import contract_folders
 
 
@@ -78,7 +78,7 @@ def load_queries(contract: str) -> Queries:
     """The queries of `contract` for PostgreSQL. Raises SpecError when they are malformed or there are none."""
     folders = contract_folders()
     if contract not in folders:
-        raise SpecError(f"unknown contract {contract!r}; known contracts: {', '.join(sorted(folders))}")
+        raise SpecError(unknown("contract", contract, sorted(folders)))
     path = folders[contract] / "fitness" / "postgresql.yaml"
     raw = yamlfile.read_yaml(path)
     problem = schema.explain(schema.published_validator("fitness-queries"), raw)

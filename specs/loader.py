@@ -16,7 +16,7 @@ import msgspec
 
 from holdfast.specs import schema, strictjson
 from holdfast.specs.consistency import check_consistent
-from holdfast.specs.errors import SpecError
+from holdfast.specs.errors import SpecError, unknown
 from holdfast.specs.kept import kept
 from holdfast.specs.model import Clause, Contract, Group
 from holdfast.specs.schema import Validator
@@ -80,8 +80,7 @@ def version_of(name: str) -> str:
 def _folder_of(name: str) -> Path:
     folders = contract_folders()
     if name not in folders:
-        known = ", ".join(sorted(folders)) or "none"
-        raise SpecError(f"unknown contract {name!r}; known contracts: {known}")
+        raise SpecError(unknown("contract", name, sorted(folders)))
     return folders[name]
 
 

@@ -26,6 +26,7 @@ from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
 from holdfast.reports.evidence import MARK, EvidenceError, Run, read_evidence
 from holdfast.specs import Contract, load_contract
+from holdfast.specs.errors import meant
 
 RunFile = Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")]
 CaseName = Annotated[str, typer.Argument(help="a case of that run")]
@@ -101,18 +102,21 @@ def _read(context: typer.Context, path: Path, case: str, launcher: str | None) -
         stop(Exit.USAGE, f"{path}: expected the evidence of a run, got a file without a header")
     line = next((each for each in run.verdicts if each.case == case), None)
     if line is None:
+        near = meant(case, [each.case for each in run.verdicts])
         failed = [each.case for each in run.verdicts if each.verdict != Verdict.CONFORMS.value]
-        stop(Exit.USAGE, f"expected a case of {path}, got {case!r}; failed there: {', '.join(failed) or 'none'}")
+        stop(Exit.USAGE, f"expected a case of {path}, got {case!r}{near}; failed there: {', '.join(failed) or 'none'}")
     name = case.partition("/")[0]
     known_contracts([name])
     contract = load_contract(name)
-    planned = next((each for each in plan_of(contract) if each.id == case), None)
+    plan = plan_of(contract)
+    planned = next((each for each in plan if each.id == case), None)
     if planned is None and "/http/" in case:
         stop(
             Exit.USAGE, f"{case} is one of `holdfast fuzz`, which has printed the words that repeat it: the same again"
         )
     if planned is None:
-        stop(Exit.USAGE, f"this kit has no case {case!r}; `holdfast list cases` names them")
+        near = meant(case, [each.id for each in plan])
+        stop(Exit.USAGE, f"this kit has no case {case!r}{near}; `holdfast list cases` names them")
     silence = None if line.silence is None else Silence(line.silence)
     records = {side: [Record.of(each) for each in found] for side, found in run.sides().get(case, {}).items()}
     judged = Judgement(Verdict(line.verdict), silence, line.detail, line.expected, line.received, n=line.n)

@@ -37,6 +37,7 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest, worst
 from holdfast.reports.evidence import EvidenceError, SeedOrigin
 from holdfast.specs import Contract, load_contract
+from holdfast.specs.errors import unknown
 
 _EVIDENCE = Path(EVIDENCE).with_name("fuzz.jsonl")
 _NARROWED = "holdfast fuzz"
@@ -124,7 +125,7 @@ def _run(
                 known = [each.id for _, each, _ in planned]
                 for name in cases:
                     if name not in known:
-                        stop(Exit.USAGE, f"--case: expected one of {', '.join(known)}, got {name!r}")
+                        stop(Exit.USAGE, f"--case: {unknown('case', name, known)}")
                 chosen = [each for each in planned if not cases or each[1].id in cases]
                 header = header_of(
                     settings,

@@ -50,6 +50,10 @@ class Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """See `click.Group`. Raises click.UsageError, LoadError."""
+        if args and not args[0].startswith("-") and args[0] not in self.entries:
+            from holdfast.specs.errors import meant
+
+            ctx.fail(f"no such command: {args[0]!r}{meant(args[0], self.entries)}")
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else load(name, self.entries[name]), rest
 

@@ -13,6 +13,7 @@ from holdfast.conformance.starting.view import LANGUAGES
 from holdfast.conformance.starting.write import COMMANDS, FolderError, is_name, write_adapter
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import load_contract
+from holdfast.specs.errors import unknown
 
 
 def new_adapter(
@@ -27,11 +28,11 @@ def new_adapter(
     """Write an adapter to be filled in: Python, Node, Go, Rust or Java."""
     known_contracts([contract])
     if lang not in LANGUAGES:
-        stop(Exit.USAGE, f"--lang: expected one of {', '.join(LANGUAGES)}, got {lang!r}")
+        stop(Exit.USAGE, f"--lang: {unknown('language', lang, LANGUAGES)}")
     loaded = load_contract(contract)
-    for unknown in sorted(set(role or ()) - loaded.roles.keys()):
-        there = f"one of {', '.join(loaded.roles)}" if loaded.roles else f"none: {contract} has no roles"
-        stop(Exit.USAGE, f"--role: expected {there}, got {unknown!r}")
+    for each in role or ():
+        if each not in loaded.roles:
+            stop(Exit.USAGE, f"--role: {unknown('role', each, loaded.roles)} in {contract}")
     called = folder.absolute().name if name is None else name
     if not is_name(called):
         what = "letters, digits, dots, underscores and hyphens behind a letter"

@@ -28,6 +28,7 @@ from holdfast.conformance.selfcheck.unmet import Unmet, unmet_cases
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.specs.errors import meant
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
 from holdfast.specs.mutants import FILE, Mutant, Mutants, load_mutants, written
@@ -142,9 +143,10 @@ def selfcheck(
         planted = [_chosen(load_contract(name), mutant, extent) for name in names]
     except SpecError as error:
         stop(Exit.USAGE if contract else Exit.KIT, str(error))
-    unknown = set(mutant or ()) - {each.name for one in planted for each in one.chosen}
-    if unknown:
-        stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; `holdfast reference mutants` lists them")
+    known = [each.name for one in planted for each in one.declared.mutants]
+    for name in mutant or ():
+        if name not in known:
+            stop(Exit.USAGE, f"unknown mutant {name}{meant(name, known)}; `holdfast reference mutants` lists them")
     if baselines:
         for one in planted:
             _write_baseline(one.contract)

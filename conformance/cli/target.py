@@ -180,9 +180,10 @@ def known_contracts(names: Iterable[str]) -> tuple[str, ...]:
     """The names, each once. Ends with a usage error for one that is no contract."""
     # `holdfast crash` has a target and no contract.
     from holdfast.specs import contract_names
+    from holdfast.specs.errors import unknown
 
     known = contract_names()
     for name in names:
         if name not in known:
-            stop(Exit.USAGE, f"unknown contract {name!r}; known contracts: {', '.join(known)}")
+            stop(Exit.USAGE, unknown("contract", name, known))
     return tuple(dict.fromkeys(names))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from holdfast.specs.errors import unknown
+
 ENTRIES = Path(__file__).parent / "entries"
 _FILE = "entry.toml"
 
@@ -49,7 +51,7 @@ def names() -> list[str]:
 def read(name: str) -> Entry:
     """An entry. Raises EntryError."""
     if name not in names():
-        raise EntryError(f"expected an entry of the gallery, got {name!r}; there are: {', '.join(names())}")
+        raise EntryError(unknown("entry", name, names()))
     try:
         return msgspec.convert(tomllib.loads((ENTRIES / name / _FILE).read_text(encoding="utf-8")), Entry)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:

@@ -151,11 +151,9 @@ def generators_of(contract: Contract) -> frozenset[str]:
 
 
 def is_selected(planned: PlannedCase, *, clauses: Set[str], cases: Set[str], forms: Set[Form] = ALL_FORMS) -> bool:
-    """Whether a narrowed run has this case: those of `cases` always, others by `clauses` and by their form."""
-    if planned.id in cases:
-        return True
-    asked = not clauses.isdisjoint(planned.clauses) if clauses else not cases or forms != ALL_FORMS
-    return asked and planned.form in forms
+    """Whether a narrowed run has this case: each option leaves out what it does not name, and so narrows the others."""
+    named = (not cases or planned.id in cases) and (not clauses or not clauses.isdisjoint(planned.clauses))
+    return named and planned.form in forms
 
 
 def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:

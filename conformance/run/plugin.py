@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("holdfast")
     group.addoption("--holdfast-settings", dest=_OPTION, metavar="FILE", help="settings of the run, as JSON")
     group.addoption("--holdfast-clause", dest=_CLAUSES, action="append", default=[], help="only cases of this clause")
-    group.addoption("--holdfast-case", dest=_CASES, action="append", default=[], help="this case in any case")
+    group.addoption("--holdfast-case", dest=_CASES, action="append", default=[], help="only this case")
     group.addoption("--holdfast-form", dest=_FORMS, action="append", default=[], help="only cases of this form")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,8 @@ import holdfast
 from holdfast.conformance.cli.commands import _Commands, app
 from holdfast.conformance.cli.group import Entry, load
 from holdfast.conformance.cli.vectors.commands import _Sdk, _Vectors
+from tests import warm
+from tests.hostile.verify import environment
 
 ENTRIES = [(name, entry) for group in (_Commands, _Vectors, _Sdk) for name, entry in group.entries.items()]
 
@@ -55,3 +58,30 @@ def test_a_command_that_cannot_be_loaded_is_a_fault_of_the_kit() -> None:
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 20
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "due"),
+    [
+        (["verfy", "reference"], "verify"),
+        (["vectors", "verfy"], "verify"),
+        (["verify", "--contrct", "jcs"], "--contract"),
+        (["verify", "--no-fault", "reference"], "--no-faults"),
+        (["verify", "reference", "--contract", "jsc"], "jcs"),
+        (["gate", "run.jsonl", "--require", "jsc"], "jcs"),
+        (["explain", "JCS-LIT-1"], "JCS-LIT-01"),
+        (["explain", "jcs/ver-03/a-lone-surogate"], "jcs/ver-03/a-lone-surrogate"),
+        (["new-adapter", "--contract", "jcs", "--lang", "pyton"], "python"),
+        (["crash", "--layer", "powr", "--", "true"], "power"),
+    ],
+)
+def test_the_nearest_known_name_is_given_for_an_unknown_one(words: list[str], due: str, tmp_path: Path) -> None:
+    done = warm.run(words, cwd=tmp_path, env=environment(tmp_path), limit=60.0)
+    assert done.returncode == 64
+    assert f"(did you mean {due}?)" in done.stderr
+
+
+def test_a_name_that_is_like_none_is_not_given_another(tmp_path: Path) -> None:
+    done = warm.run(["explain", "qqqqqq"], cwd=tmp_path, env=environment(tmp_path), limit=60.0)
+    assert done.returncode == 64
+    assert "did you mean" not in done.stderr

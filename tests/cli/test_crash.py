@@ -124,7 +124,7 @@ def test_the_time_ends_whatever_the_store_does(seconds: str, tmp_path: Path) -> 
     ("words", "status", "said"),
     [
         ([], 64, "expected `-- COMMAND…`"),
-        (["--layer", "flood", "--", "true"], 64, "unknown layer 'flood'; known layers: power, kill"),
+        (["--layer", "flood", "--", "true"], 64, "unknown layer 'flood'; known: power, kill"),
         (["--", "./gone"], 13, "'./gone' is no program here"),
         (["--seconds", "30", "--", "false"], 12, "NOT PROVEN: expected it to start while it is recorded"),
     ],

@@ -45,4 +45,4 @@ def test_a_runner_of_the_kit_that_is_damaged_is_a_fault_of_the_kit(
 def test_a_name_that_nobody_has_is_a_matter_of_usage() -> None:
     done = CliRunner().invoke(app, ["vectors", "sdk", "build", "cobol"])
     assert done.exit_code == 64, done.output
-    assert "there is no SDK runner 'cobol'" in done.stderr
+    assert "unknown SDK runner 'cobol'" in done.stderr

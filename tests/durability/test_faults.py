@@ -65,11 +65,11 @@ def withstood(tmp_path_factory: pytest.TempPathFactory, tracer: object) -> tuple
     return folder, run(folder, "right")
 
 
-def test_without_faults_those_strike_that_are_named(tmp_path: Path) -> None:
+def test_a_fault_strikes_alone_where_it_is_named(tmp_path: Path) -> None:
     due = case_of("clock-back")
     found = verify(
         [sys.executable, str(KEEPER), "right"],
-        options=["--no-faults", "--case", due, "--seed", "faults"],
+        options=["--case", due, "--seed", "faults"],
         cwd=tmp_path,
         contract="ledger",
         specs=HERE / "contracts",

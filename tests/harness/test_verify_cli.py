@@ -23,6 +23,7 @@ FAKE = Path(__file__).resolve().parent / "fake_adapter.py"
 LEAKS = (sys.executable, str(ADAPTERS / "leaks.py"))
 HONEST = (sys.executable, str(ADAPTERS / "honest.py"))
 AGAIN = "toy/once/a-second-put-of-a-key-is-refused"
+EMPTY = "toy/once/an-empty-key-is-malformed"
 SHELF = "toy/once/a-put-key-stands-on-the-shelf"
 
 
@@ -145,6 +146,8 @@ def test_an_excused_failure_is_skipped_in_junit_and_known_in_allure(tmp_path: Pa
             {"a-consumed-nonce-puts-no-other-key", "an-empty-key-is-malformed"},
         ),
         (["--clause", "TOY-01", "-k", "refused"], {"a-second-put-of-a-key-is-refused"}),
+        (["--case", EMPTY, "--no-faults", "--quick", "--clause", "TOY-03"], {"an-empty-key-is-malformed"}),
+        (["--case", EMPTY, "--case", AGAIN, "-k", "empty"], {"an-empty-key-is-malformed"}),
         (["--quick"], {case.id.rsplit("/", 1)[1] for case in TOY.cases}),
     ],
     ids=lambda value: " ".join(sorted(value)),
@@ -158,6 +161,12 @@ def test_a_narrowed_run_runs_what_was_asked_for_and_proves_nothing_more(
     assert outcome.exit == 12
     assert len(outcome.plan) == len(TOY.cases)
     assert outcome.lines[0]["selection"]["expression"]
+
+
+def test_options_that_leave_no_case_are_a_usage_error(tmp_path: Path) -> None:
+    outcome = verify(HONEST, options=["--case", EMPTY, "--clause", "TOY-01"], cwd=tmp_path)
+    assert outcome.exit == 64
+    assert f"no case is selected by TOY-01 and {EMPTY}" in outcome.stderr
 
 
 def test_with_x_the_run_ends_at_the_first_failure(tmp_path: Path) -> None:
@@ -430,10 +439,3 @@ def test_the_doctor_names_the_usual_mistakes(
     assert words in found[where]["found"] + found[where]["advice"], found[where]
     assert found[where]["advice"]
     assert code == status
-
-
-def test_the_help_says_what_no_faults_leaves_beside_a_case(tmp_path: Path, temp: Path) -> None:
-    ended = command("verify", "--help", temp=temp, cwd=tmp_path, COLUMNS="200", TERM="dumb")
-    words = " ".join(ended.stdout.replace("│", " ").split())
-    assert "`--no-faults --case X` runs all but faults, and X" in words
-    assert "only this case, or beside those of --clause and --no-faults" in words

@@ -47,7 +47,7 @@ def test_the_unspoilt_copy_is_the_toy_contract(toy: Spoilt) -> None:
 
 
 def test_an_unknown_contract_is_named_with_those_that_are_known() -> None:
-    with pytest.raises(SpecError, match=r"unknown contract 'no-such'; known contracts: .*rs4a-replay"):
+    with pytest.raises(SpecError, match=r"unknown contract 'no-such'; known: .*rs4a-replay"):
         load_contract("no-such")
 
 

@@ -121,9 +121,11 @@ def crash(
     """
     deadline = Deadline(max(0.0, seconds - _start_took()))
     wanted = list(dict.fromkeys(layer or _LAYERS))
-    unknown = [name for name in wanted if name not in _LAYERS]
-    if unknown:
-        stop(Exit.USAGE, f"unknown layer {unknown[0]!r}; known layers: {', '.join(_LAYERS)}")
+    for name in wanted:
+        if name not in _LAYERS:
+            from holdfast.specs.errors import unknown
+
+            stop(Exit.USAGE, unknown("layer", name, _LAYERS))
     command = tuple(context.args)
     if not command:
         stop(Exit.USAGE, "expected `-- COMMAND…`, got nothing behind the options; see docs/crash.md")

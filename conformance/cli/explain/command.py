@@ -16,6 +16,7 @@ from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.specs.errors import meant
 
 
 def explain(
@@ -55,8 +56,11 @@ def explain(
     except SpecError as error:
         stop(Exit.KIT, str(error))
     if not found:
+        near = meant(name, [known for contract in map(load_contract, names) for known in _known(contract)])
         stop(
-            Exit.USAGE, f"expected the id of a clause or a case, a method or a reason, got {name!r}{_near(name, names)}"
+            Exit.USAGE,
+            f"expected the id of a clause or a case, a method or a reason, got {name!r}{near}; `holdfast list` lists "
+            "them all",
         )
     if len(found) > 1:
         places = ", ".join(f"{each.name}/{name}" for each, _ in found)
@@ -86,13 +90,6 @@ def _found(name: str, names: Sequence[str]) -> Iterator[tuple[Contract, dict[str
             planned = next((case for case in plan_of(contract) if case.id == name), None)
             if planned is not None:
                 yield contract, described.case_data(contract, planned)
-
-
-def _near(name: str, names: Sequence[str]) -> str:
-    near = [
-        known for contract in map(load_contract, names) for known in _known(contract) if name.lower() in known.lower()
-    ]
-    return f"; near it: {', '.join(near[:8])}" if near else "; `holdfast list` lists them all"
 
 
 def _known(contract: Contract) -> Iterator[str]:

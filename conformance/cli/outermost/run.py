@@ -106,6 +106,15 @@ def _wrong_words(error: Exception) -> NoReturn:
     context = getattr(error, "ctx", None)
     # A list of choices comes on lines of its own.
     said = " ".join(getattr(error, "format_message", error.__str__)().split())
+    if option := getattr(error, "option_name", ""):
+        from holdfast.specs.errors import meant
+
+        known = (
+            [name for each in context.command.params for name in (*each.opts, *each.secondary_opts)]
+            if context is not None
+            else []
+        )
+        said = f"no such option: {option}{meant(option, known)}"
     path = "holdfast" if context is None else context.command_path
     if type(error).__name__ == "NoArgsIsHelpError":
         raise typer.Exit(int(Exit.USAGE))

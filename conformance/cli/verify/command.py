@@ -44,6 +44,7 @@ from holdfast.conformance.verdict import Exit, Silence, Verdict
 from holdfast.reports.evidence import EvidenceError, SeedOrigin, seed_of_nonce
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.specs.errors import meant
 
 DEFAULT_EVIDENCE = Path(EVIDENCE)
 # Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.
@@ -63,14 +64,13 @@ def verify(
     ] = None,
     case: Annotated[
         list[str] | None,
-        typer.Option("--case", help="only this case, or beside those of --clause and --no-faults; repeat for more"),
+        typer.Option("--case", help="only this case; repeat for more"),
     ] = None,
     faults: Annotated[
         bool,
         typer.Option(
             "--faults/--no-faults",
-            help="let faults strike; without, the gate will not take the run. `--no-faults --case X` runs all but "
-            "faults, and X",
+            help="let faults strike; without, the gate will not take the run",
         ),
     ] = True,
     quick: Annotated[
@@ -255,7 +255,7 @@ def _run(
             identity.saw(engine.loaded(), scratch=engine.root)
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clauses, contracts)
-            _known_cases(options.cases, contracts)
+            _known_cases(options, contracts)
             for contract in contracts:
                 engine.provision(contract.name)
         except (StartError, _NeverStartedError) as error:
@@ -354,11 +354,16 @@ def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract
 def _known_clauses(names: Sequence[str], contracts: Sequence[Contract]) -> None:
     for name in names:
         if not any(name in contract.clauses for contract in contracts):
-            stop(Exit.USAGE, f"--clause: expected the id of a clause, got {name!r}; `holdfast list clauses` names them")
+            near = meant(name, [clause for contract in contracts for clause in contract.clauses])
+            text = f"--clause: expected the id of a clause, got {name!r}{near}; `holdfast list clauses` names them"
+            stop(Exit.USAGE, text)
 
 
-def _known_cases(names: Sequence[str], contracts: Sequence[Contract]) -> None:
-    known = {planned.id for contract in contracts for planned in plan_of(contract)}
-    for name in names:
-        if name not in known:
-            stop(Exit.USAGE, f"--case: expected the id of a case, got {name!r}; `holdfast list cases` names them")
+def _known_cases(options: Options, contracts: Sequence[Contract]) -> None:
+    planned = {each.id: each for contract in contracts for each in plan_of(contract)}
+    for name in options.cases:
+        if name not in planned:
+            near = meant(name, planned)
+            stop(Exit.USAGE, f"--case: expected the id of a case, got {name!r}{near}; `holdfast list cases` names them")
+    if not any(map(options.selects, planned.values())):
+        stop(Exit.USAGE, f"no case is selected by {options.narrowed}: each option narrows the others; leave one out")

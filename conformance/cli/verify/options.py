@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.run.plan import ALL_FORMS, Form
+from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected
 from holdfast.conformance.run.recorder import Caller
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.reports.evidence import Redactor
@@ -41,8 +41,17 @@ class Options:
     @property
     def narrowed(self) -> str | None:
         """What narrows the run, as its evidence says it; None if nothing does."""
-        words = [*([] if self.expression is None else [self.expression]), *self.clauses, *self.cases]
-        return " or ".join(words) or _NARROWED[self.forms]
+        groups = [[] if self.expression is None else [self.expression], self.clauses, self.cases]
+        parts = [" or ".join(group) for group in groups if group]
+        form = _NARROWED[self.forms]
+        parts += [] if form is None else [form]
+        joined = [f"({part})" if len(parts) > 1 and " " in part else part for part in parts]
+        return " and ".join(joined) or None
+
+    def selects(self, planned: PlannedCase) -> bool:
+        """Whether a case runs, as far as `-k` has it."""
+        clauses, cases = frozenset(self.clauses), frozenset(self.cases)
+        return is_selected(planned, clauses=clauses, cases=cases, forms=self.forms)
 
     @property
     def redactor(self) -> Redactor:

@@ -23,7 +23,7 @@ from holdfast.conformance.gate.decision import GateDecision, decide, parse_requi
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
-from holdfast.conformance.run.plan import ALL_FORMS, Form, is_selected, plan_of
+from holdfast.conformance.run.plan import ALL_FORMS, Form, plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.summary import Summary, missing_result, summarise
 from holdfast.conformance.run.surface import asks_for_one, unseen
@@ -61,7 +61,6 @@ class Verification:
         self._broken: EvidenceError | None = None
         self._failed: BaseException | None = None
         self._ended_by_user = False
-        named = any(contract.fault(case) is not None for contract in contracts for case in options.cases)
         header = header_of(
             options.settings,
             contracts,
@@ -69,7 +68,7 @@ class Verification:
             caller=options.caller,
             started=identity.started,
             expression=options.narrowed,
-            faults=Form.FAULT in options.forms or named,
+            faults=Form.FAULT in options.forms,
         )
         self._recorder = recorder
         self._recorder.begin(header)
@@ -185,8 +184,7 @@ class Verification:
         options = self._options
         if options.expression is not None or options.exit_first:
             return 1
-        clauses, cases = frozenset(options.clauses), frozenset(options.cases)
-        return sum(is_selected(each, clauses=clauses, cases=cases, forms=options.forms) for each in self._plan)
+        return sum(map(options.selects, self._plan))
 
     def _conclude(self, status: int) -> None:
         narrowed = self._options.narrowed is not None

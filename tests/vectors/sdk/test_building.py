@@ -121,7 +121,7 @@ def test_a_runner_that_is_not_built_cannot_be_become(home: Home, monkeypatch: py
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(sdk.UnknownSdkError, match=r"no SDK runner 'cobol'; expected one of: reference, .*go-gowebpki"):
+    with pytest.raises(sdk.UnknownSdkError, match=r"unknown SDK runner 'cobol'; known: reference, .*go-gowebpki"):
         sdk.find("cobol")
 
 

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from holdfast.specs.errors import unknown
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.sdk.building import artefact, cache_root, make
 from holdfast.vectors.jcs.sdk.manifest import (
@@ -116,7 +117,7 @@ def _entry(name: str) -> tuple[Manifest, Entry]:
         for entry in manifest.runners:
             if entry.name == name:
                 return manifest, entry
-    raise UnknownSdkError(f"there is no SDK runner {name!r}; expected one of: {', '.join(names())}")
+    raise UnknownSdkError(unknown("SDK runner", name, names()))
 
 
 def _toolchain(manifest: Manifest) -> str:
