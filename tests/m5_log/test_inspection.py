@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rocksdict import Options, Rdict, WriteOptions
+from rocksdict import BlockBasedOptions, ChecksumType, DBCompressionType, Options, Rdict, WriteOptions
 
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import MAX_ROWS
@@ -184,13 +185,104 @@ def test_no_row_is_put_where_no_database_or_no_family_is(box: Box, tmp_path_fact
     assert list(empty.iterdir()) == []
 
 
-def test_a_table_that_a_change_leaves_can_be_read_by_older_versions(box: Box) -> None:
-    box.put(draft(1))
-    box.parts.store.release()
-    before = set(box.root.rglob("*.sst"))
-    assert store.alter(box.root, DATABASE, "edges", b"k", b"v") == {"error": None}
-    (written, *_) = sorted(set(box.root.rglob("*.sst")) - before)
-    # The footer of a table ends with the version of its format and the magic number of RocksDB.
-    footer = written.read_bytes()[-12:]
-    assert footer[4:] == bytes.fromhex("f7cff485b741e288")
-    assert int.from_bytes(footer[:4], "little") == 4
+def options_of(folder: Path) -> str:
+    return max(folder.glob("OPTIONS-*"), key=lambda file: int(file.name.rpartition("-")[2])).read_text()
+
+
+def styled(root: Path, edits: dict[str, str], later: dict[str, str]) -> Path:
+    """A database of the other owner with options of its own: four levels, LZ4, CRC32c, and `edits`.
+
+    `later` are texts of the file of options that are replaced when the database is there.
+    """
+    folder = root / DATABASE
+    folder.mkdir(parents=True)
+    options, more, table = Options(raw_mode=True), Options(raw_mode=True), BlockBasedOptions()
+    table.set_checksum_type(ChecksumType.crc32c())
+    table.set_format_version(3)
+    for each in (options, more):
+        each.create_if_missing(True)
+        each.create_missing_column_families(True)
+        each.set_num_levels(4)
+        each.set_compression_type(DBCompressionType.lz4())
+        each.set_block_based_table_factory(table)
+        each.set_level_zero_file_num_compaction_trigger(2)
+    Rdict(str(root / "first"), options, {"more": more}).close()
+    text = options_of(root / "first")
+    for name, value in edits.items():
+        text = re.sub(rf"(?m)^  {name}=.*$", f"  {name}={value}", text)
+    (root / "first").rename(root / "edited")
+    for old in (root / "edited").glob("OPTIONS-*"):
+        old.write_text(text)
+    options, families = Options.load_latest(str(root / "edited"))
+    options.create_if_missing(True)
+    options.create_missing_column_families(True)
+    families["more"].set_disable_auto_compactions(True)
+    database = Rdict(str(folder), options, families)
+    rows = database.get_column_family("more")
+    for number in range(4):
+        rows.put(b"k%d" % number, b"v" * 999)
+        rows.flush()
+    rows.put(b"late", b"in the log")
+    database.flush_wal(True)
+    shutil.copytree(folder, root / "kept")
+    del rows
+    database.close()
+    shutil.rmtree(folder)
+    (root / "kept").rename(folder)
+    (folder / "rocksdict-config.json").unlink(missing_ok=True)
+    for each in folder.glob("OPTIONS-*"):
+        for old, new in {"disable_auto_compactions=true": "disable_auto_compactions=false", **later}.items():
+            each.write_text(each.read_text().replace(old, new))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("edits", "later"),
+    [
+        ({}, {}),
+        ({"comparator": "rocksdb.ReverseBytewiseComparator"}, {}),
+        ({"prefix_extractor": "fixed:2", "index_type": "kHashSearch"}, {}),
+        ({}, {"merge_operator=nullptr": "merge_operator=ANameThatNoLibraryHas"}),
+        ({}, {"rocksdb_version=": "rocksdb_version=9", "[DBOptions]\n": "[DBOptions]\n  of_a_later_version=1\n"}),
+    ],
+)
+def test_a_database_is_read_and_changed_with_its_own_options(
+    tmp_path: Path, edits: dict[str, str], later: dict[str, str]
+) -> None:
+    folder = styled(tmp_path, edits, later)
+    expected = {b"k%d" % number: b"v" * 999 for number in range(4)} | {b"late": b"in the log"}
+    assert rows_of(inspected(tmp_path)) == {"more": expected}
+    stated, tables = options_of(folder), {path: path.read_bytes() for path in folder.glob("*.sst")}
+    assert store.alter(tmp_path, DATABASE, "more", b"k2", b"other") == {"error": None}
+    found = rows_of(inspected(tmp_path))
+    assert found == {"more": expected | {b"k2": b"other"}}
+    assert list(found["more"]) == sorted(found["more"])
+    assert options_of(folder) == stated
+    assert {path: path.read_bytes() for path in tables} == tables
+    # What the change wrote has the checksum (the first byte of the footer), and the version of the format, of the rest.
+    footers = {(each.read_bytes()[-53], each.read_bytes()[-12:]) for each in folder.glob("*.sst")}
+    assert len(footers) == 1
+    assert not (folder / "rocksdict-config.json").exists()
+
+
+def test_a_dropped_family_is_dropped_from_the_options_too(tmp_path: Path) -> None:
+    folder = styled(tmp_path, {}, {})
+    before = options_of(folder)
+    assert store.drop(tmp_path, DATABASE, "more", really=True) == {"error": None}
+    assert '"more"' in before
+    assert '"more"' not in options_of(folder)
+    assert options_of(folder) == before[: before.index('[CFOptions "more"]')]
+    options, families = Options.load_latest(str(folder))
+    Rdict(str(folder), options, families).close()
+
+
+def test_a_change_keeps_the_rows_of_a_log_in_another_folder(tmp_path: Path) -> None:
+    database = own(tmp_path, wal_dir=str(tmp_path / "m5" / "log"))
+    database.get_column_family("more").put(b"k", b"v")
+    database.flush_wal(True)
+    shutil.copytree(tmp_path / "m5", tmp_path / "kept")
+    database.close()
+    shutil.rmtree(tmp_path / "m5")
+    (tmp_path / "kept").rename(tmp_path / "m5")
+    assert store.alter(tmp_path, DATABASE, "more", b"l", b"w") == {"error": None}
+    assert rows_of(inspected(tmp_path)) == {"more": {b"k": b"v", b"l": b"w"}}
