@@ -73,12 +73,12 @@ def _import_nothing_from_here() -> None:
     ]
 
 
-def _set_aside_earlier() -> str:
+def _set_aside_earlier(ended: int | None = None) -> str:
     """Why files of an older run at the output places cannot be set aside; empty if there is no problem."""
     from holdfast.conformance.cli.outermost.older_runs import set_aside_earlier
 
     try:
-        return set_aside_earlier(sys.argv[1:])
+        return set_aside_earlier(sys.argv[1:], ended=ended)
     except OSError as error:
         return str(error)
 
@@ -95,6 +95,9 @@ def _leave(status: int) -> NoReturn:
     """End the process. The command is over, and an interruption now would only add a traceback to the result."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
+    with contextlib.suppress(MemoryError):
+        if problem := _set_aside_earlier(status):
+            _say(problem)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -24,12 +26,17 @@ from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_case
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
-from holdfast.reports.evidence import MARK, EvidenceError, Run, read_evidence
+from holdfast.reports.evidence import MARK, EvidenceError, Header, read_evidence
+from holdfast.reports.plain import plain
 from holdfast.specs import Contract, load_contract
 from holdfast.specs.errors import meant
 
 RunFile = Annotated[Path, typer.Argument(help="evidence of a run, as `holdfast verify` wrote it")]
 CaseName = Annotated[str, typer.Argument(help="a case of that run")]
+Recorded = Annotated[
+    bool,
+    typer.Option("--run-recorded-command", help="start the command that stands in the run's file without asking"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +49,11 @@ class _Recorded:
     sides: Mapping[str, Sequence[Record]]
 
 
-def repro(context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None) -> None:
+def repro(
+    context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None, recorded_command: Recorded = False
+) -> None:
     """Run a case of a run once more, with its seed and its adapter, and show both transcripts side by side."""
-    recorded, settings = _read(context, run, case, launcher)
+    recorded, settings = _read(context, run, case, launcher, allowed=recorded_command)
     with greeted(settings, [recorded.contract]) as (engine, _):
         found = _run(engine, recorded)
     console = out()
@@ -60,9 +69,11 @@ def repro(context: typer.Context, run: RunFile, case: CaseName, launcher: Launch
     raise typer.Exit(int(exit_of(found.judgement.verdict)))
 
 
-def minimise(context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None) -> None:
+def minimise(
+    context: typer.Context, run: RunFile, case: CaseName, launcher: Launcher = None, recorded_command: Recorded = False
+) -> None:
     """Make a case that failed shorter, as long as it fails in the same way, and show what is left."""
-    recorded, settings = _read(context, run, case, launcher)
+    recorded, settings = _read(context, run, case, launcher, allowed=recorded_command)
     if recorded.judged.verdict is Verdict.CONFORMS:
         stop(Exit.USAGE, f"expected a case that failed, got {case}, which conforms")
     script = recorded.contract.case(case)
@@ -92,7 +103,9 @@ def minimise(context: typer.Context, run: RunFile, case: CaseName, launcher: Lau
     raise typer.Exit(int(exit_of(recorded.judged.verdict)))
 
 
-def _read(context: typer.Context, path: Path, case: str, launcher: str | None) -> tuple[_Recorded, RunSettings]:
+def _read(
+    context: typer.Context, path: Path, case: str, launcher: str | None, *, allowed: bool
+) -> tuple[_Recorded, RunSettings]:
     try:
         run = read_evidence(path)
     except EvidenceError as error:
@@ -121,13 +134,16 @@ def _read(context: typer.Context, path: Path, case: str, launcher: str | None) -
     records = {side: [Record.of(each) for each in found] for side, found in run.sides().get(case, {}).items()}
     judged = Judgement(Verdict(line.verdict), silence, line.detail, line.expected, line.received, n=line.n)
     judged = judged if line.side is None else judged.placed(Side(line.side), line.n)
-    return _Recorded(contract, planned, judged, records), _settings(context, run, name, launcher)
+    return _Recorded(contract, planned, judged, records), _settings(
+        context, path, run.header, name, launcher, allowed=allowed
+    )
 
 
-def _settings(context: typer.Context, run: Run, contract: str, launcher: str | None) -> RunSettings:
+def _settings(
+    context: typer.Context, path: Path, header: Header, contract: str, launcher: str | None, *, allowed: bool
+) -> RunSettings:
     """Those of the run. A secret of it, which the evidence does not hold, has to be given again."""
-    assert run.header is not None
-    command = run.header.adapter.command
+    command = header.adapter.command
     reference = reference_target()
     if context.args:
         target = target_of(context.args, launcher=launcher)
@@ -135,9 +151,10 @@ def _settings(context: typer.Context, run: Run, contract: str, launcher: str | N
     elif tuple(command) == reference.adapter and launcher is None:
         adapter, starts, nursery = reference.adapter, reference.launcher, reference.nursery
     else:
+        _must_be_allowed(path, command, allowed=allowed)
         starts = () if launcher is None else words_of("--launcher", launcher)
         adapter, nursery = tuple(command), ()
-    secret = [word for word in (*adapter, *run.header.config.values()) if MARK in word]
+    secret = [word for word in (*adapter, *header.config.values()) if MARK in word]
     if secret:
         stop(
             Exit.USAGE, "the run had secrets, which its evidence does not hold; repeat it with `holdfast verify --case`"
@@ -145,11 +162,25 @@ def _settings(context: typer.Context, run: Run, contract: str, launcher: str | N
     return RunSettings(
         adapter=found_here(adapter),
         contracts=(contract,),
-        seed=run.header.seed,
+        seed=header.seed,
         launcher=starts,
-        config=dict(run.header.config),
-        thorough=run.header.thorough,
+        config=dict(header.config),
+        thorough=header.thorough,
         nursery=nursery,
+    )
+
+
+def _must_be_allowed(path: Path, command: Sequence[str], *, allowed: bool) -> None:
+    """The file may be of others, and its command starts only if the user allows it."""
+    shown = plain(shlex.join(command))
+    if allowed or (
+        sys.stdin.isatty() and typer.confirm(f"{plain(str(path))} names this command: {shown}\nStart it?", err=True)
+    ):
+        return
+    stop(
+        Exit.USAGE,
+        f"nothing was started: {path} names the command {shown}; allow it with --run-recorded-command, or give yours "
+        "after `--`",
     )
 
 

@@ -60,7 +60,6 @@ def gate(
         bool, typer.Option("--allow-excused", help="take a run with excused MUSTs; one that failed open stays held")
     ] = False,
     max_age: Annotated[str, typer.Option(metavar="D", help="how old the run may be: 30m, 12h, 7d")] = "7d",
-    key: Annotated[Path | None, typer.Option(help="public key of the signature that is asked for")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."""
@@ -75,8 +74,6 @@ def gate(
         allow_seed=allow_seed,
         allow_excused=allow_excused,
     )
-    if key is not None:
-        _must_be_file("--key", key)
     try:
         evidence = read_evidence(run)
         before = None if baseline is None else read_evidence(baseline)
@@ -89,7 +86,6 @@ def gate(
         max_age=age,
         fitness=proof,
         baseline=before,
-        key=None if key is None else str(key),
         expected=expected,
         path=run,
     )
@@ -184,6 +180,9 @@ def _print(
         console.print(reason.text, markup=False)
     for note in decision.notes:
         console.print(f"  note: {note}", markup=False, style="dim")
+    if decision.can_proceed == "YES":
+        for text in decision.not_asked:
+            console.print(f"  not asked: {text}", markup=False, style="dim")
     wanted = ", ".join(f"{requirement.name} {requirement.contract.version}" for requirement in requirements)
     console.print(f"required: {wanted}", markup=False)
     if evidence.header is not None:

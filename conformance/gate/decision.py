@@ -2,13 +2,12 @@
 
 The hash chain detects damage, not forgery. Against a forger who computes a new chain, the gate derives the plan, the
 digests and the judgement of the exchanges from what is installed. A forger can still invent a conforming run: whole
-exchanges of a conforming adapter (docs/evidence.md has the table of what can be forged). Against that, ask for a
-signature with `--key`.
+exchanges of a conforming adapter (docs/evidence.md has the table of what can be forged).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -90,17 +89,15 @@ def decide(
     kit: KitIdentity | None = None,
     fitness: FitnessProof | None = None,
     baseline: Run | None = None,
-    key: str | None = None,
     expected: Expected = _NOTHING_MORE,
     path: Path | None = None,
 ) -> GateDecision:
     """Decide whether `run` proves what is `required`. Pure but for the digest of the installed kit, if none is given.
 
-    `now` is aware. `key` names the public key of the required signature; `path` is where the run was read, if its name
-    counts. All reasons are given, the gravest first.
+    `now` is aware. `path` is where the run was read, if its name counts. All reasons are given, the gravest first.
     """
     header, installed = run.header, kit or installed_kit()
-    reasons: list[GateReason] = [*of_file(run, key=key), *(() if path is None else of_name(path))]
+    reasons: list[GateReason] = [*of_file(run), *(() if path is None else of_name(path))]
     notes: list[str] = []
     left_out: list[str] = []
     if not required:
@@ -131,4 +128,22 @@ def decide(
         exit=gravest(reason.exit for reason in reasons),
         notes=tuple(notes),
         left_out=tuple(left_out),
+        not_asked=tuple(_not_asked(expected, fitness, baseline, max_age)),
     )
+
+
+def _not_asked(
+    expected: Expected, fitness: FitnessProof | None, baseline: Run | None, max_age: timedelta
+) -> Iterator[str]:
+    """The options of `holdfast gate` that were not given, each with what was not checked therefore."""
+    given = {
+        "--commit: of which revision the run is": expected.commit,
+        "--nonce: that it was made for this request": expected.nonce,
+        "--adapter-digest: which files of the adapter ran": expected.adapter_digest,
+        "--not-before: when it started": expected.not_before,
+        "--baseline: whether a claim of an earlier run was dropped": baseline,
+        "--challenge: that the proof was made for this request": True if fitness is None else fitness.challenge,
+    }
+    yield from (text for text, value in given.items() if value is None)
+    if max_age == DEFAULT_MAX_AGE:
+        yield f"--max-age: a run may be {max_age.days} days old"

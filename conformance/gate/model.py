@@ -81,7 +81,6 @@ class ReasonCode(Enum):
     OLDER_RUN = "older_run"
     UNFINISHED_RUN = "unfinished_run"
     UNKNOWN_VERDICT = "unknown_verdict"
-    UNSIGNED = "unsigned"
     # the run
     OTHER_KIT = "other_kit"
     OTHER_CONTRACT = "other_contract"
@@ -131,7 +130,8 @@ class GateReason(Form, frozen=True):
 
 
 class GateDecision(Form, frozen=True):
-    """The answer. `notes` hold nothing but must be seen; `left_out` are cases that `/core` does not ask for.
+    """The answer. `notes` hold nothing but must be seen; `left_out` are cases that `/core` does not ask for;
+    `not_asked` are checks that an option would have made.
 
     Its members are those of gate.schema.json.
     """
@@ -141,6 +141,7 @@ class GateDecision(Form, frozen=True):
     reasons: tuple[GateReason, ...]
     notes: tuple[str, ...]
     left_out: tuple[str, ...]
+    not_asked: tuple[str, ...] = ()
 
 
 # How many ids or findings make a reason clear; the JSON form lists all ids.

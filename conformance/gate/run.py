@@ -34,8 +34,8 @@ _ENDED = {
 }
 
 
-def of_file(run: Run, *, key: str | None) -> Iterator[GateReason]:
-    """Damage, and the signature that was asked for."""
+def of_file(run: Run) -> Iterator[GateReason]:
+    """Damage."""
     for defect in run.defects[:_DEFECTS_SHOWN]:
         code = _CODE_OF.get(defect.kind, ReasonCode.DAMAGED)
         lead = "the evidence is not complete" if code is ReasonCode.CUT_OFF else "the evidence is damaged"
@@ -43,9 +43,6 @@ def of_file(run: Run, *, key: str | None) -> Iterator[GateReason]:
     if len(run.defects) > _DEFECTS_SHOWN:
         more = len(run.defects) - _DEFECTS_SHOWN
         yield GateReason(ReasonCode.DAMAGED, f"the evidence is damaged: {more} more findings", Exit.INCOMPLETE)
-    if key is not None:
-        text = f"a signature that {key} verifies was asked for, and the run is not signed; sign it, or drop --key"
-        yield GateReason(ReasonCode.UNSIGNED, text, Exit.INCOMPLETE)
 
 
 def of_name(path: Path) -> Iterator[GateReason]:

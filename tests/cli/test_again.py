@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+from holdfast.conformance.cli import again
 from holdfast.conformance.cli.smoke import cases_of
 from holdfast.conformance.run.plan import methods_of
 from holdfast.specs import contract_names, load_contract
@@ -18,6 +22,7 @@ REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 LAUNCH = ("--launcher", f"{sys.executable} -P -m holdfast.reference_impl launch")
 SCRIPT = "calyx-replay/alg-6/a-copy-outside-the-window-is-refused-by-its-timestamp"
 SUITE = "calyx-replay/suite/any-history-agrees-with-the-model"
+ALLOWED = "--run-recorded-command"
 GOOD = "calyx-replay/alg-2/a-copy-is-refused-with-the-whole-key"
 
 
@@ -39,7 +44,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_repro_shows_what_was_recorded_beside_what_happens_now(failed: Path) -> None:
-    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH)
+    ended = holdfast(failed, "repro", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH, ALLOWED)
     recorded, now = (line.split(maxsplit=1) for line in ended.stdout.splitlines()[-2:])
     assert (recorded[0], now[0]) == ("recorded:", "now:")
     assert recorded[1] == now[1]
@@ -55,14 +60,14 @@ def test_repro_of_a_case_that_is_mended_says_that_it_conforms(failed: Path) -> N
 
 
 def test_a_script_is_made_shorter_and_fails_in_the_same_way(failed: Path) -> None:
-    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH)
+    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SCRIPT, *LAUNCH, ALLOWED)
     assert ended.returncode == 11, ended.stderr
     assert "steps are needed" in ended.stdout
     assert "call accept" in ended.stdout
 
 
 def test_of_a_history_only_what_the_answer_needs_is_left(failed: Path) -> None:
-    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SUITE, *LAUNCH)
+    ended = holdfast(failed, "minimise", "holdfast-out/run.jsonl", SUITE, *LAUNCH, ALLOWED)
     assert ended.returncode in (10, 11), ended.stderr
     (said,) = (line for line in ended.stdout.splitlines() if "exchanges bring the same answer" in line)
     left, _, whole = said.split(": ")[1].split()[:3]
@@ -74,13 +79,36 @@ def test_of_a_history_only_what_the_answer_needs_is_left(failed: Path) -> None:
     [
         (("repro", "missing.jsonl", SCRIPT), "missing.jsonl"),
         (("repro", "holdfast-out/run.jsonl", "calyx-replay/no/such-case"), "failed there"),
-        (("minimise", "holdfast-out/run.jsonl", GOOD), "conforms"),
+        (("minimise", "holdfast-out/run.jsonl", GOOD, ALLOWED), "conforms"),
     ],
 )
 def test_what_cannot_be_run_again_is_told(failed: Path, words: tuple[str, ...], told: str) -> None:
     ended = holdfast(failed, *words)
     assert ended.returncode == 64
     assert told in ended.stderr
+
+
+@pytest.mark.parametrize("verb", ["repro", "minimise"])
+def test_a_command_that_stands_in_the_file_is_not_started_unasked(failed: Path, tmp_path: Path, verb: str) -> None:
+    lines = (failed / "holdfast-out" / "run.jsonl").read_text(encoding="utf-8").splitlines()
+    recorded = json.loads(lines[0])["adapter"]["command"]
+    ended = holdfast(failed, verb, "holdfast-out/run.jsonl", SCRIPT, *LAUNCH)
+    assert ended.returncode == 64
+    (said,) = ended.stderr.splitlines()
+    assert shlex.join(recorded) in said
+    assert ALLOWED in said
+
+
+def test_on_a_terminal_a_recorded_command_is_asked_for(failed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.conformance.cli.again.sys.stdin.isatty", lambda: True, raising=False)
+    asked: list[str] = []
+    monkeypatch.setattr(typer, "confirm", lambda text, **_: asked.append(text))
+    with pytest.raises(typer.Exit) as ended:
+        again._must_be_allowed(Path("run.jsonl"), ["./theirs", "a\x1bb"], allowed=False)
+    assert ended.value.exit_code == 64
+    (text,) = asked
+    assert "./theirs" in text
+    assert "\x1b" not in text
 
 
 def test_smoke_tries_a_script_for_each_method(tmp_path: Path) -> None:
@@ -113,7 +141,7 @@ def test_a_shorter_script_keeps_what_had_an_effect(tmp_path: Path) -> None:
     adapter = (*REFERENCE, "adapter", "--mutant", "commit-forgotten")
     done = holdfast(tmp_path, "verify", "--contract", "calyx-replay", "--case", case, *LAUNCH, "--", *adapter)
     assert "1 conforms" not in done.stdout
-    ended = holdfast(tmp_path, "minimise", "holdfast-out/run.jsonl", case, *LAUNCH)
+    ended = holdfast(tmp_path, "minimise", "holdfast-out/run.jsonl", case, *LAUNCH, ALLOWED)
     assert "call accept" in ended.stdout, ended.stdout + ended.stderr
 
 

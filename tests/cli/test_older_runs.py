@@ -106,6 +106,8 @@ WAYS = [
     way("the launcher is missing", 13, "--launcher ./none"),
     way("the launcher fails", 13, "--launcher false"),
     way("an option is misspelt", 64, "--no-such-option"),
+    way("an option is misspelt beside --evidence", 64, "--evidence new.jsonl --no-such-option"),
+    way("the launcher of a run with --evidence is missing", 13, "--evidence new.jsonl --launcher ./none"),
     way("the contract is unknown", 64, "--contract no-such"),
     way("the config is malformed", 64, "--config nonsense"),
     way("the file of expected failures is missing", 64, "--xfail none.toml"),

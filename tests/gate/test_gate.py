@@ -350,10 +350,6 @@ def test_the_registrar_contract_is_never_opened_by_a_run_alone(bench: Bench) -> 
         assert ReasonCode.FITNESS_MISSING in codes(decision)
 
 
-def test_a_signature_that_is_asked_for_and_missing_holds(bench: Bench) -> None:
-    assert codes(bench.decide(bench.run(), key="release.pub")) == [ReasonCode.UNSIGNED]
-
-
 @pytest.mark.parametrize(
     ("status", "code", "exit_status"),
     [

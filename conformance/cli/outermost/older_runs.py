@@ -10,10 +10,12 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.reports.earlier import EarlierError, set_aside, set_results_aside
+from holdfast.reports.earlier import EarlierError, is_evidence, set_aside, set_results_aside
 
 # The default place of evidence.
 EVIDENCE = os.path.join("holdfast-out", "run.jsonl")
+# `Exit.ADAPTER`, which is not imported yet.
+_NEVER_STARTED = 13
 
 
 def of_vectors(name: str) -> str:
@@ -21,11 +23,12 @@ def of_vectors(name: str) -> str:
     return os.path.join("holdfast-out", "vectors", re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-") or "sdk")
 
 
-def set_aside_earlier(words: Sequence[str]) -> str:
+def set_aside_earlier(words: Sequence[str], *, ended: int | None = None) -> str:
     """Set aside the files that the run of this command line would replace. Returns what could not be set aside and why.
 
     `words` is the command line without the program. Other commands than `verify` and `vectors verify` write no
-    evidence, and `--help` runs nothing.
+    evidence, and `--help` runs nothing. `ended` is the status of a run that is over: if it has not
+    started, or left no evidence at the place of its `--evidence`, no older run is left at the default place either.
     """
     end = list(words).index("--") if "--" in words else len(words)
     own, adapter = words[:end], words[end + 1 :]
@@ -33,18 +36,22 @@ def set_aside_earlier(words: Sequence[str]) -> str:
     if "--help" in own:
         return ""
     named = list(_named(own))
-    files = [word for _, word in named]
     # A value that names no file ends the run before it begins, so the file of the default is still the newest then.
-    by_default = not any(option == "--evidence" and _is_file_name(word) for option, word in named)
+    given = [word for option, word in named if option == "--evidence" and _is_file_name(word)]
+    if ended is None:
+        by_default = not given
+    else:
+        by_default = bool(given) and (ended == _NEVER_STARTED or not any(map(is_evidence, given)))
     if commands[:2] == ["vectors", "verify"]:
-        files += _beside_mismatches(named, adapter) if by_default else ()
+        default = list(_beside_mismatches(named, adapter))
     elif commands[:1] == ["verify"]:
-        files += [EVIDENCE] if by_default else ()
+        default = [EVIDENCE]
     else:
         return ""
+    files = [*([] if ended is not None else [word for _, word in named]), *(default if by_default else [])]
     problems = []
     # A folder may hold any files, so only the folder of the Allure option is inspected.
-    folders = [word for option, word in named if option.startswith("--al")]
+    folders = [] if ended is not None else [word for option, word in named if option.startswith("--al")]
     for step, places in ((set_aside, files), (set_results_aside, folders)):
         for place in dict.fromkeys(places):
             try:
