@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum, IntEnum, unique
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.specs import Clause
 
 
 @unique
@@ -28,11 +32,25 @@ class Verdict(Enum):
         return self in OPEN_CLASS
 
     @property
+    def is_mild(self) -> bool:
+        """Whether the answer alone was wrong: what a test finds after it may be graver, and is looked for."""
+        return self in {Verdict.WRONG_REASON, Verdict.OVER_REFUSAL}
+
+    @property
     def is_incomplete(self) -> bool:
         """Whether nothing was proven either way."""
         return self in INCOMPLETE_CLASS
 
 
+# What a finding does to a user where its clause has no harm of its own for such a verdict.
+_HARM = {
+    Verdict.KIT_FAULT: "None is known: the kit failed.",
+    Verdict.FAIL_OPEN: "What must be stopped gets through, and has an effect that nobody allowed, or a second one.",
+    Verdict.LOST_DURABILITY: "What was acknowledged is gone: it never happens, or can happen once more.",
+    Verdict.STATE_LEAK: "A call leaves something behind that it must not, and later calls rest on it.",
+    Verdict.WRONG_REASON: "The caller gets a wrong answer, and does what does not fit what happened.",
+    Verdict.OVER_REFUSAL: "What is right is refused: it does not happen, and trying again does not help.",
+}
 OPEN_CLASS = frozenset({Verdict.FAIL_OPEN, Verdict.STATE_LEAK, Verdict.LOST_DURABILITY})
 INCOMPLETE_CLASS = frozenset({Verdict.NO_VERDICT, Verdict.NOT_REACHED, Verdict.INDETERMINATE, Verdict.UNSUPPORTED})
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
@@ -85,6 +103,20 @@ _PRECEDENCE = (
     Exit.INCOMPLETE,
     Exit.NON_CONFORMING,
 )
+
+
+def harm_of(clause: Clause, verdict: Verdict) -> str:
+    """What a user has to fear where a test of `clause` ends with `verdict`: one sentence or two, for every report.
+
+    The clause's own harm only where it is of this verdict: a refusal of what is right makes no second effect. Where
+    nothing was proven, the harm of the clause is what may happen. Empty where the test conforms.
+    """
+    if verdict is Verdict.CONFORMS:
+        return ""
+    if verdict.is_incomplete:
+        return f"Not known. If the clause does not hold: {clause.harm}"
+    own = clause.harm if verdict.value in clause.harm_of else None
+    return clause.harm_if.get(verdict.value, own) or _HARM[verdict]
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

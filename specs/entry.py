@@ -37,6 +37,8 @@ ValueName = Annotated[str, text("^[a-z_][a-z0-9_]*$")]
 Label = Annotated[str, text("^[a-z][a-z0-9_-]*$")]
 ContractName = Annotated[str, text("^[a-z][a-z0-9]*(-[a-z0-9]+)*$")]
 Version = Annotated[str, text(r"^[0-9]+\.[0-9]+\.[0-9]+$")]
+# A dotted path to a member; a number is a place in a list.
+MemberPath = Annotated[str, text(r"^[a-z0-9_]+(\.[a-z0-9_]+)*$")]
 ReasonName = Annotated[str, text("^[A-Z][A-Z0-9_]*$")]
 ClauseId = Annotated[str, text("^[A-Z][A-Z0-9]*(-[A-Za-z0-9.]+)+$")]
 CaseId = Annotated[str, text("^[a-z][a-z0-9-]*(/[a-z0-9][a-z0-9-]*){2,3}$")]

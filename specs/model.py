@@ -20,6 +20,7 @@ from holdfast.specs.entry import (
     Digest,
     Entry,
     Label,
+    MemberPath,
     Name,
     Placed,
     PlacedMeta,
@@ -162,8 +163,16 @@ class Relation(Entry, frozen=True):
     append_only: bool = False
 
 
+# The verdicts that are findings: each does another harm.
+Harming = Literal["fail_open", "lost_durability", "state_leak", "wrong_reason", "over_refusal"]
+
+
 class Clause(Entry, frozen=True):
-    """One testable sentence. `harm` is what happens to a user if it fails, `digest` covers what it binds."""
+    """One testable sentence. `harm` is what happens to a user if it fails, `digest` covers what it binds.
+
+    `harm` is of the verdicts in `harm_of`: what happens if the clause fails in another way is in `harm_if`, or is what
+    the verdict says of itself (`holdfast.conformance.verdict.harm_of`).
+    """
 
     BINDING: ClassVar = ("id", "level", "basis", "section", "text", "harm", "proof")
 
@@ -175,6 +184,8 @@ class Clause(Entry, frozen=True):
     harm: Text
     proof: Proof
     digest: Placed
+    harm_of: Annotated[tuple[Harming, ...], Meta(min_length=1), DISTINCT] = ("fail_open", "state_leak")
+    harm_if: Mapping[Harming, Text] = {}
     not_testable: Text | None = None
     # Without one it binds whoever claims the contract.
     roles: Annotated[tuple[Name, ...], DISTINCT] = ()
@@ -229,6 +240,14 @@ class Method(Entry, frozen=True):
     route: Annotated[Route | None, PlacedMeta] = None
     stateless: Annotated[Text | None, PlacedMeta] = None
     role: Name | None = None
+    permits: Annotated[
+        Mapping[MemberPath, Annotated[tuple[str | bool | int, ...], Meta(min_length=1)]],
+        Meta(description="By path into its value, what permits. Where nothing that permits is due, it fails open."),
+    ] = {}
+    rows: Annotated[
+        Mapping[MemberPath, Literal["fail_open", "state_leak"]],
+        Meta(description="Lists of what was done or is kept, with the verdict on one too many. A missing one is lost."),
+    ] = {}
 
 
 class Operation(Method, frozen=True, kw_only=True):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from holdfast.conformance.cases.failure import failure_of, has_died, shown
-from holdfast.conformance.cases.match import mismatches
+from holdfast.conformance.cases.match import gravity, mismatches
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import Verdict, worst
 from holdfast.specs.leaves import leaves
 from holdfast.specs.model import Kind, Method, Reason
 
@@ -26,14 +27,29 @@ _WRONG_VALUE = {
 }
 
 
-def wrong_value(kind: Kind, step: Mapping[str, Any]) -> Verdict:
-    """The verdict on a mismatch of values in this step."""
-    return Verdict(step["else"]) if "else" in step else _WRONG_VALUE[kind]
+def wrong_value(kind: Kind, step: Mapping[str, Any], graver: Verdict | None = None) -> Verdict:
+    """The verdict on a mismatch of values in this step, where `gravity` says `graver`.
+
+    A missing row means what the step says itself, if it does: it may never have been written.
+    """
+    if "else" in step and graver is Verdict.LOST_DURABILITY:
+        graver = None
+    return worst(filter(None, (graver, Verdict(step["else"]) if "else" in step else _WRONG_VALUE[kind])))
 
 
 def alternatives(expect: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The alternatives: an answer has to meet one of them."""
     return tuple(expect["any"]) if "any" in expect else (expect,)
+
+
+def is_effect_as_due(record: Record, expect: Mapping[str, Any]) -> bool:
+    """Whether an answer that is not as expected leaves the state as an expected one would: then the case can go on."""
+    answer = record.answer or {}
+    outcome, effect, options = answer.get("outcome"), answer.get("effect"), alternatives(expect)
+    if any(option.get("outcome") == outcome and option.get("effect") in (None, effect) for option in options):
+        return True
+    # A refused retry changes nothing, as the prior result would not have.
+    return outcome == "refused" and all(option.get("effect") == "prior" for option in options)
 
 
 def expects_refusal(expect: Mapping[str, Any]) -> bool:
@@ -58,9 +74,18 @@ def _describe_one(option: Mapping[str, Any]) -> str:
 
 
 def judge_answer(
-    record: Record, expect: Mapping[str, Any], scope: Scope, *, step: Mapping[str, Any], kind: Kind
+    record: Record,
+    expect: Mapping[str, Any],
+    scope: Scope,
+    *,
+    step: Mapping[str, Any],
+    kind: Kind,
+    method: Method | None = None,
 ) -> Judgement | None:
-    """None if the answer meets the expectation; otherwise the mildest judgement among the alternatives."""
+    """None if the answer meets the expectation; otherwise the mildest judgement among the alternatives.
+
+    `method` is the called one: it declares which wrong values are graver than the case says (`gravity`).
+    """
     expect = scope.resolve(expect)
     options = alternatives(expect)
     if has_died(record) and any(option.get("outcome") == "died" for option in options):
@@ -68,8 +93,7 @@ def judge_answer(
     failure = failure_of(record)
     if failure is not None:
         return replace(failure, expected=describe(expect))
-    verdict_of_value = wrong_value(kind, step)
-    found = [_judge_one(record, option, verdict_of_value) for option in options]
+    found = [_judge_one(record, option, partial(_graver, kind, step, method)) for option in options]
     if any(item is None for item in found):
         return None
     judged = [item for item in found if item is not None]
@@ -99,7 +123,14 @@ def judge_field(record: Record, method: Method, reasons: Mapping[str, Reason], c
     return Judgement(Verdict.WRONG_REASON, None, detail, f"field {' or '.join(known)}", shown(record), n=record.n)
 
 
-def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Judgement | None:
+def _graver(
+    kind: Kind, step: Mapping[str, Any], method: Method | None, expected: Mapping[str, Any], value: Any
+) -> Verdict:
+    graver = None if method is None else gravity(expected, value, permits=method.permits, rows=method.rows)
+    return wrong_value(kind, step, graver)
+
+
+def _judge_one(record: Record, option: Mapping[str, Any], wrong: Callable[..., Verdict]) -> Judgement | None:
     wanted = option.get("outcome")
     if wanted == "died":
         return Judgement(Verdict.NOT_REACHED, detail="the worker was to die here and answered")
@@ -107,7 +138,7 @@ def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Jud
     assert answer is not None
     outcome = answer["outcome"]
     if outcome != wanted:
-        return _wrong_outcome(str(wanted), answer, wrong)
+        return _wrong_outcome(str(wanted), answer, wrong({}, None))
     if "effect" in option and answer["effect"] != option["effect"]:
         if option["effect"] == "prior":
             return Judgement(Verdict.FAIL_OPEN, detail="a second effect where the durable prior result is due")
@@ -120,7 +151,7 @@ def _judge_one(record: Record, option: Mapping[str, Any], wrong: Verdict) -> Jud
         if part in option:
             problem = mismatches(option[part], answer.get(part), under=part)
             if problem is not None:
-                return Judgement(wrong, detail=problem)
+                return Judgement(wrong(option[part], answer.get(part)), detail=problem)
     return None
 
 

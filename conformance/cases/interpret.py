@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from holdfast.conformance.cases.reading import Interpretation, Reading
-from holdfast.conformance.cases.record import Finding, Judgement, Side
-from holdfast.conformance.cases.values import CaseError, UnusableError
+from holdfast.conformance.cases.record import Finding, Judgement, Side, gravest_of
+from holdfast.conformance.cases.values import CaseError, UnusableError, names_in
 from holdfast.conformance.session import Records
 from holdfast.conformance.steps import kind_of, kinds
 from holdfast.conformance.verdict import Verdict
@@ -31,33 +31,35 @@ def interpret(
     `seed` fixes every random suffix; `not_claimed` are the capabilities that the adapter lacks, by its hello. A
     judgement that names no record is on the last record.
     """
-    last = None
+    try:
+        workers = worker_count(contract, case)
+        reading = Reading(contract, case, side, workers=workers, seed=seed, not_claimed=not_claimed or {})
+    except CaseError as error:
+        return _meaningless(error).placed(side, None)
     given: Records | None = None
-    steps = _judged(contract, case, side, seed, not_claimed or {})
+    steps = _judged(reading)
     try:
         while True:
             action = next(steps) if given is None else steps.send(given)
             given = yield action
-            last = given[-1].n if given else last
+            reading.state.last = given[-1].n if given else reading.state.last
     except StopIteration as stop:
-        judgement: Judgement = stop.value
-        return judgement.placed(side, last)
+        return gravest_of((*reading.state.mild, stop.value)).placed(side, reading.state.last)
 
 
-def _judged(contract: Contract, case: Case, side: Side, seed: str, not_claimed: Mapping[str, str]) -> Interpretation:
-    try:
-        workers = worker_count(contract, case)
-        reading = Reading(contract, case, side, workers=workers, seed=seed, not_claimed=not_claimed)
-    except CaseError as error:
-        return _meaningless(error)
+def _judged(reading: Reading) -> Interpretation:
     try:
         return (yield from _steps(reading))
     except Finding as finding:
         return _demoted(finding.judgement, reading.state.phase)
     except UnusableError as error:
-        return Judgement(Verdict.NOT_REACHED, detail=f"the case cannot go on with what the adapter answered: {error}")
+        return _unusable(str(error))
     except CaseError as error:
-        return _meaningless(error)
+        return _unusable(str(error)) if reading.state.mild else _meaningless(error)
+
+
+def _unusable(why: str) -> Judgement:
+    return Judgement(Verdict.NOT_REACHED, detail=f"the case cannot go on with what the adapter answered: {why}")
 
 
 def _meaningless(error: CaseError) -> Judgement:
@@ -80,6 +82,8 @@ def _steps(reading: Reading) -> Interpretation:
         reading.state.phase = phase
         for index, written in enumerate(getattr(reading.case, phase)):
             step = reading.changed(written)
+            if doubtful := names_in(dict(step)) & reading.state.doubtful:
+                return _unusable(f"{', '.join(sorted(doubtful))} came with a wrong answer")
             kind = kind_of(step)
             yield from kind.read(reading, step, f"{phase}.{index} {kind.name} {step[kind.name]}")
             if reading.state.ended is not None or reading.is_twin_end(written):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.conformance.cases.values import CaseError, Literal, at_path, is_missing
+from holdfast.conformance.verdict import Verdict, worst
 from holdfast.specs.pattern import found
+from holdfast.specs.strictjson import canonical
 
 _FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all"})
 
@@ -39,6 +43,78 @@ def mismatches(expected: Mapping[str, Any], value: Any, *, under: str) -> str | 
         problem = mismatch(matcher, at_path(value, path))
         if problem is not None:
             return f"{under}.{path}: {problem}"
+    return None
+
+
+def gravity(
+    expected: Mapping[str, Any],
+    value: Any,
+    *,
+    permits: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+    rows: Mapping[str, str] = MappingProxyType({}),
+) -> Verdict | None:
+    """What a value that is not as expected means by what is declared of it, whatever the case is about.
+
+    `expected` is as in `mismatches`, `permits` and `rows` are as in `Method`. FAIL_OPEN where a member permits and
+    nothing that permits was due. Of a list of rows the declared verdict where it has one too many, LOST_DURABILITY
+    where it lacks one. None for every other difference.
+    """
+    found: list[Verdict | None] = []
+    for path, grants in permits.items():
+        got = at_path(value, path)
+        if any(same(got, grant) for grant in grants):
+            due = [matcher for matcher in _due_at(expected, path) if mismatch(matcher, got) is not None]
+            opened = any(all(mismatch(matcher, grant) is not None for grant in grants) for matcher in due)
+            found.append(Verdict.FAIL_OPEN if opened else None)
+    for path, surplus in rows.items():
+        inside = {path: [*_due_at(expected, path)]}
+        inside |= {place: [matcher] for place, matcher in expected.items() if place.startswith(f"{path}.")}
+        for place, due in inside.items():
+            found += [of_rows(matcher, at_path(value, place), surplus=Verdict(surplus)) for matcher in due]
+    graver = [verdict for verdict in found if verdict is not None]
+    return worst(graver) if graver else None
+
+
+def _due_at(expected: Mapping[str, Any], path: str) -> Iterator[Any]:
+    """What is due at a path: a matcher of that place, or what a whole value that is due has there."""
+    for place, matcher in expected.items():
+        if place == path:
+            yield matcher
+        elif not place or path.startswith(f"{place}."):
+            inner = at_path(matcher, path[len(place) :].lstrip("."))
+            yield from () if is_missing(inner) else (inner,)
+
+
+def of_rows(due: Any, got: Any, *, surplus: Verdict = Verdict.FAIL_OPEN, key: Sequence[str] = ()) -> Verdict | None:
+    """What rows mean beside what is due: `surplus` for one too many, LOST_DURABILITY for a missing one.
+
+    Rows are a list, a number of them, or numbers by name; `due` may be a matcher. None where they only differ in a
+    value: where each has the same members `key` as one that is due, or without a key, where there are as many as due.
+    """
+    more = fewer = 0
+    have, want = _counted(got, key), _counted(due, key)
+    if have is not None and want is not None:
+        more, fewer = (have - want).total(), (want - have).total()
+        paired = min(more, fewer) if isinstance(got, list) and not key else 0
+        more, fewer = more - paired, fewer - paired
+    elif isinstance(got, list) and isinstance(due, Mapping) and mismatch(due, got) is not None:
+        form, operand = next(iter(due.items()))
+        if form == "$count":
+            more, fewer = len(got) - operand, operand - len(got)
+        elif form == "$contains":
+            fewer = 1
+        elif form == "$not" and isinstance(operand, Mapping):
+            more, fewer = int("$contains" in operand), int(operand == {"$count": 0})
+    return surplus if more > 0 else Verdict.LOST_DURABILITY if fewer > 0 else None
+
+
+def _counted(rows: Any, key: Sequence[str]) -> Counter[Any] | None:
+    if isinstance(rows, int) and not isinstance(rows, bool):
+        return Counter({"": rows})
+    if isinstance(rows, list):
+        return Counter(canonical({name: row.get(name) for name in key} if key else row) for row in rows)
+    if isinstance(rows, Mapping) and rows and all(isinstance(number, int) for number in rows.values()):
+        return Counter(rows)
     return None
 
 

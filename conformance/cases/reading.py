@@ -24,6 +24,8 @@ class State:
     """The state of a side that changes from step to step."""
 
     scope: Scope
+    # The number of the last record.
+    last: int | None = None
     phase: str = "open"
     # Started calls that were answered where they had to wait. `finish` judges them by their answers.
     hasty: set[str] = field(default_factory=set)
@@ -34,6 +36,10 @@ class State:
     # By name, the record that a value came with; by observation, the record that shows the last one.
     bound_at: dict[str, int] = field(default_factory=dict)
     observed: dict[str, int] = field(default_factory=dict)
+    # Findings after which the side goes on, because what it finds later may be graver.
+    mild: list[Judgement] = field(default_factory=list)
+    # Names of values that came with such an answer: what is asked with them proves nothing.
+    doubtful: set[str] = field(default_factory=set)
     # Why the side ends here and conforms: the store refused to hold what the case is about.
     ended: str | None = None
 
@@ -128,7 +134,7 @@ class Reading:
     ) -> Talk[None]:
         """Judge the answer to a call. A worker whose death was expected is dropped. Raises Finding."""
         self.hold_well_formed(record, method)
-        judgement = ex.judge_answer(record, expect, scope, step=step, kind=self.case.kind)
+        judgement = ex.judge_answer(record, expect, scope, step=step, kind=self.case.kind, method=method)
         judgement = judgement or ex.judge_field(record, method, self.contract.reasons, self._cause(step))
         if judgement is None:
             if record.answer is None:
@@ -136,8 +142,22 @@ class Reading:
             return
         if self.is_twin_end(step) and judgement.verdict in {Verdict.OVER_REFUSAL, Verdict.WRONG_REASON}:
             detail = f"the twin, which must be accepted, was not: {judgement.detail}; the refusal proves nothing"
-            judgement = replace(judgement, verdict=Verdict.OVER_REFUSAL, silence=None, detail=detail)
-        raise Finding(judgement)
+            raise Finding(replace(judgement, verdict=Verdict.OVER_REFUSAL, silence=None, detail=detail))
+        if not ex.is_effect_as_due(record, expect):
+            raise Finding(judgement)
+        self.go_on(judgement, step)
+
+    def go_on(self, judgement: Judgement | None, step: Mapping[str, Any]) -> None:
+        """Keep a mild finding of a step that changed nothing, or what it was to change, and go on behind it.
+
+        Raises Finding for a graver one, and for any in the preparation of a case.
+        """
+        if judgement is None:
+            return
+        if not judgement.verdict.is_mild or self.state.phase in {"open", "given"}:
+            raise Finding(judgement)
+        self.state.mild.append(judgement if judgement.n is not None else replace(judgement, n=self.state.last))
+        self.state.doubtful |= {*step.get("bind", {})}
 
     def hold_well_formed(self, record: Record, method: Method) -> None:
         """The answer must fit its method. Raises Finding."""

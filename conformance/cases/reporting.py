@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.match import mismatches
-from holdfast.conformance.cases.reading import Reading, hold
+from holdfast.conformance.cases.match import gravity, mismatches
+from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.report import Report, written
 from holdfast.conformance.cases.values import CaseError
@@ -70,7 +71,7 @@ def reading_of(
 
     def read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
         record, value = yield from report_of(report, operand_of(reading, step), note)
-        hold(judge_value(reading, report, step, value, is_blind=is_blind))
+        reading.go_on(judge_value(reading, report, step, value, is_blind=is_blind), step)
         reading.bind(step, record, {"value": value})
 
     return read
@@ -84,8 +85,9 @@ def judge_value(
     *,
     is_blind: Blind = sees_all,
     otherwise: Mapping[str, Any] | None = None,
+    rows: Mapping[str, str] = MappingProxyType({}),
 ) -> Judgement | None:
-    """None if the value is as expected. `otherwise` is the default expectation of the step.
+    """None if the value is as expected. `otherwise` is the default expectation of the step, `rows` is as in `gravity`.
 
     A failed observation or trial proves nothing, NOT_REACHED, unless the step says what it expects of `error`.
     """
@@ -94,12 +96,21 @@ def judge_value(
         detail = f"{report.name} came to nothing: {value['error']}"
         return Judgement(Verdict.NOT_REACHED, None, detail, repr(expected), shortened(value))
     problem = mismatches(expected, value, under="value")
-    return None if problem is None else wrong(reading.case.kind, step, problem, repr(expected), value)
+    if problem is None:
+        return None
+    return wrong(reading.case.kind, step, problem, repr(expected), value, gravity(expected, value, rows=rows))
 
 
-def wrong(kind: Kind, step: Mapping[str, Any], problem: str, expected: str, value: Mapping[str, Any]) -> Judgement:
-    """The judgement on a value that is not as expected."""
-    return Judgement(ex.wrong_value(kind, step), None, problem, expected, shortened(value))
+def wrong(
+    kind: Kind,
+    step: Mapping[str, Any],
+    problem: str,
+    expected: str,
+    value: Mapping[str, Any],
+    graver: Verdict | None = None,
+) -> Judgement:
+    """The judgement on a value that is not as expected, where `gravity` says `graver`."""
+    return Judgement(ex.wrong_value(kind, step, graver), None, problem, expected, shortened(value))
 
 
 def shortened(value: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from holdfast.conformance.run.plan import PlannedCase
-from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of
+from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, harm_of
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
 from holdfast.reports.results import Outcome, Result, Results
 from holdfast.specs import Contract
@@ -91,7 +91,11 @@ def _result(
 ) -> Result:
     clauses = [contract.clauses[name] for name in planned.clauses]
     binds = any(clause.level is Level.MUST for clause in clauses)
-    clauses_text = [f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {clause.harm}" for clause in clauses]
+    verdict = Verdict.NOT_REACHED if line is None else Verdict(line.verdict)
+    clauses_text = [
+        f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {harm_of(clause, verdict) or clause.harm}"
+        for clause in clauses
+    ]
     missing = Result(
         case=planned.id,
         contract=planned.contract,
@@ -118,7 +122,6 @@ def _result(
         )
         if text
     ]
-    verdict = Verdict(line.verdict)
     sent = [each.sent_us for each in (*sides.get("main", ()), *sides.get("twin", ())) if each.sent_us is not None]
     return replace(
         missing,

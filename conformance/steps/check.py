@@ -9,7 +9,7 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.forms import ANYTHING, OF_A_WORKER, form, one_of
 from holdfast.conformance.cases.match import mismatch, same
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cases.values import names_in
 from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
@@ -34,7 +34,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
         bound_at = reading.state.bound_at
         at = max((bound_at[name] for name in names_in(dict(step)) & {*bound_at}), default=None)
         wrong = ex.wrong_value(reading.case.kind, step)
-        raise Finding(Judgement(wrong, None, problem, "see detail", repr(value)[:600], n=at))
+        reading.go_on(Judgement(wrong, None, problem, "see detail", repr(value)[:600], n=at), step)
     yield from ()
 
 

@@ -18,7 +18,7 @@ from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import Silence, Verdict
-from holdfast.specs.model import Kind
+from holdfast.specs.model import Kind, Method
 
 
 def _race(driver: Driver, action: Action) -> None:
@@ -61,7 +61,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
         failure = failure_of(record)
         if failure is not None and record.answer is None:
             raise Finding(failure)
-    outcome = judge_race(records, step, reading.state.scope, kind=reading.case.kind)
+    outcome = judge_race(records, step, reading.state.scope, kind=reading.case.kind, method=method)
     if isinstance(outcome, Judgement):
         raise Finding(outcome)
     scope = reading.state.scope.bind("winner", dict(outcome.winner.answer or {}))
@@ -79,12 +79,12 @@ class RaceOutcome:
 
 
 def judge_race(
-    records: Sequence[Record], step: Mapping[str, Any], scope: Scope, *, kind: Kind
+    records: Sequence[Record], step: Mapping[str, Any], scope: Scope, *, kind: Kind, method: Method | None = None
 ) -> RaceOutcome | Judgement:
     """The outcome of well-formed answers to one race, or the judgement that ends the case."""
 
     def judged(record: Record, expect: Mapping[str, Any]) -> Judgement | None:
-        return ex.judge_answer(record, expect, scope, step=step, kind=kind)
+        return ex.judge_answer(record, expect, scope, step=step, kind=kind, method=method)
 
     one, rest = step["expect"]["one"], step["expect"]["rest"]
     winners = [record for record in records if judged(record, one) is None]

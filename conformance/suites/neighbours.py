@@ -38,7 +38,7 @@ from holdfast.conformance.suites.state import observed
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
 from holdfast.specs.leaves import ROOT, Leaf, Place
-from holdfast.specs.model import Kind
+from holdfast.specs.model import Kind, Method
 from holdfast.specs.neighbours import Sessions, Sweep
 from holdfast.specs.sweeps import leaves_of
 from holdfast.vectors.derive import derive
@@ -217,7 +217,7 @@ class Swept:
         for scope, one in row:
             answer = self._probed(session, scope, one, {_MALFORMED})
             reasons += [str(answer.reason)] if answer is not None and answer.outcome == "refused" else []
-        if bad and not self._found:
+        if bad and all(each.verdict is Verdict.WRONG_REASON for each in self._found):
             self._inert(session, before, reasons)
         twin = Neighbour("the good value itself", "the contract", original, original, moved=False)
         self._probed(session, _valued(given, original, original), twin, {_SAME})
@@ -321,7 +321,8 @@ class Swept:
                 scope = scope.at(session.now)
             else:
                 answer = session.call(step["call"], scope.resolve(step.get("args", {})))
-                judged = self._judged(scope, step.get("expect", ex.ACCEPTED))
+                method = self._contract.methods[step["call"]]
+                judged = self._judged(scope, step.get("expect", ex.ACCEPTED), method)
                 if judged is not None:
                     stored, what = scope.bound.get("x"), f"{step['call']} with {name}"
                     self._note(Neighbour(what, self._sources.get(name, ""), stored, stored, moved=False), judged)
@@ -372,11 +373,13 @@ class Swept:
             verdict = Verdict.FAIL_OPEN if other == _SAME else Verdict.OVER_REFUSAL
             judged = replace(judged, detail=taken, verdict=min(judged.verdict, verdict, key=list(Verdict).index))
         self._note(near, replace(judged, detail=f"{what}{judged.detail}"))
-        return None
+        # A refusal for another reason is inert as well.
+        return answer if judged.verdict is Verdict.WRONG_REASON and answer.outcome == "refused" else None
 
-    def _judged(self, scope: Scope, expected: Mapping[str, Any]) -> Judgement | None:
-        """The judgement of the last answer."""
-        return ex.judge_answer(self._bench.records[-1], expected, scope, step={}, kind=Kind.REFUSAL)
+    def _judged(self, scope: Scope, expected: Mapping[str, Any], method: Method | None = None) -> Judgement | None:
+        """The judgement of the last answer, which is of the swept method unless another is given."""
+        record, method = self._bench.records[-1], method or self._method
+        return ex.judge_answer(record, expected, scope, step={}, kind=Kind.REFUSAL, method=method)
 
     def _note(self, near: Neighbour, judged: Judgement | None) -> None:
         if judged is None:

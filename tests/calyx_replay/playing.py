@@ -159,6 +159,6 @@ def played(
     )
     try:
         function(bench)
-        return bench.conclude(), bench
+        return bench.gravest(bench.conclude()).placed(Side.MAIN, None), bench
     except Finding as finding:
-        return finding.judgement.placed(Side.MAIN, None), bench
+        return bench.gravest(finding.judgement).placed(Side.MAIN, None), bench

@@ -102,7 +102,7 @@ def judged(
         sweep(bench, clause)
         return bench.conclude(), bench
     except Finding as finding:
-        return finding.judgement, bench
+        return bench.gravest(finding.judgement), bench
 
 
 def strict(contract: Contract) -> Callable[[Any], bool]:

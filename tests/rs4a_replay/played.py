@@ -95,6 +95,6 @@ def judged(bench: Bench, test: Callable[[Bench], None]) -> Judgement:
     """What a test says at this bench."""
     try:
         test(bench)
-        return bench.conclude()
+        return bench.gravest(bench.conclude()).placed(Side.MAIN, None)
     except Finding as finding:
-        return finding.judgement.placed(Side.MAIN, None)
+        return bench.gravest(finding.judgement).placed(Side.MAIN, None)

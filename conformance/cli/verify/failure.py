@@ -23,7 +23,7 @@ from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.settings import FAULT_SECONDS
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import Verdict, harm_of
 from holdfast.reports.evidence import MARK
 from holdfast.servers.wires.profile import CONTRACT
 from holdfast.specs import Case, Contract
@@ -53,7 +53,7 @@ def print_failure(
     console.print(escape(planned.title), style="bold")
     clause = contract.clauses[planned.clauses[0]]
     console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
-    console.print(f"harm     {clause.harm}", markup=False)
+    console.print(f"harm     {harm_of(clause, judged.verdict)}", markup=False)
     case = contract.case(result.case)
     if case is not None and case.twin is not None:
         was, becomes = _twin_values(case)
