@@ -150,7 +150,7 @@ class Bench:
     def report(
         self, verdict: str, message: str, *, expected: str = "", received: str = "", at: int | None = None
     ) -> None:
-        """Report a finding that ends nothing, as a graver one may still come: see `gravest`, and `fail` for the rest."""
+        """Report a finding that ends nothing, as a graver one may still come: see `gravest`; the rest is as in `fail`."""
         self._findings.append(self._judged(verdict, message, expected, received, at))
 
     def gravest(self, last: Judgement) -> Judgement:
