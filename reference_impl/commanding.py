@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import holdfast
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 # docs/adapter-protocol.md: the adapter has 2 s for its answer.
 GIVE_UP_S = scaled(1.8)

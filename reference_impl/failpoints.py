@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from holdfast.reference_impl.patience import Patience
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 # The protocol lets an implementation give up after this long.
 HOLD_GIVE_UP_S = scaled(20.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 # docs/adapter-protocol.md: an operation has 2 s. The machine and the pipe need a part of them.
 PATIENCE_S = scaled(1.4)

@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq.abc import PGconn
 
 from holdfast.reference_impl.patience import Patience
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 Connection = psycopg.Connection[tuple[object, ...]]
 _T = TypeVar("_T")

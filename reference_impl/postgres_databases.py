@@ -14,7 +14,7 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Link, connect, describe, with_database
 from holdfast.reference_impl.postgres_names import pooled, session_database
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 # Standard name of the database that is there to connect to while others are made and dropped.
 MAINTENANCE = "postgres"

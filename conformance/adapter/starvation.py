@@ -31,7 +31,7 @@ _ON_TIME_S = 0.002
 # Enough for minutes in which each beat was late; a session is shorter unless --slow stretches it.
 _KEPT = 20_000
 # After this part of a wait the adapter's threads are inspected first. Nearly every answer is there by then.
-_FIRST_LOOK = 0.125
+FIRST_LOOK = 0.125
 # Processes of an adapter that are inspected: a database server has a dozen.
 _MOST = 256
 
@@ -85,7 +85,7 @@ class Watch:
 
     def first_look(self, seconds: float) -> float:
         """The part of a wait of `seconds` after which to call `look`."""
-        return seconds * _FIRST_LOOK
+        return seconds * FIRST_LOOK
 
     def look(self) -> None:
         """Note how long the adapter's threads have waited for a processor so far."""

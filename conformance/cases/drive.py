@@ -13,7 +13,7 @@ from holdfast.conformance.adapter.messages import Event, Reply
 from holdfast.conformance.adapter.peer import PLACE, Peer
 from holdfast.conformance.adapter.pool import Exhausted, Workers
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.starvation import TOO_MUCH, lost_since
+from holdfast.conformance.adapter.starvation import FIRST_LOOK, TOO_MUCH, Watch, lost_since
 from holdfast.conformance.adapter.wire import ENDPOINT, endpoint_of, wires_of
 from holdfast.conformance.adapter.worker import GreetingError, Worker
 from holdfast.conformance.cases.action import Action
@@ -22,6 +22,7 @@ from holdfast.conformance.cases.request import located
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.servers.folders import remove_tree
+from holdfast.servers.pace import REQUESTS_OF_A_START, Budget
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
 
@@ -53,7 +54,10 @@ class Driver:
         self._config = config
         self.launched = launched or {}
         self._began_ns = time.monotonic_ns()
-        self._ends = time.monotonic() + pool.deadlines.session
+        self.budget = Budget(pool.deadlines.session)
+        # Watches the worker that is asked, from when an eighth of the budget is spent.
+        self._watch: Watch | None = None
+        self._is_extended = False
         self._used: set[int] = set()
         self.records: list[Record] = []
         self.went_wrong = False
@@ -68,14 +72,9 @@ class Driver:
         """The deadlines of its workers."""
         return self._pool.deadlines
 
-    @property
-    def ends(self) -> float:
-        """The moment when the session has no time left, on the monotonic clock."""
-        return self._ends
-
     def take_time(self) -> None:
         """Let the session last for as long as its requests do, each of which has a deadline."""
-        self._ends = math.inf
+        self.budget = Budget(math.inf)
 
     def execute(self, action: Action) -> Sequence[Record]:
         """Carry out one action and record it."""
@@ -130,6 +129,8 @@ class Driver:
 
     def _try_send(self, number: int, request: Mapping[str, Any]) -> Reply | None:
         """Send a request; return a Reply only if the worker is not available."""
+        if request["op"] == "open":
+            self.budget.work(REQUESTS_OF_A_START)
         try:
             worker = self._worker(number)
         except Exhausted as error:
@@ -152,28 +153,44 @@ class Driver:
 
     def reply(self, number: int, seconds: float) -> Reply:
         """The answer that a worker owes, within these seconds and the time of the session."""
-        left = self._ends - time.monotonic()
         worker = self._pool.current(number)
         if worker is None or not worker.busy:
             return self.absent(Silence.MISSING, "the worker is gone or has nothing to answer")
-        reply = worker.receive(timeout=max(0.0, min(seconds, left)))
+        self.budget.work(1)
+        left = self._left(worker, seconds)
+        with self.budget.spending():
+            reply = worker.receive(timeout=min(seconds, left))
         # An adapter that had nearly the whole deadline and did not answer hangs, even if the session ends now.
         granted = left >= seconds * (1 - TOO_MUCH)
         if reply.event is None or reply.event.kind is not Silence.HANG or granted:
             return reply
-        return replace(reply, event=self._used_up(max(0.0, left)))
+        return replace(reply, event=self._used_up(left))
+
+    def _left(self, worker: Worker, seconds: float) -> float:
+        """The time that the session has left; for a machine that was too busy it gets the same time once more."""
+        spent = self.budget.spent > self.budget.seconds * FIRST_LOOK
+        if spent and (self._watch is None or self._watch.process != worker.process_id):
+            self._watch = Watch(worker.process_id)
+            self._watch.look()
+        if self.budget.left < seconds and not self._is_extended and self._starved():
+            self._is_extended = True
+            self.budget.grant_again()
+        return self.budget.left
+
+    def _starved(self) -> str:
+        """Why the machine was too busy for this session, in words; empty if it was not."""
+        return lost_since(self._began_ns) or (self._watch.starved() if self._watch is not None else "")
 
     def _used_up(self, left: float) -> Event:
         """The session has no time left: earlier answers used it up, or the machine was too busy."""
-        granted = f"the {self._pool.deadlines.session:.4g} s of the session are used up"
-        starved = lost_since(self._began_ns)
+        granted = f"the {self.budget.seconds:.4g} s of the session are used up"
+        starved = self._starved()
         if starved:
             return Event(Silence.BUSY, f"the machine was too busy: {granted}, and {starved}")
-        spent = sum((record.received_us or 0) - (record.sent_us or 0) for record in self.records if record.request)
         asked = sum(record.request is not None for record in self.records)
         return Event(
             Silence.BUDGET,
-            f"{granted}: {asked} requests before this one took {spent / 1e6:.4g} s, which left it {left:.4g} s",
+            f"{granted}: {asked} requests before this one took {self.budget.spent:.4g} s, which left it {left:.4g} s",
         )
 
     def located(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
 from holdfast.conformance.cli.verify.failure import log_tail, transcribed
 from holdfast.conformance.cli.verify.styles import styled
-from holdfast.conformance.run.engine import CaseResult, Engine
-from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_case_id, suite_tests
+from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
@@ -55,7 +54,7 @@ def repro(
     """Run a case of a run once more, with its seed and its adapter, and show both transcripts side by side."""
     recorded, settings = _read(context, run, case, launcher, allowed=recorded_command)
     with greeted(settings, [recorded.contract]) as (engine, _):
-        found = _run(engine, recorded)
+        found = engine.run_planned(recorded.contract, recorded.planned)
     console = out()
     for side in ("main", "twin"):
         before, now = recorded.sides.get(side, ()), found.main if side == "main" else found.twin
@@ -182,17 +181,6 @@ def _must_be_allowed(path: Path, command: Sequence[str], *, allowed: bool) -> No
         f"nothing was started: {path} names the command {shown}; allow it with --run-recorded-command, or give yours "
         "after `--`",
     )
-
-
-def _run(engine: Engine, recorded: _Recorded) -> CaseResult:
-    contract, planned = recorded.contract, recorded.planned
-    case, fault = contract.case(planned.id), contract.fault(planned.id)
-    if case is not None:
-        return engine.run_case(contract, case)
-    if fault is not None:
-        return engine.run_fault(contract, fault)
-    tests = {suite_case_id(contract.name, test.__name__): test for test, _ in suite_tests(contract.name)}
-    return engine.run_suite_test(contract, planned, tests[planned.id])
 
 
 def _beside(before: Sequence[Record], now: Sequence[Record], *, marked: int | None) -> Table:

@@ -24,6 +24,8 @@ from holdfast.conformance.cli.target import (
 )
 from holdfast.conformance.doctor.conversation import Health, Subject, examine
 from holdfast.conformance.verdict import Exit
+from holdfast.servers.filesystems import default_parent
+from holdfast.servers.pace import paced
 from holdfast.specs import SpecError
 
 _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
@@ -44,14 +46,15 @@ def doctor(
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
     known_contracts([] if contract is None else [contract])
     target = target_of(context.args, launcher=launcher, url=url, start=start, service=service)
+    factor = paced(slow, default_parent())
     try:
         found = examine(
             Subject(target.adapter, target.launcher),
             contract=contract,
-            deadlines=Deadlines().scaled(slow),
+            deadlines=Deadlines().scaled(factor),
             config=config_of(config or []),
             passed=pass_env or (),
-            slow=slow,
+            slow=factor,
         )
     except SpecError as error:
         # A contract of the user's own, which the adapter claims.

@@ -16,6 +16,7 @@ import typer
 
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.verdict import Exit
+from holdfast.servers.pace import SLOW_VARIABLE
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 _BRIDGE = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.bridge")
@@ -37,7 +38,17 @@ Service = Annotated[
 ]
 Launcher = Annotated[str | None, typer.Option("--launcher", help="command that provisions what the adapter needs")]
 Config = Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")]
-Slow = Annotated[float, typer.Option("--slow", min=0.01, max=1000, help="factor on every deadline")]
+Slow = Annotated[
+    float,
+    typer.Option(
+        "--slow",
+        envvar=SLOW_VARIABLE,
+        show_envvar=False,
+        min=0.01,
+        max=1000,
+        help="factor on every deadline",
+    ),
+]
 PassEnv = Annotated[
     list[str] | None, typer.Option("--pass-env", help="environment variable the adapter may see; repeat")
 ]

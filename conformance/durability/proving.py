@@ -41,8 +41,8 @@ from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Silence
-from holdfast.servers.environment import slowed
 from holdfast.servers.janitor import Janitor
+from holdfast.servers.pace import slowed
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload, method_of
 from holdfast.specs.faults import Promise as Judged

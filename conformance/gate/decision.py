@@ -23,6 +23,7 @@ from holdfast.conformance.gate.model import (
     GateReason,
     ReasonCode,
     Requirement,
+    some_of,
 )
 from holdfast.conformance.gate.run import foreign_results, of_baseline, of_contract, of_file, of_name, of_run
 from holdfast.conformance.run.kit import kit_digest
@@ -120,6 +121,8 @@ def decide(
     proven = of_fitness(required, fitness, kit=installed, now=now, surfaces=run.surfaces)
     reasons += proven.reasons
     notes += proven.notes
+    if run.attempts:
+        notes.append(f"run again, alone, after a limit of holdfast: {some_of([line.case for line in run.attempts])}")
     if baseline is not None and header is not None:
         reasons += of_baseline(run, header, baseline)
     return GateDecision(

@@ -14,6 +14,8 @@ import threading
 import time
 from typing import Any
 
+from holdfast.servers.pace import scaled
+
 # The time limit of an operation. The whole content of an honest store is read in a fraction of a second.
 LIMIT_S = 8.0
 # The kit gives the process up so much later than the operation's own limit, which is before the process's own alarm.
@@ -28,14 +30,12 @@ class Helper:
     """One helper process for any number of requests, one after the other."""
 
     def __init__(self) -> None:
-        # The factor on every limit (the option --slow).
-        self.slow = 1.0
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
     def ask(self, op: str, *, seconds: float = LIMIT_S, **arguments: Any) -> Any:
-        """The answer of `conformance.inspection.process`, within `seconds` times `slow`. Raises HelperError."""
-        seconds *= self.slow
+        """The answer of `conformance.inspection.process`, within `seconds`, scaled. Raises HelperError."""
+        seconds = scaled(seconds)
         limit = {"limit": seconds} if op == "ignored" else {"seconds": seconds}
         line = json.dumps({"op": op, **arguments, **limit}).encode() + b"\n"
         with self._lock:
@@ -44,7 +44,7 @@ class Helper:
                 assert process.stdin is not None
                 process.stdin.write(line)
                 process.stdin.flush()
-                return json.loads(self._line(process, seconds + _GRACE_S * self.slow))
+                return json.loads(self._line(process, seconds + scaled(_GRACE_S)))
             except (OSError, ValueError) as error:
                 status = self._end()
                 raise HelperError(_how(status) if not isinstance(error, TimeoutError) else str(error)) from error

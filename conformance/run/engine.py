@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,12 +23,12 @@ from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.run.ended import exhausted, judgement_of
-from holdfast.conformance.run.plan import PlannedCase
+from holdfast.conformance.run.plan import Form, PlannedCase, suite_case_id, suite_tests
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
 from holdfast.conformance.session import CONCURRENCY, KILLABLE, carried_out
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
@@ -37,12 +37,14 @@ from holdfast.servers.folders import temp_folders_in
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.servers.lines import Stores
+from holdfast.servers.pace import adopted, measured
 from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
 
 # The report of an xdist process at its end: the files that its adapter used.
 LOADED = "holdfast_loaded"
+_LIMITS = frozenset({Silence.BUDGET, Silence.BUSY, Silence.HANG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,14 @@ class CaseResult:
     seconds: float
     restarts: tuple[tuple[int, str], ...] = ()
     logs: tuple[tuple[int, str], ...] = ()
+    # How it ended the first time, where a limit of holdfast ended it and it was run again, alone.
+    first: CaseResult | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a limit of holdfast ended it: on a quieter machine, or with more time, it may have a verdict."""
+        judged = self.judgement
+        return judged.verdict is Verdict.NO_VERDICT and judged.silence in _LIMITS
 
 
 class Engine:
@@ -78,15 +88,16 @@ class Engine:
             self._janitor = stack.enter_context(Janitor())
             parent = default_parent() if self.settings.workdir is None else Path(self.settings.workdir)
             self.root = self._janitor.make_folder(parent=parent)
-            environment = adapter_environment(self.settings.passed_environment, slow=self.settings.slow)
+            # A factor below 1 asks for short deadlines, whatever the machine is like.
+            if self.settings.pace is None and self.settings.slow >= 1:
+                self.settings = replace(self.settings, pace=measured(self.root))
+            stack.enter_context(adopted(self.settings.factor))
+            environment = adapter_environment(self.settings.passed_environment, slow=self.settings.factor)
             environment["TMPDIR"] = str(begin(self.root))
             command = AdapterCommand(self.settings.adapter, environment, self.settings.deadlines, self._start(stack))
             self.pool = WorkerPool(command, janitor=self._janitor)
             stack.callback(self.pool.close)
-            # Shorter deadlines do not shorten an inspection.
-            HELPER.slow = max(1.0, self.settings.slow)
             stack.callback(HELPER.close)
-            stack.callback(setattr, HELPER, "slow", 1.0)
             self._stack = stack.pop_all()
         return self
 
@@ -150,7 +161,7 @@ class Engine:
             janitor=self._janitor,
             passed=self.settings.passed_environment,
             stores=stores,
-            slow=self.settings.slow,
+            slow=self.settings.factor,
         )
         self._launchers.append(launcher)
         self._stack.callback(launcher.close)
@@ -171,6 +182,17 @@ class Engine:
         except (StartError, GreetingError, Exhausted):
             return {}
         return {} if claim is None else contract.lacks(claim.not_claimed)
+
+    def run_planned(self, contract: Contract, planned: PlannedCase) -> CaseResult:
+        """Run a case of any form."""
+        if planned.form is Form.SUITE:
+            tests = {suite_case_id(contract.name, test.__name__): test for test, _ in suite_tests(contract.name)}
+            return self.run_suite_test(contract, planned, tests[planned.id])
+        case, fault = contract.case(planned.id), contract.fault(planned.id)
+        if case is not None:
+            return self.run_case(contract, case)
+        assert fault is not None
+        return self.run_fault(contract, fault)
 
     def run_case(self, contract: Contract, case: Case) -> CaseResult:
         """Run a scripted case and, if it conforms so far, its twin."""

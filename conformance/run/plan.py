@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -74,6 +75,7 @@ def suite_case_id(contract: str, function_name: str) -> str:
     return f"{contract}/suite/{function_name.removeprefix('test_').replace('_', '-')}"
 
 
+@functools.cache
 def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], ...]:
     """The suite's tests with their marks, in the order in which they stand in its modules."""
     return tuple(found for module in suite_modules(contract) for found in _tests_of(module))

@@ -16,7 +16,7 @@ import pytest
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
-from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of, suite_tests
+from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.sharing import shared_out
 from holdfast.conformance.verdict import Silence, Verdict
@@ -106,7 +106,7 @@ class _Runner:
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         if processes > 1:
             # A suite test takes as long as many scripts.
-            suites_first = sorted(items, key=lambda item: not isinstance(item, SuiteItem))
+            suites_first = sorted(items, key=_is_no_suite)
             items[:] = shared_out(suites_first, processes, workload=_workload)
 
     @pytest.hookimpl(wrapper=True)
@@ -149,24 +149,20 @@ class ContractFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         """One item for each case of the plan."""
         contract = load_contract(self.path.parent.name)
-        functions = iter([function for function, _ in suite_tests(contract.name)])
         for planned in plan_of(contract):
-            item: CaseItem
-            if planned.form is Form.SCRIPT:
-                item = ScriptedItem.from_parent(self, name=planned.id)
-            elif planned.form is Form.FAULT:
-                item = FaultItem.from_parent(self, name=planned.id)
-            else:
-                item = SuiteItem.from_parent(self, name=planned.id)
-                item.function = next(functions)
+            item: CaseItem = CaseItem.from_parent(self, name=planned.id)
             item.planned, item.contract, item.runner = planned, contract, self.runner
             item.extra_keyword_matches.update(planned.clauses)
             yield item
 
 
+def _is_no_suite(item: pytest.Item) -> bool:
+    return not isinstance(item, CaseItem) or item.planned.form is not Form.SUITE
+
+
 def _workload(item: pytest.Item) -> tuple[str, str] | None:
     """The work of a fault; None for other cases."""
-    fault = item.contract.fault(item.planned.id) if isinstance(item, FaultItem) else None
+    fault = item.contract.fault(item.planned.id) if isinstance(item, CaseItem) else None
     return None if fault is None else (fault.contract, fault.work)
 
 
@@ -186,13 +182,9 @@ class CaseItem(pytest.Item):
     runner: _Runner
     result: CaseResult | None = None
 
-    def run_case(self) -> CaseResult:
-        """Run it; implemented by the two kinds of case."""
-        raise NotImplementedError
-
     def runtest(self) -> None:
         """Run it; anything but `conforms` is a failure to pytest, but for what the adapter is not asked for."""
-        self.result = self.run_case()
+        self.result = self.runner.engine.run_planned(self.contract, self.planned)
         verdict = self.result.judgement.verdict
         if verdict is not Verdict.CONFORMS and not (verdict is Verdict.UNSUPPORTED and self._is_of_another_role()):
             raise CaseFailure(self.result)
@@ -208,36 +200,6 @@ class CaseItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The place of the case."""
         return self.path, None, self.planned.id
-
-
-class ScriptedItem(CaseItem):
-    """A case from a file."""
-
-    def run_case(self) -> CaseResult:
-        """Run the script and its twin."""
-        case = self.contract.case(self.planned.id)
-        assert case is not None
-        return self.runner.engine.run_case(self.contract, case)
-
-
-class SuiteItem(CaseItem):
-    """A test of a suite."""
-
-    function: Any
-
-    def run_case(self) -> CaseResult:
-        """Run the test at a bench."""
-        return self.runner.engine.run_suite_test(self.contract, self.planned, self.function)
-
-
-class FaultItem(CaseItem):
-    """A fault that strikes during a workload."""
-
-    def run_case(self) -> CaseResult:
-        """Run the layer and judge its report."""
-        fault = self.contract.fault(self.planned.id)
-        assert fault is not None
-        return self.runner.engine.run_fault(self.contract, fault)
 
 
 def text_of_result(result: CaseResult) -> str:

@@ -23,6 +23,7 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.reports.evidence import (
     AdapterIdentity,
     Artefacts,
+    Attempt,
     Claimed,
     ContractPin,
     EvidenceWriter,
@@ -84,13 +85,13 @@ def header_of(
             if greeting is None
             else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
         ),
-        environment={**environment(), **(_abilities(contracts) if faults else {})},
+        environment={**environment(), **_pace(settings), **(_abilities(contracts) if faults else {})},
         config=dict(settings.config),
         seed=settings.seed,
         thorough=settings.thorough,
         seed_origin=caller.seed_origin,
         nonce=caller.nonce,
-        deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds},
+        deadlines={**asdict(settings.deadlines), "faults": settings.fault_seconds, "slow": settings.factor},
         started=started,
         plan=tuple(whole),
         selection=Selection(tuple(contract.name for contract in contracts), expression),
@@ -108,6 +109,10 @@ def environment() -> Mapping[str, str]:
         "ci": os.environ.get("CI", ""),
         "executable": Path(sys.executable).name,
     }
+
+
+def _pace(settings: RunSettings) -> Mapping[str, str]:
+    return {} if settings.pace is None else {"pace": str(settings.pace)}
 
 
 def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
@@ -133,12 +138,17 @@ class Recorder:
 
     def write(self, result: CaseResult, *, excused: str | None) -> None:
         """Append everything of one case. Raises EvidenceError."""
+        if result.first is not None:
+            first = result.first.judgement
+            assert first.silence is not None
+            self._writer.write(Attempt(result.case, first.silence.value, first.detail, round(result.first.seconds, 4)))
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
                 self._writer.write(record.line(result.case, side))
-        for worker, text in result.logs:
+        both = (result,) if result.first is None else (result.first, result)
+        for worker, text in (log for each in both for log in each.logs):
             self._writer.write(Log(worker, text))
-        for worker, cause in result.restarts:
+        for worker, cause in (restart for each in both for restart in each.restarts):
             self._restarts += 1
             self._writer.write(Restart(worker, cause, self._restarts))
         judged = result.judgement

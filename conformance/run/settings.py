@@ -9,6 +9,7 @@ from typing import Any
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.reports.evidence import Redactor
+from holdfast.servers.pace import Pace
 
 # The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
 FAULT_SECONDS = 0.0
@@ -34,6 +35,8 @@ class RunSettings:
     keep: str | None = None
     # The command whose forks are processes of the adapter (`holdfast.conformance.adapter.forks`); empty starts each.
     nursery: tuple[str, ...] = ()
+    # How fast the machine is; None until the first engine of the run has measured it.
+    pace: Pace | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -55,6 +58,7 @@ class RunSettings:
             thorough=data["thorough"],
             keep=data["keep"],
             nursery=tuple(data["nursery"]),
+            pace=None if data["pace"] is None else Pace(**data["pace"]),
         )
 
     @property
@@ -66,4 +70,9 @@ class RunSettings:
     @property
     def deadlines(self) -> Deadlines:
         """The deadlines that hold."""
-        return Deadlines().scaled(self.slow)
+        return Deadlines().scaled(self.factor)
+
+    @property
+    def factor(self) -> float:
+        """The factor on every limit of time: `--slow`, times what the machine is slower than usual."""
+        return self.slow * (1.0 if self.pace is None else self.pace.factor)

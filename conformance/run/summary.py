@@ -98,6 +98,14 @@ def summarise(
     elif missing:
         notes.append(f"{len(missing)} planned cases have no result")
         exits.append(Exit.INCOMPLETE)
+    again = [
+        f"{result.case} ({result.first.judgement.silence.value}, then {_ended(result)})"
+        for result in results
+        if result.first is not None and result.first.judgement.silence is not None
+    ]
+    if again:
+        how_many = "1 case was" if len(again) == 1 else f"{len(again)} cases were"
+        notes.append(f"{how_many} run again, alone, because a limit of holdfast had ended them: {', '.join(again)}")
     for contract in contracts:
         without = sorted(contract.roles.keys() & {*not_claimed.get(contract.name, ())})
         if without:
@@ -124,6 +132,11 @@ def summarise(
         notes=tuple(notes),
         not_asked=not_asked,
     )
+
+
+def _ended(result: CaseResult) -> str:
+    judged = result.judgement
+    return judged.verdict.value if judged.silence is None else judged.silence.value
 
 
 def _of_other_roles(

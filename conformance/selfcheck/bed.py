@@ -9,7 +9,7 @@ from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import Start
 from holdfast.conformance.cli.target import REFERENCE
 from holdfast.conformance.run.engine import CaseResult, Engine
-from holdfast.conformance.run.plan import Form, PlannedCase, plan_of, suite_tests
+from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.servers.nursery import Nursery
 from holdfast.specs import Contract
@@ -21,9 +21,6 @@ class Bed(Engine):
     def __init__(self, settings: RunSettings, contract: Contract) -> None:
         super().__init__(settings)
         self._contract = contract
-        suite = [each for each in plan_of(contract) if each.form is Form.SUITE]
-        functions = (function for function, _ in suite_tests(contract.name))
-        self._functions = {planned.id: function for planned, function in zip(suite, functions, strict=True)}
         self._planned = {planned.id: planned for planned in plan_of(contract)}
 
     def __enter__(self) -> Bed:
@@ -39,20 +36,7 @@ class Bed(Engine):
 
     def run(self, case: str) -> CaseResult:
         """Run one case of the plan. Raises StartError if the launcher does not start."""
-        planned = self._planned[case]
-        if planned.form is Form.SUITE:
-            return self.run_suite_test(self._contract, planned, self._functions[case])
-        return self._script(planned) if planned.scripted else self._fault(planned)
-
-    def _script(self, planned: PlannedCase) -> CaseResult:
-        case = self._contract.case(planned.id)
-        assert case is not None
-        return self.run_case(self._contract, case)
-
-    def _fault(self, planned: PlannedCase) -> CaseResult:
-        fault = self._contract.fault(planned.id)
-        assert fault is not None
-        return self.run_fault(self._contract, fault)
+        return self.run_planned(self._contract, self._planned[case])
 
 
 def forked_by(nursery: Nursery) -> Start:

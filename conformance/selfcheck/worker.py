@@ -42,6 +42,7 @@ from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.nursery import Nursery
+from holdfast.servers.pace import measured
 from holdfast.specs import load_contract
 
 # The variable of `python -m holdfast.reference_impl`.
@@ -100,6 +101,8 @@ class Worker:
         self._janitor = stack.enter_context(Janitor())
         self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=self._janitor.make_folder())))
         self._lines = Lines(self._folder, beginning.files)
+        # Of what it forks and of what asks it: both must have one factor.
+        self._pace = measured(self._folder)
         self._beds: dict[str, Bed] = {}
         self._tracing: dict[str, Bed] = {}
         self._nurseries: dict[tuple[bool, bool], Nursery] = {}
@@ -125,13 +128,15 @@ class Worker:
             config={"store": store},
             slow=slow,
             passed_environment=(TRACE,) if traced else (),
+            pace=self._pace,
         )
 
     def _nursery(self, *, traced: bool, keep: bool) -> Nursery:
         key = traced, keep
         if key not in self._nurseries:
             command = (*REFERENCE, "nursery", "--contract", self._contract.name, *(("--keep",) if keep else ()))
-            environment = adapter_environment((TRACE,) if traced else (), slow=TRACED_SLOW if traced else 1.0)
+            slow = self._pace.factor * (TRACED_SLOW if traced else 1.0)
+            environment = adapter_environment((TRACE,) if traced else (), slow=slow)
             nursery = Nursery(command, janitor=self._janitor, environment=environment)
             self._nurseries[key] = self._stack.enter_context(nursery)
         return self._nurseries[key]

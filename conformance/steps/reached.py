@@ -25,17 +25,18 @@ def point_file(driver: Driver, action: Action, end: str) -> Path:
 
 
 def _wait(driver: Driver, action: Action) -> str | None:
-    path, seconds = point_file(driver, action, "reached"), driver.deadlines.op
-    deadline, began_ns = time.monotonic() + seconds, time.monotonic_ns()
-    while not path.exists():
-        if time.monotonic() > min(deadline, driver.ends):
-            why = f"within {seconds:.4g} s"
-            if driver.ends < deadline:
-                why = f"before the {driver.deadlines.session:.4g} s of the session were used up"
-            starved = lost_since(began_ns)
-            busy = f"the machine was too busy, {starved}: " if starved else ""
-            return f"{busy}the failpoint {action.operand['point']} was not reached {why}"
-        time.sleep(POLL_S)
+    path, left, op = point_file(driver, action, "reached"), driver.budget.left, driver.deadlines.op
+    began_ns, ends = time.monotonic_ns(), time.monotonic() + min(left, op)
+    with driver.budget.spending():
+        while not path.exists():
+            if time.monotonic() > ends:
+                why = f"within {op:.4g} s"
+                if left < op:
+                    why = f"before the {driver.budget.seconds:.4g} s of the session were used up"
+                starved = lost_since(began_ns)
+                busy = f"the machine was too busy, {starved}: " if starved else ""
+                return f"{busy}the failpoint {action.operand['point']} was not reached {why}"
+            time.sleep(POLL_S)
     return None
 
 

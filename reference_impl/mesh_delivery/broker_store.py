@@ -15,7 +15,7 @@ from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, Broker
 from holdfast.reference_impl.mesh_delivery.terms import Made, Word
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Connection, Link, with_settings
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 _T = TypeVar("_T")
 Found = psycopg.Cursor[tuple[object, ...]]

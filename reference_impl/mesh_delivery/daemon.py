@@ -20,7 +20,7 @@ from holdfast.reference_impl.mesh_delivery.negotiation import LogRecord
 from holdfast.reference_impl.mesh_delivery.outbox import Outbox, OutboxError, Row
 from holdfast.reference_impl.mesh_delivery.terms import Digest, Reason, RefusedError, Settings
 from holdfast.reference_impl.sqlite import UncertainError
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
 from holdfast.specs.strictjson import canonical, loads

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from holdfast.reference_impl.mesh_delivery.terms import Reason, Word
 from holdfast.reference_impl.sqlite import FILE_MODE, UncertainError
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 # The name of the file in the folder of the contract (contract.yaml, `inspection`).
 OUTBOX = "outbox.db"

@@ -17,7 +17,7 @@ from holdfast.reference_impl.postgres import Connection
 from holdfast.reference_impl.postgres_pipeline import Step as Statement
 from holdfast.reference_impl.rs4a_replay.failpoints import AFTER_ROWS, AnswerLostError, Failpoints, Point, Step
 from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, Store
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 _POLL_S = 0.002
 # How long a process that was killed may still be there.

@@ -28,7 +28,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
     SurfaceUnreadableError,
 )
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 _T = TypeVar("_T")
 

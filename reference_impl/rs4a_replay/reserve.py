@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.reference_impl.patience import Patience
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 # The part of an operation's patience that only the audit may use.
 AUDIT_RESERVE_S = scaled(0.25)

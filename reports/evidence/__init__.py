@@ -4,6 +4,7 @@ from holdfast.reports.evidence.errors import EvidenceError
 from holdfast.reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
 from holdfast.reports.evidence.model import (
     AdapterIdentity,
+    Attempt,
     Claimed,
     ContractPin,
     Counterexample,
@@ -38,6 +39,7 @@ __all__ = [
     "AdapterIdentity",
     "Artefact",
     "Artefacts",
+    "Attempt",
     "Claimed",
     "ContractPin",
     "Counterexample",

@@ -116,6 +116,12 @@ BELIEVED = (
         _SIGNER,
     ),
     Believed("verdict.detail", "why a layer does not apply, where it does not", "that it does not is judged", _SIGNER),
+    Believed(
+        "attempt",
+        "that a case was run twice, and which limit ended the first time",
+        "the second time is judged again, as any result is",
+        _SIGNER,
+    ),
     Believed("verdict.seconds", "how long a case took", _NOTHING, _SIGNER),
     Believed(
         "surface",

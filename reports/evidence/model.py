@@ -179,6 +179,15 @@ class Restart(Form, frozen=True, tag_field="type", tag="restart"):
     count: Annotated[int, Meta(ge=1)]
 
 
+class Attempt(Form, frozen=True, tag_field="type", tag="attempt"):
+    """A case that a limit of holdfast ended. It was run again, alone; the verdict is that of the second time."""
+
+    case: CaseId
+    silence: Annotated[str, one_of("hang", "budget", "busy"), about("The failure mode of the first time.")]
+    detail: str
+    seconds: Annotated[float, Meta(ge=0)]
+
+
 class VerdictLine(Form, frozen=True, tag_field="type", tag="verdict"):
     """What one case showed; `seconds` is how long it took."""
 
@@ -372,13 +381,14 @@ class Footer(Form, frozen=True, tag_field="type", tag="footer"):
             raise ValueError(f"expected one of the exit statuses {', '.join(map(str, _EXITS))}, got {self.exit}")
 
 
-Line: TypeAlias = Header | Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Artefacts | Footer
+Line: TypeAlias = Header | Exchange | Log | Restart | Attempt | VerdictLine | Vectors | SurfaceLine | Artefacts | Footer
 # By the member `type`, in the order of the published schema.
 LINES: Mapping[str, type[Line]] = {
     "header": Header,
     "exchange": Exchange,
     "log": Log,
     "restart": Restart,
+    "attempt": Attempt,
     "verdict": VerdictLine,
     "vectors": Vectors,
     "surface": SurfaceLine,

@@ -23,6 +23,7 @@ from holdfast.reports.evidence.model import (
     LINES,
     SCHEMA,
     VERDICTS,
+    Attempt,
     Exchange,
     Footer,
     Header,
@@ -92,6 +93,7 @@ class _Reading:
     verdicts: list[VerdictLine] = field(default_factory=list)
     vectors: list[Vectors] = field(default_factory=list)
     surfaces: list[SurfaceLine] = field(default_factory=list)
+    attempts: dict[str, Attempt] = field(default_factory=dict)
     artefacts: Artefacts | None = None
     defects: list[Defect] = field(default_factory=list)
     judged: dict[str, int] = field(default_factory=dict)
@@ -133,6 +135,7 @@ class _Reading:
             vectors=tuple(self.vectors),
             surfaces=tuple(self.surfaces),
             artefacts=self.artefacts,
+            attempts=tuple(self.attempts.values()),
         )
 
     def _note(self, kind: DefectKind, text: str) -> None:
@@ -225,6 +228,10 @@ class _Reading:
                 if line.count != len(self.restarts) + 1:
                     self._note(DefectKind.ORDER, f"expected restart {len(self.restarts) + 1}, got {line.count}")
                 self.restarts.append(line)
+            case Attempt():
+                if line.case in self.attempts or line.case in self.judged or self.awaited is not None:
+                    self._note(DefectKind.ORDER, f"expected one attempt at {line.case}, before the second one")
+                self.attempts[line.case] = line
             case Artefacts():
                 if list(line.files) != sorted(set(line.files)):
                     self._note(DefectKind.ORDER, "the artefacts do not stand in their order, each once")
@@ -283,6 +290,8 @@ class _Reading:
             self.defects.append(Defect(DefectKind.CUT_OFF, None, "the file is empty"))
         elif self.footers == 0:
             self.defects.append(Defect(DefectKind.CUT_OFF, None, "there is no footer: the run was cut off"))
+        elif alone := sorted(self.attempts.keys() - self.judged.keys()):
+            self.defects.append(Defect(DefectKind.ORDER, None, f"no verdict behind the first attempt at {alone[0]}"))
 
 
 def _other_schema(found: object) -> str:

@@ -24,6 +24,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from holdfast.reports.evidence.model import (
+    Attempt,
     Counterexample,
     Event,
     Exchange,
@@ -209,6 +210,8 @@ class Redactor:
                 return replace(line, text=self.free(line.text))
             case Restart():
                 return replace(line, cause=self.free(line.cause))
+            case Attempt():
+                return replace(line, detail=self.free(line.detail))
             case VerdictLine():
                 return replace(
                     line,

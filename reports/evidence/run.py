@@ -9,6 +9,7 @@ from enum import Enum, unique
 
 from holdfast.reports.evidence.identity import Artefacts
 from holdfast.reports.evidence.model import (
+    Attempt,
     Exchange,
     Footer,
     Header,
@@ -65,6 +66,7 @@ class Run:
     vectors: tuple[Vectors, ...] = ()
     surfaces: tuple[SurfaceLine, ...] = ()
     artefacts: Artefacts | None = None
+    attempts: tuple[Attempt, ...] = ()
 
     def sides(self) -> Mapping[str, Mapping[str, tuple[Exchange, ...]]]:
         """The exchanges by case id and by side, each in the order of the file."""

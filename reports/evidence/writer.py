@@ -12,6 +12,7 @@ from holdfast.reports.evidence.chain import sealed
 from holdfast.reports.evidence.errors import EvidenceError
 from holdfast.reports.evidence.identity import Artefacts
 from holdfast.reports.evidence.model import (
+    Attempt,
     Exchange,
     Footer,
     Header,
@@ -54,7 +55,7 @@ class EvidenceWriter:
         """Write the header, as the first line. Raises EvidenceError."""
         self._append(line)
 
-    def write(self, line: Exchange | Log | Restart | VerdictLine | Vectors | SurfaceLine | Artefacts) -> None:
+    def write(self, line: Exchange | Log | Restart | Attempt | VerdictLine | Vectors | SurfaceLine | Artefacts) -> None:
         """Append one line between header and footer. Raises EvidenceError."""
         self._append(line)
         if isinstance(line, VerdictLine):

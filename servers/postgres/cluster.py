@@ -21,8 +21,8 @@ from typing import IO
 
 from psycopg.conninfo import make_conninfo
 
-from holdfast.servers.environment import scaled
 from holdfast.servers.errors import ServerError
+from holdfast.servers.pace import scaled
 
 VERSION = 18
 # The superuser that initdb makes; authentication is `trust`, and the folder of the socket is closed to others.

@@ -20,8 +20,8 @@ from typing import ClassVar
 import psycopg
 from psycopg import sql
 
-from holdfast.servers.environment import scaled
 from holdfast.servers.errors import ServerError
+from holdfast.servers.pace import scaled
 from holdfast.servers.postgres.cluster import (
     SOCKET_FOLDER_MAX,
     SUPERUSER,

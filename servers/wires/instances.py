@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 _POLL_S = 0.01
 _QUIT_S = 3.0

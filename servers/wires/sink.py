@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 TAG = re.compile(rb"hf-[0-9a-f]{16}")
 # The header by which the handler is told to throw.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 from holdfast.servers.wires.client import Exchange, Request, Response
 from holdfast.servers.wires.instances import EndedError, Running, free_port
 from holdfast.servers.wires.outcome import outcome_of, published

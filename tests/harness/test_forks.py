@@ -22,7 +22,7 @@ from tests.hostile.verify import temp_folder
 
 PROGRAM = """
 import os, sys
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 from holdfast.servers.nursery import serve
 
 # As an adapter reads a limit of its own.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.failure import failure_of
 from holdfast.conformance.cases.request import START, open_request
 from holdfast.conformance.session import EXCHANGE
+from holdfast.conformance.steps.finish import FINISH
+from holdfast.conformance.steps.start import START as START_STEP
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.janitor import Janitor
@@ -40,7 +43,7 @@ _SOON_S, _TRIALS = 0.2, 10
 
 
 def stopped(folder: Path, takes: str, seconds: float) -> Mapping[str, Any]:
-    """The verdict line of a run whose kit is stopped for so long while the adapter is asked.
+    """How a case ended the first time, in a run whose kit is stopped for so long while the adapter is asked.
 
     On a busy machine the stop may come when the deadline of the request is nearly over; then it is tried again.
     """
@@ -78,14 +81,13 @@ def stopped_once(folder: Path, takes: str, seconds: float) -> tuple[Mapping[str,
             kit.kill()
             kit.wait()
     lines = [json.loads(line) for line in evidence.read_text(encoding="utf-8").splitlines()]
-    return next(line for line in lines if line["type"] == "verdict"), after_s
+    return next(line for line in lines if line["type"] in {"attempt", "verdict"}), after_s
 
 
 def test_a_kit_that_was_stopped_does_not_call_the_adapter_hung(tmp_path: Path) -> None:
     line = stopped(tmp_path, "for-ever", 1.5)
-    assert (line["verdict"], line["silence"]) == ("no_verdict", "busy"), line
+    assert (line["type"], line["silence"]) == ("attempt", "busy"), line
     assert "the machine was too busy" in line["detail"]
-    assert "--slow" in line["advice"]
 
 
 def test_an_answer_that_came_while_the_kit_was_stopped_is_an_answer(tmp_path: Path) -> None:
@@ -180,6 +182,28 @@ def test_a_session_whose_time_is_used_up_says_so(tmp_path: Path) -> None:
         assert judged.silence is Silence.BUDGET, judged
         assert "1.5 s of the session are used up" in judged.detail
     assert "--slow" in judged.advice
+
+
+def test_a_session_with_a_call_that_was_sent_and_not_yet_awaited_has_spent_no_less_than_nothing(tmp_path: Path) -> None:
+    deadlines = Deadlines(start=60.0, op=60.0, session=0.3)
+    command = AdapterCommand(
+        (sys.executable, str(ADAPTERS / "slow_every_time.py"), "0.4"), adapter_environment(), deadlines
+    )
+    with Janitor() as janitor:
+        # As if the run had begun long ago: a moment that stands alone is a large number.
+        pool = WorkerPool(command, janitor=janitor)
+        pool.epoch_ns -= 10**13
+        driver = Driver(pool, tmp_path, config={})
+        look = {"op": "call", "method": "state", "args": {}}
+        opened = open_request("toy", "fresh", clock=START, seed="s", config={})
+        driver.execute(Action(EXCHANGE, "opened", ((0, opened),)))
+        driver.execute(Action(START_STEP, "sent", ((0, look),)))
+        (record,) = driver.execute(Action(FINISH, "awaited"))
+        pool.abort()
+    assert record.event is not None
+    assert record.event["kind"] in {"budget", "busy"}, record.event
+    assert not re.search(r"-\d", record.event["detail"]), record.event
+    assert 0 <= driver.budget.left <= driver.budget.seconds
 
 
 def test_a_request_that_had_nearly_all_of_its_deadline_hangs_though_the_session_ended_sooner(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.inspection.helper import HELPER, LIMIT_S
+from holdfast.conformance.inspection.helper import LIMIT_S
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.servers.environment import slowed
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
+from holdfast.servers.pace import USUAL, scaled, slowed
 
 LIMITS = """
 import json
@@ -57,9 +57,9 @@ def test_a_factor_that_shortens_or_is_none_leaves_the_limits(told: str) -> None:
 
 
 def test_an_adapter_and_the_harness_own_looks_are_told_the_factor(tmp_path: Path) -> None:
-    with Engine(RunSettings(("true",), (), "s", slow=3.0, workdir=str(tmp_path))) as engine:
+    with Engine(RunSettings(("true",), (), "s", slow=3.0, pace=USUAL, workdir=str(tmp_path))) as engine:
         assert engine.pool.command.environment["HOLDFAST_SLOW"] == "3.0"
-        assert HELPER.slow * LIMIT_S == 3.0 * LIMIT_S
+        assert scaled(LIMIT_S) == 3.0 * LIMIT_S
 
 
 def test_who_gets_more_time_once_more_finds_both_factors_in_one() -> None:

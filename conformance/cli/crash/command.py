@@ -34,6 +34,7 @@ from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.folders import temp_folders_in
 from holdfast.servers.janitor import Janitor
+from holdfast.servers.pace import paced
 
 _OUTPUT = Path("holdfast-out/crash")
 # Under the tracer a store takes three to seven times as long, on a busy machine more.
@@ -132,11 +133,11 @@ def crash(
     words = found_here(command)
     if why := unusable(results):
         stop(Exit.USAGE, f"--out: {why}; give a folder that you may write to")
-    limits = Limits().scaled(slow)
     try:
         with Janitor() as janitor, ExitStack() as stack:
             environment = {**os.environ, **janitor.mark}
             parent = janitor.make_folder()
+            limits = Limits().scaled(paced(slow, parent))
             stack.enter_context(temp_folders_in(parent))
             unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
             if unable:

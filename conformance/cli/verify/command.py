@@ -250,6 +250,7 @@ def _run(
     """Raises StartError, EvidenceError, ReportError, OSError, KeyboardInterrupt."""
     contracts, greeting, verification = list(requested), None, None
     with Engine(options.settings) as engine:
+        options = replace(options, settings=engine.settings)
         try:
             greeting = _greet(engine)
             identity.saw(engine.loaded(), scratch=engine.root)

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -115,12 +116,13 @@ class Verification:
             self._progress.begin(self._selected)
 
     def pytest_holdfast_result(self, result: CaseResult) -> None:
-        """Write it down before anything else runs."""
+        """Write it down before anything else runs; what a limit ended, when it has been run again."""
         if self._broken is not None:
             return
         self._results[result.case] = result
         try:
-            self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
+            if not result.is_limited:
+                self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
         except EvidenceError as error:
             self._broken = error
             pytest.exit(str(error), returncode=int(Exit.INCOMPLETE))
@@ -132,18 +134,35 @@ class Verification:
         """Run pytest and complete the evidence. Raises EvidenceError, KeyboardInterrupt."""
         with self._progress:
             status = self._pytest()
-        if self._broken is not None:
-            raise self._broken
-        if self._failed is not None:
-            raise self._failed
-        if self._ended_by_user:
-            raise KeyboardInterrupt
+            if self._broken is not None:
+                raise self._broken
+            if self._failed is not None:
+                raise self._failed
+            if self._ended_by_user:
+                raise KeyboardInterrupt
+            self._run_again()
         if status == pytest.ExitCode.USAGE_ERROR:
             stop(
                 Exit.USAGE,
                 f"-k: expected words joined by and, or, not and brackets, got {self._options.expression!r}",
             )
         self._conclude(status)
+
+    def _run_again(self) -> None:
+        """Run each case that a limit ended once more, now that nothing else runs. Raises EvidenceError.
+
+        When three in a row have ended so again, it is not the machine: the others keep their result.
+        """
+        contracts = {contract.name: contract for contract in self._contracts}
+        self._engine.pool.settle()
+        for planned in self._plan:
+            result = self._results.get(planned.id)
+            if result is None or not result.is_limited:
+                continue
+            if not self._engine.pool.exhausted:
+                result = replace(self._engine.run_planned(contracts[planned.contract], planned), first=result)
+                self._results[planned.id] = result
+            self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
 
     def _pytest(self) -> int:
         options = self._options

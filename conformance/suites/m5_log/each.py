@@ -21,7 +21,7 @@ from holdfast.conformance.suites.m5_log.world import (
     must_be_refused,
 )
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 from holdfast.vectors.derive import derive
 
 _FAMILIES = ("ops", "edges", "by_author", "meta", "vc_raw", "vc_verified", "policy_index", "checkpoints")

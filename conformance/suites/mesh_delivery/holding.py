@@ -22,7 +22,7 @@ from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_o
 from holdfast.conformance.suites.mesh_delivery.steps import MESHES
 from holdfast.conformance.suites.session import Handle
 from holdfast.conformance.verdict import Silence
-from holdfast.servers.environment import scaled
+from holdfast.servers.pace import scaled
 
 _DAYS = 30
 _ACCEPT = ("before_dedupe", "after_dedupe", "after_message", "before_commit", "after_commit")
