@@ -14,7 +14,7 @@ from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.session import CONCURRENCY, Session
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract
 from holdfast.specs.strictjson import canonical
 
@@ -148,10 +148,18 @@ class Bench:
         raise Finding(self._judged(verdict, message, expected, received, at))
 
     def report(
-        self, verdict: str, message: str, *, expected: str = "", received: str = "", at: int | None = None
+        self,
+        verdict: str,
+        message: str,
+        *,
+        expected: str = "",
+        received: str = "",
+        at: int | None = None,
+        silence: Silence | None = None,
     ) -> None:
-        """Report a finding that ends nothing, as a graver one may still come: see `gravest`; the rest is as in `fail`."""
-        self._findings.append(self._judged(verdict, message, expected, received, at))
+        """Report a finding that ends nothing, as a graver one may come behind it: see `gravest` and `fail`."""
+        judged = self._judged(verdict, message, expected, received, at)
+        self._findings.append(replace(judged, silence=silence))
 
     def gravest(self, last: Judgement) -> Judgement:
         """The judgement of the test: the gravest of what was reported and of `last`, with which it ended."""

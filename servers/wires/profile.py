@@ -153,7 +153,7 @@ class Service(_Table, frozen=True):
         started = self.service.start is not None
         given = " ".join(self.service.env.values()) + (self.service.start or "")
         found = {
-            "sink": "{sink}" in given,
+            "sink": "{sink}" in given or not started,
             "process": started,
             "proxy": started and ("{store}" in given or "{store_port}" in given),
             "server": self.store.start is not None,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +29,8 @@ _ARRIVES_S = 5.0
 _STEP_S = 0.005
 # How long nothing more has to come where effects come behind the answers.
 _QUIET_S = 0.3
+# The header in which a service at a URL is given the address of the sink.
+SINK = "Holdfast-Sink"
 # Stands in a body for letters, of which there are more than a line of the protocol holds.
 _FILL = b"%FILL%"
 
@@ -163,7 +165,7 @@ class World:
             self._instances[number] = (None, place.hostname or "127.0.0.1", place.port or 80)
             return
         port = free_port()
-        command = self._filled(f"{under} {program.start}", port)
+        command = self._filled(f"{under} {program.start}".strip(), port)
         log = self._logs / f"instance-{number}"
         running = Running(
             f"instance {number}", command, folder=Path(self._service.folder), env=self._environment(port), log=log
@@ -239,7 +241,7 @@ class World:
             raise UseError(f"no request {name!r} was begun")
         exchange, tag, before = self._under_way.pop(name)
         response = exchange.wait(scaled(self._service.profile.answer_s + 60.0))
-        self._await_effects({tag: response})
+        self._await_effects([(tag, response)])
         known = self.sink.of(tag)
         return outcome_of(response, self._service.profile, known.told, ran=known.attempts > before)
 
@@ -259,14 +261,14 @@ class World:
             self._reach(each.get("instance", 0))
         ready = threading.Barrier(len(asked))
         found: list[dict[str, Any]] = [{}] * len(asked)
-        came: dict[str, Response] = {}
+        came: list[tuple[str, Response]] = []
 
         def one(index: int) -> None:
             each = asked[index]
             request, place = self._request(each), self._reach(each.get("instance", 0))
             ready.wait()
             response = Exchange(*place, request, self._patience(each)).wait(scaled(60.0))
-            came[each["tag"]] = response
+            came.append((each["tag"], response))
             found[index] = outcome_of(response, self._service.profile, self.sink.of(each["tag"]).told, ran=False)
 
         threads = [threading.Thread(target=one, args=(index,)) for index in range(len(asked))]
@@ -277,11 +279,11 @@ class World:
         self._await_effects(came)
         return found
 
-    def _await_effects(self, came: Mapping[str, Response]) -> None:
+    def _await_effects(self, came: Sequence[tuple[str, Response]]) -> None:
         """Where effects come behind the answers: wait for those that are due, and for those that are not."""
         profile = self._service.profile
         if profile.handler == "behind":
-            due = [tag for tag, response in came.items() if published(response, profile)]
+            due = [tag for tag, response in came if published(response, profile)]
             until = time.monotonic() + scaled(profile.settle_s)
             while time.monotonic() < until and not all(self.sink.of(tag).attempts for tag in due):
                 time.sleep(_STEP_S)
@@ -299,6 +301,9 @@ class World:
         headers += [(service.profile.header, value) for value in asked.get("keys", ())]
         headers += list(service.credentials.get(asked.get("principal", "a"), {}).items())
         headers += [(name, value) for name, value in asked.get("headers", ())]
+        if service.service.start is None:
+            # A service that runs already has no other way to know it.
+            headers.append((SINK, self.sink.url))
         headers += [("Connection", "close")]
         body = decoded(asked["body"]).replace(_FILL, b"x" * asked.get("fill", 0))
         target = route.path + (f"?{asked['query']}" if asked.get("query") else "")

@@ -12,7 +12,7 @@ from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.wires.profile import whole
 
 # The reference has a store at an address on PostgreSQL; another service is asked with the store that it has.
@@ -20,16 +20,18 @@ ON_A_SERVER = {"store": "postgres"}
 # Commands of service.toml with a meaning: one limits the store, one empties a broker's queue.
 SMALL, PURGE = "small", "purge"
 NO_FILES = "the store has no files here: {data} stands in no variable of [service.env]"
-# How long an effect that is not due is waited for, where effects come behind the answers.
-_LATE_MS = 2000
 # A key that lives no longer may be over while a test runs, where no clock stands still.
 _LIVES_S = 120.0
 # What a finding says of a second effect that the profile declares. It does not conform all the same.
 DECLARED = "broken by choice, as the profile says"
 # A request whose handler is held is answered only behind its release.
 _PATIENT_MS = 25_000
+# A key of a published rule is looked for up to this length, in characters.
+_LONGEST_KEY = 4096
 # A longer time is not waited for.
 _LONGEST_S = 75.0
+# Behind so many requests without an answer a test ends: each of them is waited for.
+_UNANSWERED = 3
 # One request of the protocol waits no longer.
 _PAUSE_MS = 20_000
 # Between two looks at something that has to come to an end.
@@ -48,6 +50,7 @@ class Got:
     headers: Sequence[tuple[str, str]]
     marked: bool
     size: int
+    lost: str
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Got:
@@ -61,7 +64,13 @@ class Got:
             [(name, value) for name, value in told["headers"]],
             told["marked"],
             told["size"],
+            told["lost"],
         )
+
+    @property
+    def silence(self) -> Silence | None:
+        """Why there is no answer; None if there is one. No answer is neither a refusal nor a replay."""
+        return {"HANG": Silence.HANG, "NO_ANSWER": Silence.EOF}.get(self.reason)
 
     def header(self, name: str) -> str | None:
         """The headers of that name, as one."""
@@ -69,6 +78,8 @@ class Got:
 
     def __str__(self) -> str:
         what = f"accepted ({self.effect})" if self.accepted else self.reason
+        if self.silence is not None:
+            return f"no answer ({self.lost})"
         return f"{what}, status {self.status}, body {self.body[:80]!r}"
 
 
@@ -83,9 +94,11 @@ class Service:
         self.principals: list[str] = said["principals"]
         self.wires: list[str] = said["wires"]
         self.faults: list[str] = said["faults"]
-        self._count = 0
-        # The effects of each tag for which nothing was sent since they were looked at.
-        self._looked: dict[str, int] = {}
+        self._count = self._unanswered = 0
+        # The most effects that each tag may have, and the answers to the requests with it.
+        self._most: dict[str, int] = {}
+        self._answers: dict[str, list[Got]] = {}
+        self._begun: dict[str, str] = {}
 
     # What is asked for
 
@@ -98,9 +111,31 @@ class Service:
         """A key that was not used before, or one of a text, as it stands in the header."""
         self._count += 1
         digits = self.session.hex64(f"key {self._count}")
+        uuid = f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
         if self.profile["key_syntax"] == "uuid":
-            return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
-        return self.spelt(digits[:24] if text is None else text)
+            return uuid
+        if text is None:
+            # The first that fits the published rule.
+            forms = [digits[:length] for length in (24, 32, 16, 8)] + [uuid]
+            forms += [form.upper() for form in forms] + [str(int(form, 16)) for form in forms[:4]]
+            text = next(filter(self.is_key, forms), forms[0])
+        return self.spelt(text)
+
+    @property
+    def longest_key(self) -> int | None:
+        """The longest key that the published rule takes, in characters; None if there is no such rule."""
+        longest: int | None = self.profile["max_key_length"]
+        if self.profile["key_pattern"] is None:
+            return longest
+        most = longest or _LONGEST_KEY
+        found = next((length for length in range(most, 0, -1) if self.is_key("x" * length)), None)
+        return None if found == _LONGEST_KEY else found
+
+    def long_key(self, length: int) -> str:
+        """A key of that length that was not used before, or of the longest that may be."""
+        length = min(length, self.longest_key or length)
+        text = (self.session.hex64(f"long key {self._count}") * (length // 64 + 1))[:length]
+        return self.key(text if self.is_key(text) else None)
 
     def spelt(self, text: str) -> str:
         """A text as the value of the header, by the syntax of the profile."""
@@ -119,7 +154,7 @@ class Service:
         """A request; `key` may be several lines of the header, or none."""
         lines = [] if key is None else [key] if isinstance(key, str) else list(key)
         sent = self.body(tag) if body is None else body
-        self._looked.pop(tag, None)
+        self._most[tag] = max(1, self._most.get(tag, 1))
         return {"tag": tag, "keys": lines, "body": base64url(sent), **more}
 
     # What is done
@@ -128,31 +163,36 @@ class Service:
         """Send a request and wait for its answer."""
         answer = self.session.call("submit", request)
         if answer.outcome == "accepted":
-            return Got.of({"outcome": "accepted", "effect": answer.effect, **answer.value})
-        return Got.of({"outcome": "refused", "reason": answer.reason, **(answer.data or {})})
+            return self._got(request["tag"], {"outcome": "accepted", "effect": answer.effect, **answer.value})
+        return self._got(request["tag"], {"outcome": "refused", "reason": answer.reason, **(answer.data or {})})
+
+    def _got(self, tag: str, told: Mapping[str, Any]) -> Got:
+        got = Got.of(told)
+        self._answers.setdefault(tag, []).append(got)
+        return got
 
     def begin(self, name: str, request: Mapping[str, Any], *, at: str = "sink") -> None:
         """Send a request that has to come so far: to the sink, where its handler is held."""
-        came = self.session.provoke("begin", {"name": name, "request": {"within_ms": _PATIENT_MS, **request}})["at"]
+        came = self.send(name, request)
         if came != at:
             got = f"; it was answered with {self.finish(name)}" if came == "answered" else ""
             self.not_reached(f"the request {name} came {came}, not to the {at}{got}")
 
     def send(self, name: str, request: Mapping[str, Any]) -> str:
         """Send a request, and say how far it came."""
-        came: str = self.session.provoke("begin", {"name": name, "request": {"within_ms": _PATIENT_MS, **request}})[
-            "at"
-        ]
+        self._begun[name] = request["tag"]
+        sent = {"name": name, "request": {"within_ms": _PATIENT_MS, **request}}
+        came: str = self.session.provoke("begin", sent)["at"]
         return came
 
     def finish(self, name: str) -> Got:
         """The answer to a request that was begun."""
-        return Got.of(self.session.provoke("finish", {"name": name}))
+        return self._got(self._begun[name], self.session.provoke("finish", {"name": name}))
 
     def burst(self, requests: Sequence[Mapping[str, Any]]) -> list[Got]:
         """Requests at once, and what came of each."""
         told = self.session.provoke("burst", {"requests": list(requests)})
-        return [Got.of(each) for each in told["answers"]]
+        return [self._got(asked["tag"], each) for asked, each in zip(requests, told["answers"], strict=True)]
 
     def hold(self, tag: str, *, count: int = 1, when: str = "before") -> None:
         """Hold the next handlers of a tag."""
@@ -160,6 +200,7 @@ class Service:
 
     def release(self, tag: str) -> None:
         """Let them go on."""
+        self._most[tag] = max(1, self._most.get(tag, 1))
         self.session.provoke("release", {"tag": tag})
 
     def ending(self, tag: str, **ending: Any) -> None:
@@ -190,20 +231,45 @@ class Service:
         """Let real time pass."""
         self.session.provoke("pause", {"ms": milliseconds})
 
-    def effects(self, tag: str) -> int:
-        """How many effects a tag had."""
-        found: int = self.session.observe("seen", {"tag": tag})["effects"]
-        self._looked[tag] = found
-        return found
+    def may_have(self, tag: str, effects: int) -> None:
+        """Say that more than one effect of a tag is no second one: of several keys, routes or principals."""
+        self._most[tag] = effects
 
-    def no_late_effect(self) -> None:
-        """Report an effect that came behind the last look at its tag, where nothing was sent since."""
-        if self.profile["handler"] == "behind":
-            self.pause(_LATE_MS)
-        for tag, before in list(self._looked.items()):
-            found = self.effects(tag)
-            if found > before:
-                self.fail("fail_open", f"an effect came late: the sink took {found} effects, and {before} before")
+    @property
+    def settle_ms(self) -> int:
+        """How long an effect may come behind the answer to its request. An adapter without `pause` answers later."""
+        comes_late = self.profile["handler"] == "behind" and "pause" not in self.bench.not_claimed
+        return round(1000 * self.profile["settle_s"]) if comes_late else 0
+
+    def effects(self, tag: str, due: int = 0) -> int:
+        """How many effects a tag had. One that is due may come for as long as `settle_s`."""
+        left = self.settle_ms
+        while True:
+            found: int = self.session.observe("seen", {"tag": tag})["effects"]
+            if found >= due or left <= 0:
+                return found
+            self.pause(_STEP_MS)
+            left -= _STEP_MS
+
+    def settle(self) -> None:
+        """Count the effects of every tag once none can come any more. An effect too many ends the test.
+
+        It is done before a test ends in any other way, so that no finding stands before a second effect.
+        """
+        self.rest(self.settle_ms if self._most else 0)
+        counted: Mapping[str, int] = self.session.observe("effects")["tags"] if self._most else {}
+        for tag, most in self._most.items():
+            found = counted.get(tag, 0)
+            if found > most:
+                self.bench.fail(
+                    "fail_open", f"at the end of the test: the sink took {found} effects, {most} may be there"
+                )
+
+    def rest(self, milliseconds: int) -> None:
+        """Let real time pass, in as many requests as it takes."""
+        while milliseconds > 0:
+            self.pause(min(milliseconds, _PAUSE_MS))
+            milliseconds -= _PAUSE_MS
 
     def must_have_lost(self, got: Got) -> None:
         """End the test as not reached if a key is known without the files: no fault of a file meets it."""
@@ -220,11 +286,24 @@ class Service:
 
     def one_effect(self, tag: str, why: str, due: int = 1) -> None:
         """Report an effect too many, or one that was promised and is missing."""
-        found = self.effects(tag)
+        found = self.effects(tag, due)
+        self._most[tag] = due
         if found > due:
             self.fail("fail_open", f"{why}: the sink took {found} effects, {due} is due")
         if found < due:
-            self.fail("lost_durability", f"{why}: the sink took {found} effects, {due} is due")
+            answers = self._answers.get(tag, [])
+            acked = self.profile["duplicate"] == "ack" and any(self.means(got, ("DUPLICATE",)) for got in answers)
+            # Where no answer said that it was done, nothing is lost.
+            verdict = "lost_durability" if acked or any(got.accepted for got in answers) else "over_refusal"
+            last = next((got for got in reversed(answers) if got.silence is None), answers[-1] if answers else None)
+            self.wrong(verdict, f"{why}: the sink took {found} effects, {due} is due", last)
+
+    def at_most_one(self, tag: str, why: str, *answers: Got) -> None:
+        """One effect if one of these answers accepts; one or none if no answer says so."""
+        if any(got.accepted for got in answers):
+            self.one_effect(tag, why)
+        elif (found := self.effects(tag)) > 1:
+            self.fail("fail_open", f"{why}: the sink took {found} effects, and at most 1 may be there")
 
     def no_effect(self, tag: str, why: str) -> None:
         """Report an effect where none is due."""
@@ -234,7 +313,7 @@ class Service:
         """A first request, which has to be executed and answered by its handler."""
         got = self.submit(self.request(tag, key, **more))
         if not got.accepted:
-            self.fail("over_refusal", f"a first request got {got}")
+            self.fail("over_refusal", f"a first request got {got}", got)
         if got.effect != "new":
             self.fail("fail_open", "a first request got the answer of another")
         return got
@@ -244,15 +323,8 @@ class Service:
         kind = self.profile["duplicate"]
         if kind == "replay":
             self.same(first, got, why)
-            return
-        self.not_silent(got, why)
-        if not got.accepted and not self.means(got, ("DUPLICATE",)):
-            self.fail("over_refusal", f"{why}: expected a duplicate to be told ({kind}), got {got}")
-
-    def not_silent(self, got: Got, why: str) -> None:
-        """No answer in time is no answer: neither a refusal nor a replay."""
-        if got.reason == "HANG":
-            self.fail("no_verdict", f"{why}: no answer came in the declared time")
+        elif not got.accepted and not self.means(got, ("DUPLICATE",)):
+            self.wrong("over_refusal", f"{why}: expected a duplicate to be told ({kind}), got {got}", got)
 
     def means(self, got: Got, reasons: Sequence[str]) -> bool:
         """Whether a refusal may be one of these: a profile may give several of them one status."""
@@ -263,18 +335,32 @@ class Service:
 
     def is_key(self, text: str) -> bool:
         """Whether a text fits the published rule of keys."""
-        pattern = self.profile["key_pattern"]
-        return pattern is None or re.fullmatch(pattern, text) is not None
+        pattern, longest = self.profile["key_pattern"], self.profile["max_key_length"]
+        return (longest is None or len(text) <= longest) and (pattern is None or bool(re.fullmatch(pattern, text)))
 
     def same(self, first: Got, got: Got, why: str) -> None:
         """The answer of the first request, byte for byte."""
         if got.accepted and got.effect == "new":
             self.fail("fail_open", f"{why}: it was executed again")
-        self.not_silent(got, why)
         if not got.accepted and got.status != first.status:
-            self.fail("over_refusal", f"{why}: expected the first answer, got {got}")
-        if (got.status, got.body) != (first.status, first.body):
-            self.fail("wrong_reason", f"{why}: expected {first}, got {got}")
+            self.wrong("over_refusal", f"{why}: expected the first answer, got {got}", got)
+        elif (got.status, got.size, got.body) != (first.status, first.size, first.body):
+            self.wrong("wrong_reason", f"{why}: expected {first}, got {got}", got)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the store is that of this session alone. A service at a URL may know keys from another run."""
+        return "process" in self.wires or "sink" not in self.wires
+
+    @property
+    def instances(self) -> list[int]:
+        """Through which instances a key is the same."""
+        return [0, 1] if self.profile["shared"] and "process" in self.wires else [0]
+
+    @property
+    def names_effects(self) -> bool:
+        """Whether an answer is the handler's own, which names its effect. A broker may answer all alike."""
+        return bool(self.profile["handler"] == "inside")
 
     @property
     def choice(self) -> str:
@@ -288,8 +374,7 @@ class Service:
         if got.accepted:
             self.fail("fail_open", f"{why}: it was executed")
         if not self.means(got, reasons):
-            verdict = "no_verdict" if got.reason == "HANG" else "wrong_reason"
-            self.fail(verdict, f"{why}: expected {' or '.join(reasons)}, got {got}")
+            self.wrong("wrong_reason", f"{why}: expected {' or '.join(reasons)}, got {got}", got)
 
     def settles(self, request: Mapping[str, Any], wanted: Sequence[str], why: str) -> Got:
         """Ask again until an answer ends the matter: the result, or one of the reasons. Report a key that is stuck."""
@@ -297,14 +382,21 @@ class Service:
         while True:
             got = self.submit(request)
             told = self.means(got, ("DUPLICATE",)) and self.profile["duplicate"] == "ack"
-            if told and not self.effects(request["tag"]):
-                self.fail("lost_durability", f"{why}: it is told that it was done, and there is no effect ({got})")
+            if told and not self.effects(request["tag"], 1):
+                self.wrong("lost_durability", f"{why}: it is told that it was done, and there is no effect ({got})")
             if got.accepted or self.means(got, wanted):
                 return got
             if left <= 0:
-                self.fail("over_refusal", f"{why}: after {self.profile['settle_s']:g} s the key still answers {got}")
+                said = f"{why}: after {self.profile['settle_s']:g} s the key still answers {got}"
+                self.wrong("over_refusal", said, got)
+                return got
             self.pause(_STEP_MS)
-            left -= _STEP_MS
+            left -= _STEP_MS if got.reason != "HANG" else round(1000 * self.profile["answer_s"])
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """What may be told of a request whose claim was lost. A guard that keeps no answer knows claims alone."""
+        return ("UNKNOWN",) if self.profile["duplicate"] == "replay" else ("UNKNOWN", "DUPLICATE")
 
     def stays(self, request: Mapping[str, Any], effects: int, why: str) -> None:
         """What ended is as it is for as long as its key lives: in other hours, and in an instance that starts then."""
@@ -315,7 +407,7 @@ class Service:
             got = self.submit(request)
             self.one_effect(request["tag"], f"{why}, the clock {step:+g} s", effects)
             if got.reason == "IN_PROGRESS" and not self.means(got, ("DUPLICATE", "UNKNOWN")):
-                self.fail("over_refusal", f"{why}, the clock {step:+g} s: nothing runs, and the key answers {got}")
+                self.wrong("over_refusal", f"{why}, the clock {step:+g} s: nothing runs, and the key answers {got}")
         if "process" in self.wires and self.profile["durable"]:
             self.begin_again()
             self.submit(request)
@@ -339,18 +431,35 @@ class Service:
             return
         if seconds > _LONGEST_S:
             self.unsupported(f"{seconds:g} s are too long to wait for, and no clock can be set")
-        left = round(1000 * seconds)
-        while left > 0:
-            self.pause(min(left, _PAUSE_MS))
-            left -= _PAUSE_MS
+        self.rest(round(1000 * seconds))
 
-    def fail(self, verdict: str, message: str) -> NoReturn:
-        """Report a finding."""
+    def fail(self, verdict: str, message: str, got: Got | None = None) -> NoReturn:
+        """Report a finding behind which nothing more can be found. See `wrong`."""
+        if verdict != "fail_open":
+            self._report(verdict, message, got)
+            self.settle()
+            raise Finding(self.bench.gravest(Judgement(Verdict.CONFORMS)))
         self.bench.fail(verdict, message)
 
-    def not_reached(self, why: str) -> NoReturn:
+    def wrong(self, verdict: str, message: str, got: Got | None = None) -> None:
+        """Report a finding that ends nothing: an effect weighs more, and may come behind it.
+
+        `got` is the answer that shows it. Where there was none it is `no_verdict`.
+        """
+        self._report(verdict, message, got)
+        if got is not None and got.silence is not None:
+            self._unanswered += 1
+            if self._unanswered >= _UNANSWERED:
+                self.settle()
+                raise Finding(self.bench.gravest(Judgement(Verdict.CONFORMS)))
+
+    def _report(self, verdict: str, message: str, got: Got | None) -> None:
+        silence = None if got is None else got.silence
+        self.bench.report(verdict if silence is None else "no_verdict", message, silence=silence)
+
+    def not_reached(self, why: str, advice: str = "") -> NoReturn:
         """End the test: what it is about was not reached."""
-        raise Finding(Judgement(Verdict.NOT_REACHED, detail=why))
+        raise Finding(Judgement(Verdict.NOT_REACHED, detail=why, advice=advice))
 
     def unsupported(self, why: str) -> NoReturn:
         """End the test: the service has no wire for it."""
@@ -374,5 +483,10 @@ def service(
         lives = found.profile["lifetime_s"]
         if lives is not None and lives < _LIVES_S and "clock" not in found.wires and not short:
             found.unsupported(f"keys live {lives:g} s, and may be over while this runs: {{clock}} would stand still")
-        yield found
-        found.no_late_effect()
+        try:
+            yield found
+        except Finding as finding:
+            if finding.judgement.verdict in (Verdict.NOT_REACHED, Verdict.UNSUPPORTED):
+                found.settle()
+            raise
+        found.settle()

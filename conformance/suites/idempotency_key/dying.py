@@ -81,7 +81,7 @@ def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
     if found > max(before, 1) or (found > before and before):
         s.fail("fail_open", f"{why}: the retry made effect {found}")
     if got.accepted and got.effect == "prior" and not found:
-        s.fail("lost_durability", f"{why}: the retry got a success, and there is no effect")
+        s.wrong("lost_durability", f"{why}: the retry got a success, and there is no effect")
     s.stays(s.request(tag, key), found, f"{why}; long behind the lease")
 
 
@@ -176,6 +176,7 @@ def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
             _kept(s, ended, "before the end, behind a restart")
         tag, key, _ = ended[0]
         s.pass_time(left + 1)
+        s.may_have(tag, 2)
         got = s.submit(s.request(tag, key))
         if got.accepted:
             again = s.submit(s.request(tag, key))
@@ -183,7 +184,8 @@ def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
             if got.effect == "new":
                 s.retried(got, again, "a retry of a request behind the end of the key before")
             return
-        s.refused(got, ("MALFORMED", "MISMATCH"), "a retry behind the end")
+        # A key may be kept for longer than is published.
+        s.refused(got, ("MALFORMED", "MISMATCH", "DUPLICATE"), "a retry behind the end")
 
 
 @clause("IK-BROKER-1", provocations=("instance",))
@@ -222,7 +224,7 @@ def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench:
         s.release(old)
         s.finish("first")
         if not got.accepted:
-            s.no_effect(new, "a key whose first request still runs behind its end")
+            s.at_most_one(new, "a key whose first request still runs behind its end")
             return
         again = s.submit(s.request(new, key))
         s.one_effect(new, "a key that was used again behind its end")
@@ -233,7 +235,7 @@ def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench:
 def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) -> None:
     """Hundreds of keys, some of them twice, through every instance; once the store's server dies and is back."""
     with service(bench, ON_A_SERVER) as s:
-        numbers = [0, 1] if s.profile["shared"] and "process" in s.wires else [0]
+        numbers = s.instances
         asked, told = [], set()
         rounds = round(_ROUNDS * bench.thorough)
         for round_ in range(rounds):
@@ -254,6 +256,6 @@ def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) 
             got = s.settles(s.request(tag, key), ("DUPLICATE", "UNKNOWN"), "a key under load")
             if not got.accepted and s.effects(tag) <= 1:
                 continue
-            if got.accepted and got.effect == "new" and tag in told:
+            if got.accepted and got.effect == "new" and tag in told and s.names_effects:
                 s.fail("fail_open", "a request under load was answered, and its retry was executed")
             s.one_effect(tag, "a key under load")

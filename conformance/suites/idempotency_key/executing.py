@@ -15,8 +15,32 @@ _FRAMES: tuple[dict[str, Any], ...] = (
     {"headers": [["traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"], ["Accept", "*/*"]]},
     {"headers": [["Accept-Encoding", "identity"], ["Date", "Thu, 01 Jan 2026 00:00:00 GMT"], ["DNT", "1"]]},
 )
+_NO_EFFECT = "Let the handler of the test route do what docs/services.md says (The test route)."
 _BINARY = bytes(range(256)) * 4
 _LARGE = 500_000
+
+
+def preflight(bench: Bench) -> None:
+    """Before anything is judged: one request through each route of each instance, and its effect at the sink."""
+    with service(bench, short=True) as s:
+        for number in s.instances:
+            for name, route in s.routes.items():
+                key = None if route["key"] == "ignored" else s.key()
+                tag = s.tag()
+                got = s.submit(
+                    s.request(tag, key, b"" if route["method"] == "GET" else None, route=name, instance=number)
+                )
+                asked = f"[route.{name}] {route['method']} {route['path']} of instance {number}"
+                if got.silence is not None:
+                    s.not_reached(f"{asked}: expected an answer, got {got}", "Let the service listen there.")
+                if key is None and got.status >= 400:
+                    s.not_reached(f"{asked}: expected an answer below 400, got {got}", "See [route] of service.toml.")
+                if key is not None and not s.effects(tag, 1):
+                    s.not_reached(f"{asked}: expected one effect at the sink, got none, and {got}", _NO_EFFECT)
+                if key is not None and not got.accepted:
+                    s.not_reached(
+                        f"{asked}: expected the status and body that the sink dictates, got {got}", _NO_EFFECT
+                    )
 
 
 @clause("IK-ONCE-1", "IK-ONCE-2", "IK-RESP-5")
@@ -47,7 +71,7 @@ def test_a_retry_is_the_same_request_in_another_frame_and_with_other_names(bench
 
 def _marked(s: Service, marked: object, *, due: bool, what: str) -> None:
     if s.profile["marker"] is not None and bool(marked) != due:
-        s.fail("wrong_reason", f"{what} {'carries no' if due else 'carries'} {s.profile['marker']}")
+        s.wrong("wrong_reason", f"{what} {'carries no' if due else 'carries'} {s.profile['marker']}")
 
 
 @clause("IK-ONCE-3", provocations=("instance",))
@@ -98,7 +122,7 @@ def test_what_is_replayed_is_the_stored_result(bench: Bench) -> None:
                 for name in s.profile["headers"]:
                     if first.header(name) != got.header(name):
                         was, now = first.header(name), got.header(name)
-                        s.fail("wrong_reason", f"answer {number}: {name} was {was!r}, and is {now!r}")
+                        s.wrong("wrong_reason", f"answer {number}: {name} was {was!r}, and is {now!r}")
             s.one_effect(tag, f"answer {number}")
 
 
@@ -134,7 +158,7 @@ def test_a_cookie_of_the_first_caller_is_not_replayed(bench: Bench) -> None:
         s.first(tag, key)
         got = s.submit(s.request(tag, key))
         if got.header("Set-Cookie") is not None:
-            s.fail("wrong_reason", "a retry got the cookie of the first caller")
+            s.wrong("wrong_reason", "a retry got the cookie of the first caller")
         s.one_effect(tag, "a request whose answer sets a cookie")
 
 
@@ -168,7 +192,7 @@ def test_an_outcome_that_nobody_knows_is_not_executed_again(bench: Bench) -> Non
             tag, key = s.tag(), s.key()
             s.ending(tag, **how)
             first = s.submit(s.request(tag, key))
-            if s.effects(tag) != 1:
+            if not s.effects(tag):
                 s.not_reached(f"the handler did not come to its effect; the answer was {first}")
             s.ending(tag, status=201)
             for _ in range(3):
@@ -182,7 +206,7 @@ def test_an_outcome_that_nobody_knows_is_not_executed_again(bench: Bench) -> Non
                 s.fail("fail_open", f"a handler that ends with {how} runs again ({found} effects): {DECLARED}")
             s.one_effect(tag, f"a handler that ends with {how}, and then is retried")
             if again.reason == "IN_PROGRESS":
-                s.fail("over_refusal", f"nothing runs, and the key still answers {again}")
+                s.wrong("over_refusal", f"nothing runs, and the key still answers {again}")
         if s.profile["in_progress"] == "wait":
             _waiter(s)
 
@@ -213,7 +237,7 @@ def test_an_answer_that_is_too_large_to_store_does_not_free_the_key(bench: Bench
             for _ in range(2):
                 got = s.submit(s.request(tag, key))
                 if got.accepted and first.accepted and (got.size, got.body) != (first.size, first.body):
-                    s.fail("wrong_reason", "a large answer was replayed as another one")
+                    s.wrong("wrong_reason", "a large answer was replayed as another one")
             found = s.effects(tag)
             if not found:
                 s.not_reached(f"the handler of an answer of {size} bytes did not come to its effect; got {first}")

@@ -35,7 +35,7 @@ def test_a_key_with_another_payload_is_refused_and_the_first_result_stays(bench:
         s.one_effect(tag, "one key with several payloads")
         got = s.submit(s.request(tag, key, s.body(tag, "7")))
         if s.profile["problem_details"] and _PROBLEM not in (got.header("Content-Type") or ""):
-            s.fail("wrong_reason", f"the refusal is no {_PROBLEM}: {got.header('Content-Type')!r}")
+            s.wrong("wrong_reason", f"the refusal is no {_PROBLEM}: {got.header('Content-Type')!r}")
 
 
 @clause("IK-FP-2")
@@ -62,8 +62,8 @@ def test_another_resource_does_not_get_this_ones_answer(bench: Bench) -> None:
                 s.fail("fail_open", f"{what} got the answer of another request{chosen}")
             if got.accepted and "route" not in more:
                 s.fail("fail_open", f"{what} was executed, and the fingerprint covers it")
+            s.one_effect(tag, what, before + 1 if got.accepted else before)
             if not got.accepted:
-                s.one_effect(tag, what, before)
                 s.refused(got, ("MISMATCH", "DUPLICATE") if s.choice else ("MISMATCH",), what)
 
 
@@ -192,6 +192,8 @@ def test_the_payload_is_compared_with_that_of_the_request_that_won(bench: Bench)
         s.release(tag)
         first = s.finish("first")
         s.one_effect(tag, "another payload while the first is held")
+        if not first.accepted:
+            s.fail("over_refusal", f"the first request got {first} behind its release", first)
         if got.accepted:
             s.fail("fail_open", f"another payload got {got} while the first was held{s.choice}")
         s.retried(first, s.submit(s.request(tag, key)), "the first payload again")

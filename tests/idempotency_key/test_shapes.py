@@ -1,0 +1,181 @@
+"""What the suite says of small services: the sound ones of every shape, and a bug of each kind beside its twin."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.harness.suite_play import played
+from tests.idempotency_key.shapes import Broker, ClaimsAlone, Make, Record, Shape, refused
+
+_SMALL = ("small", "small-end")
+_LOST = "test_nothing_is_executed_while_the_store_is_out_of_reach"
+_SAVE = "test_a_store_that_is_lost_before_the_record_does_not_make_the_retry_an_effect"
+_RACE = "test_any_number_of_requests_at_once_have_one_effect"
+_KEYS = "test_keys_that_differ_in_one_thing_are_two"
+_COOKIE = "test_a_cookie_of_the_first_caller_is_not_replayed"
+_RETRY = "test_the_first_request_is_executed_and_each_retry_gets_its_answer"
+_FULL = "test_a_store_that_is_full_frees_no_key"
+_MALFORMED = "test_a_malformed_key_never_leads_to_an_unprotected_execution"
+_EVERY = (_LOST, _RACE, _KEYS, _RETRY, _MALFORMED)
+
+
+def judged(test: str, make: Make) -> str:
+    judgement, _ = played("idempotency-key", test, make)
+    return judgement.verdict.value
+
+
+class SmallClaims(ClaimsAlone):
+    """Its store has room for so many keys, once it was made small."""
+
+    room = 300
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults = ("small",)
+
+    def without_store(self, key: str, body: bytes, tag: str) -> dict[str, Any]:
+        if key in self.records:
+            return self.again(self.records[key])
+        if len(self.records) >= self.room:
+            return refused("UNAVAILABLE", 503)
+        record = self.records[key] = Record(hashlib.sha256(body).hexdigest())
+        return self.executed(tag, key, record)
+
+
+class Evicting(SmallClaims):
+    """When there is no room, it forgets older keys."""
+
+    def without_store(self, key: str, body: bytes, tag: str) -> dict[str, Any]:
+        if len(self.records) >= self.room:
+            self.records.clear()
+            self.faults = ()
+        return refused("UNAVAILABLE", 503) if not self.faults else super().without_store(key, body, tag)
+
+
+@pytest.mark.parametrize("test", _EVERY)
+@pytest.mark.parametrize(
+    "make",
+    [
+        Shape,
+        ClaimsAlone,
+        lambda: ClaimsAlone(codes={"duplicate": 422}),
+        Broker,
+        lambda: Broker(later_s=9.0),
+        lambda: Broker(duplicate="reject", codes={"duplicate": 409}),
+    ],
+    ids=["answers", "claims", "claims-422", "broker", "late-broker", "broker-rejects"],
+)
+def test_a_sound_service_of_each_shape_conforms(make: Make, test: str) -> None:
+    assert judged(test, make) == "conforms"
+
+
+@pytest.mark.parametrize("make", [Shape, ClaimsAlone, lambda: ClaimsAlone(duplicate="ack", codes={"duplicate": 208})])
+def test_a_guard_that_keeps_no_answer_has_none_to_lose(make: Make) -> None:
+    assert judged(_SAVE, make) == "conforms"
+
+
+class GivesWhatIsNotKept(Shape):
+    def saved(self, record: Record, answer: dict[str, Any]) -> dict[str, Any]:
+        super().saved(record, answer)
+        return answer
+
+
+def test_an_answer_that_was_to_be_kept_and_is_not_is_a_finding() -> None:
+    assert judged(_SAVE, GivesWhatIsNotKept) == "wrong_reason"
+
+
+def test_a_store_of_claims_alone_is_filled_with_keys() -> None:
+    assert judged(_FULL, SmallClaims) == "conforms"
+    assert judged(_FULL, Evicting) == "fail_open"
+
+
+class FreesCookies(Shape):
+    """Forgets a key whose answer it may not keep."""
+
+    def executed(self, tag: str, key: str, record: Record) -> dict[str, Any]:
+        answer = super().executed(tag, key, record)
+        if any(name == "set-cookie" for name, _ in answer["headers"]):
+            del self.records[key]
+        return answer
+
+
+class Cut(Shape):
+    """Publishes 255 characters, and its column has 190."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.profile |= {"max_key_length": 255, "fingerprint": []}
+
+    def column(self, key: str) -> str:
+        return key[:190]
+
+
+class ConsumesTwice(Broker):
+    """A message is consumed again, some seconds after the first time."""
+
+    def executed(self, tag: str, key: str, record: Record) -> dict[str, Any]:
+        self.late.append((self.now + 8, tag))
+        return super().executed(tag, key, record)
+
+
+class MarksNothingAndRunsTheTenthAgain(Shape):
+    """Two bugs: the mild one shows first."""
+
+    count = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.profile |= {"marker": "Replayed"}
+
+    def again(self, known: Record) -> dict[str, Any]:
+        self.count += 1
+        if self.count == 10:
+            self.done[next(iter(self.done))] += 1
+        return super().again(known)
+
+
+@pytest.mark.parametrize(
+    ("make", "test"),
+    [
+        (FreesCookies, _COOKIE),
+        (Cut, _KEYS),
+        (ConsumesTwice, _RETRY),
+        (MarksNothingAndRunsTheTenthAgain, _RETRY),
+    ],
+)
+def test_a_second_effect_is_the_verdict_whatever_else_is_wrong(make: Make, test: str) -> None:
+    assert judged(test, make) == "fail_open"
+
+
+class Gone(Shape):
+    """Nothing listens any more, after so many requests."""
+
+    def __init__(self, behind: int = 0) -> None:
+        super().__init__()
+        self.left = behind
+
+    def asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self.left -= 1
+        return super().asked(request) if self.left >= 0 else refused("NO_ANSWER", 0, lost="ConnectionRefusedError")
+
+
+@pytest.mark.parametrize("behind", [0, 1, 2, 5])
+@pytest.mark.parametrize("test", _EVERY)
+def test_no_answer_is_never_a_refusal_and_nothing_that_was_lost(test: str, behind: int) -> None:
+    assert judged(test, lambda: Gone(behind)) == "no_verdict"
+
+
+class LosesMessages(Broker):
+    """A message whose answer said that it was taken is never consumed."""
+
+    def __init__(self) -> None:
+        super().__init__(later_s=1e9)
+
+
+def test_a_message_that_was_taken_and_never_has_its_effect_is_lost() -> None:
+    assert judged(_RETRY, LosesMessages) == "lost_durability"
+    assert judged(_RACE, LosesMessages) == "lost_durability"
