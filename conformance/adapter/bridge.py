@@ -77,7 +77,10 @@ class Server:
             return self
         environment = {**os.environ, "PORT": str(self._port)}
         # Standard output is for answers alone.
-        self._child = subprocess.Popen(self._start, stdin=subprocess.DEVNULL, stdout=2, env=environment)
+        try:
+            self._child = subprocess.Popen(self._start, stdin=subprocess.DEVNULL, stdout=2, env=environment)
+        except OSError as error:
+            raise LostError(f"{shlex.join(self._start)} cannot be started: {error.strerror}") from error
         while self._ended() is None:
             try:
                 with socket.create_connection((self._url.hostname or "", self._url.port or 80), 1.0):
@@ -192,6 +195,9 @@ class Bridge:
         if op == "close":
             self._closed, self._session = self._session[SESSION], {}
         if status != 200 or not isinstance(told, dict):
+            if op == "hello":
+                asked = f"POST {self._server.url}{path_of(op)}: expected status 200 and an answer to hello"
+                raise LostError(f"{asked}, got {_strange(status, told)['strange']}")
             return _strange(status, told)
         return _without_processes(told) if op == "hello" and self._alone else told
 

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import (
     Config,
     Launcher,
@@ -22,12 +23,14 @@ from holdfast.conformance.cli.target import (
     known_contracts,
     target_of,
 )
-from holdfast.conformance.doctor.conversation import Health, Subject, examine
-from holdfast.conformance.verdict import Exit
+from holdfast.conformance.doctor.conversation import Examination, Health, Subject, examine
+from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.servers.filesystems import default_parent
 from holdfast.servers.pace import paced
-from holdfast.specs import SpecError
+from holdfast.specs import SpecError, contract_names, load_contract
 
+_PREFLIGHT = "pre-flight"
 _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
 
 
@@ -56,6 +59,17 @@ def doctor(
             passed=pass_env or (),
             slow=factor,
         )
+        if target.is_server and all(item.health is not Health.BAD for item in found):
+            settings = RunSettings(
+                adapter=target.adapter,
+                contracts=(),
+                seed="doctor",
+                launcher=target.launcher,
+                config=config_of(config or []),
+                slow=slow,
+                passed_environment=tuple(pass_env or ()),
+            )
+            found += _preflights(settings, contract)
     except SpecError as error:
         # A contract of the user's own, which the adapter claims.
         stop(Exit.USAGE, str(error))
@@ -86,6 +100,20 @@ def doctor(
             )
         out().print(table)
     bad = [item for item in found if item.health is Health.BAD]
-    if any(item.name in ("start", "hello", "launcher") for item in bad):
+    if any(item.name in ("start", "hello", "launcher", _PREFLIGHT) for item in bad):
         raise typer.Exit(int(Exit.ADAPTER))
     raise typer.Exit(int(Exit.NON_CONFORMING if bad else Exit.OK))
+
+
+def _preflights(settings: RunSettings, contract: str | None) -> list[Examination]:
+    """What `holdfast verify` asks of a server before it judges anything."""
+    with greeted(settings, ()) as (engine, greeting):
+        names = [claim.contract for claim in greeting.claims if claim.contract in contract_names()]
+        asked = [load_contract(name) for name in names if contract in (None, name)]
+        judged = [engine.preflight(each) for each in asked]
+    return [
+        Examination(_PREFLIGHT, Health.GOOD, f"{each.name} can be asked")
+        if one.verdict is Verdict.CONFORMS
+        else Examination(_PREFLIGHT, Health.BAD, one.detail, one.advice)
+        for each, one in zip(asked, judged, strict=True)
+    ]

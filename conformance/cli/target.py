@@ -66,6 +66,8 @@ class Target:
     is_reference: bool = False
     # See `RunSettings.nursery`.
     nursery: tuple[str, ...] = ()
+    # It is a server that the kit's own adapter asks: whether it can be asked is another question than what it is.
+    is_server: bool = False
 
 
 def target_of(
@@ -128,7 +130,7 @@ def _over_http(words: Sequence[str], launcher: str | None, url: str | None, star
     started = ("--start", shlex.join(command)) if command else ()
     adapter = (*_BRIDGE, "--url", place.rstrip("/"), *started)
     name = command[0] if command else place
-    return Target(adapter, () if launcher is None else words_of("--launcher", launcher), name)
+    return Target(adapter, () if launcher is None else words_of("--launcher", launcher), name, is_server=True)
 
 
 def _around(file: Path) -> Target:
@@ -139,7 +141,7 @@ def _around(file: Path) -> Target:
         read(file)
     except ProfileError as error:
         stop(Exit.USAGE, f"--service: {error}")
-    return Target((*_AROUND, str(file.absolute())), (), file.absolute().parent.name)
+    return Target((*_AROUND, str(file.absolute())), (), file.absolute().parent.name, is_server=True)
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.run.ended import exhausted, judgement_of
-from holdfast.conformance.run.plan import Form, PlannedCase, suite_case_id, suite_tests
+from holdfast.conformance.run.plan import Form, PlannedCase, preflight_of, suite_case_id, suite_tests
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
 from holdfast.conformance.session import CONCURRENCY, KILLABLE, carried_out
@@ -231,6 +231,22 @@ class Engine:
         judgement = bench.gravest(judgement).placed(Side.MAIN, None)
         bench.tidy(judgement)
         return self._result(planned.id, planned.clauses, judgement, tuple(bench.records), (), started)
+
+    def preflight(self, contract: Contract) -> Judgement:
+        """Whether an implementation behind a network can be asked at all. Where it cannot, nothing of it is judged."""
+        bench = self._bench(contract, f"{contract.name}/preflight")
+        try:
+            self.provision(contract.name)
+            preflight_of(contract.name)(bench)
+            return bench.conclude()
+        except Exception as error:
+            judgement = judgement_of(error, "the kit failed before any case")
+            bench.tidy(judgement)
+            if judgement.silence is Silence.FAULT and bench.records[-1].answer is not None:
+                # The kit's own adapter says so of the server.
+                said = bench.records[-1].answer.get("detail", "")
+                judgement = replace(judgement, detail=said, advice="Start it by hand, and read what it prints.")
+            return replace(judgement, detail=" ".join(judgement.detail.split()))
 
     def _bench(self, contract: Contract, case: str) -> Bench:
         return Bench(

@@ -14,6 +14,7 @@ from typing import Any
 
 from holdfast.conformance.steps import kinds
 from holdfast.conformance.suites import ClauseMark, mark_of
+from holdfast.conformance.suites.bench import Bench
 from holdfast.specs import Case, Contract, SpecError
 from holdfast.specs.model import Group, Proof
 
@@ -79,6 +80,17 @@ def suite_case_id(contract: str, function_name: str) -> str:
 def suite_tests(contract: str) -> tuple[tuple[Callable[..., Any], ClauseMark], ...]:
     """The suite's tests with their marks, in the order in which they stand in its modules."""
     return tuple(found for module in suite_modules(contract) for found in _tests_of(module))
+
+
+def preflight_of(contract: str) -> Callable[[Bench], None]:
+    """What is asked of a server before anything is judged: the `preflight` of its suite, or a session alone."""
+    found = (getattr(module, "preflight", None) for module in suite_modules(contract))
+    return next((each for each in found if each is not None), _a_session)
+
+
+def _a_session(bench: Bench) -> None:
+    with bench.session():
+        pass
 
 
 def _tests_of(module: ModuleType) -> list[tuple[Callable[..., Any], ClauseMark]]:

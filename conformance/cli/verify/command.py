@@ -155,6 +155,7 @@ def verify(
         adapter_files=tuple(adapter_file or ()),
         format=format_,
         reference=target.is_reference,
+        is_server=target.is_server,
     )
     _publishable(options)
     raise typer.Exit(int(run(options)))
@@ -252,13 +253,15 @@ def _run(
     with Engine(options.settings) as engine:
         options = replace(options, settings=engine.settings)
         try:
-            greeting = _greet(engine)
+            greeting = _greet(engine, is_server=options.is_server)
             identity.saw(engine.loaded(), scratch=engine.root)
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clauses, contracts)
             _known_cases(options, contracts)
             for contract in contracts:
                 engine.provision(contract.name)
+                if options.is_server:
+                    _preflight(engine, contract)
         except (StartError, _NeverStartedError) as error:
             failure = error.failure if isinstance(error, _NeverStartedError) else _silent(str(error))
         else:
@@ -278,7 +281,7 @@ def _silent(detail: str, *, silence: Silence | None = None, advice: str = "") ->
     return Judgement(Verdict.NO_VERDICT, silence, detail, advice=advice)
 
 
-def _greet(engine: Engine) -> Greeting:
+def _greet(engine: Engine, *, is_server: bool) -> Greeting:
     try:
         return engine.greet()
     except GreetingError as error:
@@ -287,6 +290,11 @@ def _greet(engine: Engine) -> Greeting:
         if error.event.kind is Silence.BUSY:
             advice = no_verdict(error.event.kind, "").advice
             raise _NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
+        if is_server and "error: " in log:
+            # The kit's own adapter says last what it met.
+            said = log.rpartition("error: ")[2]
+            advice = "Start it by hand; docs/http.md and docs/services.md say what it has to answer"
+            raise _NeverStartedError(said, silence=error.event.kind, advice=advice) from error
         raise _NeverStartedError(
             f"the adapter failed before any case: {error.event.detail}{shown}",
             silence=error.event.kind,
@@ -294,6 +302,13 @@ def _greet(engine: Engine) -> Greeting:
         ) from error
     except Exhausted as error:
         raise _NeverStartedError("the adapter failed before any case: no worker could be started") from error
+
+
+def _preflight(engine: Engine, contract: Contract) -> None:
+    found = engine.preflight(contract)
+    if found.verdict is not Verdict.CONFORMS:
+        said = f"{contract.name} cannot be judged: {found.detail}"
+        raise _NeverStartedError(said, silence=found.silence, advice=found.advice)
 
 
 def _status_of(failure: Judgement) -> Exit:

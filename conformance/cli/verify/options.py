@@ -37,6 +37,8 @@ class Options:
     format: Format
     # Whether `reference` was to be verified, by that word.
     reference: bool = False
+    # See `Target.is_server`.
+    is_server: bool = False
 
     @property
     def narrowed(self) -> str | None:
