@@ -12,8 +12,8 @@ from typing import Any
 import holdfast
 from holdfast.servers.pace import scaled
 
-# docs/adapter-protocol.md: the adapter has 2 s for its answer.
-GIVE_UP_S = scaled(1.8)
+# docs/adapter-protocol.md: an answer that waits for a program has as long as a start, 30 s.
+GIVE_UP_S = scaled(25.0)
 _PACKAGE_ROOT = Path(holdfast.__file__).parents[1]
 
 

@@ -26,8 +26,8 @@ from holdfast.reference_impl import commanding, failpoints, patience
 from holdfast.servers.postgres import cluster, confined
 from holdfast.reference_impl.rs4a_replay import postgres_store
 print(json.dumps({
-    "op": [commanding.GIVE_UP_S, patience.PATIENCE_S, postgres_store.LOCK_TIMEOUT_S],
-    "start": [cluster._START_S], "quit": [confined._STOP_S], "hold": [failpoints.HOLD_GIVE_UP_S],
+    "op": [patience.PATIENCE_S, postgres_store.LOCK_TIMEOUT_S],
+    "start": [cluster._START_S, commanding.GIVE_UP_S], "quit": [confined._STOP_S], "hold": [failpoints.HOLD_GIVE_UP_S],
 }))
 """
 READY = (
