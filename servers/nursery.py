@@ -24,6 +24,7 @@ from typing import IO, NoReturn
 
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
+from holdfast.servers.pace import scaled
 
 # How long the imports may take before the first fork, in seconds. They take less than one on an idle machine.
 _READY_S = 60.0
@@ -78,7 +79,7 @@ class Nursery:
                 start_new_session=True,
             )
         janitor.watch_group(self._child.pid)
-        here.settimeout(_READY_S)
+        here.settimeout(scaled(_READY_S))
 
     def __enter__(self) -> Nursery:
         return self

@@ -27,6 +27,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from holdfast.conformance.adapter.lines import answer_lines
+from holdfast.servers.pace import scaled
 from holdfast.specs import SpecError, kept_terms, strictjson
 from holdfast.specs.binding import SESSION, path_of, route_of
 from holdfast.specs.errors import StrictJsonError
@@ -99,7 +100,7 @@ class Server:
         if self._child is not None:
             self._child.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._child.wait(_QUIT_S)
+                self._child.wait(scaled(_QUIT_S))
             self._child.kill()
             self._child.wait()
 

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from holdfast.conformance.adapter.handshake import handed_over
+from holdfast.servers.pace import scaled
 
 # Stands for the peer's address in the config of a session, because the address differs from run to run.
 PLACE = "{peer}"
@@ -37,7 +38,8 @@ _HOPS = frozenset({"host", "connection", "accept-encoding"})
 _MOST_BYTES = 1 << 20
 # Between two bytes of an answer that drips.
 _DRIP_S = 0.1
-# An answer that is late comes when no sound client of these tests waits any more.
+# An answer that is late comes when no sound client of these tests waits any more: as the limits of a client, it follows
+# the factor of the run.
 _LATE_S = 6.0
 
 
@@ -92,7 +94,7 @@ class Peer:
     def received(self) -> list[dict[str, Any]]:
         """Every request so far, in the order of their arrival. A WebSocket that is to be closed has a moment for it."""
         with self._lock:
-            self._lock.wait_for(lambda: not any(CLOSES in each for each in self._received), _LATE_S / 3)
+            self._lock.wait_for(lambda: not any(CLOSES in each for each in self._received), scaled(_LATE_S) / 3)
             return [{name: part for name, part in each.items() if name != CLOSES} for each in self._received]
 
     def close(self) -> None:
@@ -139,7 +141,7 @@ class Peer:
         told: Mapping[str, Any] = {"how": "drop"}
         try:
             for _ in range(2 if how == "again" else 1):
-                connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_LATE_S)
+                connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=scaled(_LATE_S))
                 with contextlib.closing(connection):
                     connection.putrequest("POST", handler.path, skip_accept_encoding=True)
                     for name, value in handler.headers.items():
@@ -159,7 +161,7 @@ class Peer:
         handler.close_connection = True
         if how == "drop":
             return
-        if how == "late" and self._closed.wait(_LATE_S):
+        if how == "late" and self._closed.wait(scaled(_LATE_S)):
             return
         data = json.dumps(_filled(told["body"], name)).encode() if "body" in told else b""
         data = told["raw"].encode() if "raw" in told else told.get("data", data)
@@ -173,7 +175,7 @@ class Peer:
                 for at in range(len(whole)):
                     handler.wfile.write(whole[at : at + 1])
                     handler.wfile.flush()
-                    if self._closed.wait(_DRIP_S):
+                    if self._closed.wait(scaled(_DRIP_S)):
                         break
                 return
             handler.wfile.write(whole[: len(whole) - max(1, len(data) // 2)] if how == "cut" else whole)

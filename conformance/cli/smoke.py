@@ -63,7 +63,7 @@ def smoke(
     with greeted(settings, [loaded]) as (engine, _):
         lacking = frozenset(engine.not_claimed(loaded))
         chosen = cases_of(loaded, lacking)
-        ends = time.monotonic() + SMOKE_S * slow
+        ends = time.monotonic() + SMOKE_S * engine.settings.factor
         for case in chosen:
             if time.monotonic() > ends:
                 break

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.servers.pace import scaled
 from holdfast.specs.schema import explain, published_validator
 
 _T = TypeVar("_T")
@@ -37,9 +38,12 @@ def failing(state: str) -> str:
 
 
 def late(seconds: str) -> str:
-    """The function of a trigger that makes a commit take so many seconds. A statement timeout does not end the wait."""
+    """The function of a trigger that makes a commit take so many seconds, scaled as the limits of an adapter are.
+
+    A statement timeout does not end the wait.
+    """
     return (
-        f"DECLARE until timestamptz := clock_timestamp() + interval '{seconds} s'; BEGIN "
+        f"DECLARE until timestamptz := clock_timestamp() + interval '{scaled(float(seconds)):g} s'; BEGIN "
         f"BEGIN {_WAIT}; EXCEPTION WHEN query_canceled THEN {_WAIT}; END; RETURN NULL; END"
     )
 
@@ -81,9 +85,9 @@ def worked(
     target = None
     try:
         name = _MAINTENANCE if beside else database
-        target = target_of(make_conninfo(target_of(launched["dsn"]).dsn, dbname=name, connect_timeout=2))
+        target = target_of(make_conninfo(target_of(launched["dsn"]).dsn, dbname=name, connect_timeout=round(scaled(5))))
         with psycopg.connect(target.dsn, autocommit=beside) as connection:
-            connection.execute(f"SET lock_timeout = {_LOCK_MS}; SET TIME ZONE 'UTC'".encode())
+            connection.execute(f"SET lock_timeout = {round(scaled(_LOCK_MS))}; SET TIME ZONE 'UTC'".encode())
             return work(connection), None
     except (psycopg.Error, FitnessError, ValueError, LookupError) as error:
         return None, str(error) if target is None else target.first_line(error)

@@ -11,6 +11,7 @@ from typing import Any
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT, Reason
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.servers.pace import scaled
 from holdfast.specs import kept_terms
 
 # `config` may also hold the folder of the provisioned template, besides the contract's parameters by name.
@@ -88,6 +89,7 @@ def load_settings(config: Mapping[str, str]) -> Settings:
         # An envelope from the receiver's future is admissible for twice the window: a wider window needs more.
         least_retention=max(_seconds("least_retention_seconds", values["least_retention_seconds"]), 2 * window),
         prune_interval=_seconds("prune_interval_seconds", values["prune_interval_seconds"]),
-        busy_timeout=_seconds("busy_timeout_seconds", values["busy_timeout_seconds"]),
+        # A wait of this machine, which may be slower than the one that the contract has in mind.
+        busy_timeout=_seconds("busy_timeout_seconds", values["busy_timeout_seconds"]) * scaled(1.0),
         timezone=values["timezone"],
     )

@@ -11,10 +11,12 @@ import psycopg
 
 from holdfast.reference_impl.idempotency_key.records import MAKE, Database
 from holdfast.reference_impl.idempotency_key.terms import StoreError
+from holdfast.servers.pace import scaled
 
 # Longer than a queue of writers on a busy machine.
 _BUSY_S = 15
-_TIMEOUTS = "-c statement_timeout=2000 -c lock_timeout=2000"
+_PATIENCE_MS = round(scaled(2000))
+_TIMEOUTS = f"-c statement_timeout={_PATIENCE_MS} -c lock_timeout={_PATIENCE_MS}"
 
 
 class SqliteTransaction:
@@ -104,9 +106,9 @@ class PostgresTransaction:
         try:
             self._connection = psycopg.connect(
                 self._dsn,
-                connect_timeout=2,
+                connect_timeout=_PATIENCE_MS // 1000,
                 options=_TIMEOUTS,
-                tcp_user_timeout=2000,
+                tcp_user_timeout=_PATIENCE_MS,
                 sslmode="disable",
                 gssencmode="disable",
             )

@@ -11,10 +11,11 @@ from websockets.sync.client import connect
 
 from holdfast.reference_impl.answers import Answer, Fault, Refused
 from holdfast.reference_impl.mesh_delivery.negotiation import HANDSHAKE, Negotiator
+from holdfast.servers.pace import scaled
 
 # Of a WebSocket, as ws://HOST:PORT/PATH.
 Address: TypeAlias = str
-_PATIENCE_S = 1.0
+_PATIENCE_S = scaled(1.0)
 _NORMAL = 1000
 
 

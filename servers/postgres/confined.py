@@ -251,7 +251,7 @@ class ConfinedServer:
 
 
 def _connected(dsn: str) -> psycopg.Connection[tuple[object, ...]]:
-    return psycopg.connect(dsn, autocommit=True, connect_timeout=_CONNECT_S)
+    return psycopg.connect(dsn, autocommit=True, connect_timeout=round(scaled(_CONNECT_S)))
 
 
 def _answers(dsn: str) -> bool:
