@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from holdfast import install_line
 from holdfast.reference_impl.registry import Deferred, contract_names, operating, operators, package_of
 
 _PROGRAM = "python -m holdfast.reference_impl"
@@ -65,7 +66,7 @@ def _serve(options: argparse.Namespace) -> None:
     try:
         from holdfast.reference_impl.over_http import serve
     except ImportError as error:
-        raise RuntimeError(f"{error}; it is part of an extra: pip install 'holdfast[http]'") from error
+        raise RuntimeError(f"{error}; it is part of an extra: {install_line('http')}") from error
 
     serve({name: Deferred(name) for name in options.contract or contract_names()}, options.port)
 

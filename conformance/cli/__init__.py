@@ -18,6 +18,7 @@ from holdfast.conformance.cli.outermost.interruption import ENDING, catch, was_i
 
 # As `holdfast.conformance.verdict.Exit` has them, which is not imported yet.
 _INCOMPLETE, _KIT, _USAGE = 12, 20, 64
+_DISTRIBUTION = "holdfast-conformance"
 # Made beforehand, because there may be no memory for it later.
 _NO_MEMORY = b"holdfast: there is not enough memory; nothing was proven\n"
 
@@ -42,6 +43,13 @@ def _run() -> int:
     from holdfast.conformance.cli.outermost.streams import take_over
 
     take_over()
+    if getattr(holdfast, "DISTRIBUTION", "") != _DISTRIBUTION:
+        where = next(iter(holdfast.__path__))
+        _say(
+            f"another project named holdfast is installed over this one in {where}: `pip uninstall holdfast "
+            f"{_DISTRIBUTION}`, and install {_DISTRIBUTION} again"
+        )
+        return _KIT
     _import_nothing_from_here()
     sys.unraisablehook = _unraisable
     problem = _set_aside_earlier()

@@ -134,7 +134,7 @@ def _read(
     judged = Judgement(Verdict(line.verdict), silence, line.detail, line.expected, line.received, n=line.n)
     judged = judged if line.side is None else judged.placed(Side(line.side), line.n)
     return _Recorded(contract, planned, judged, records), _settings(
-        context, path, run.header, name, launcher, allowed=allowed
+        context, path, header, name, launcher, allowed=allowed
     )
 
 

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from holdfast import install_line
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
@@ -103,7 +104,7 @@ def _run(
     try:
         from holdfast.conformance.fuzz.cases import fuzz_cases
     except ImportError as error:
-        stop(Exit.INCOMPLETE, f"not proven: {error}; holdfast fuzz needs `pip install 'holdfast[fuzz]'`")
+        stop(Exit.INCOMPLETE, f"not proven: {error}; holdfast fuzz needs `{install_line('fuzz')}`")
     contracts = [load_contract(name) for name in settings.contracts]
     started = datetime.now(UTC)
     redactor = settings.redactor

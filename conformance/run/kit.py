@@ -13,9 +13,12 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from holdfast import DISTRIBUTION
 from holdfast.specs import strictjson
 
 _PACKAGE = "holdfast"
+# Of an editable installation that was made before the distribution got its name.
+_FORMER = "holdfast"
 # The reference is judged and does not judge. Files that Python compiles for itself follow from the sources.
 _LEFT_OUT = frozenset({"reference_impl", "__pycache__"})
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -24,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 @cache
 def kit_digest() -> str:
     """The digest of the installed kit; equal for an editable installation and a wheel of the same tree."""
-    return digest_of(files_of(files(_PACKAGE)), libraries_of(_PACKAGE))
+    return digest_of(files_of(files(_PACKAGE)), libraries_of(DISTRIBUTION))
 
 
 def digest_of(code: Mapping[str, str], libraries: Mapping[str, str]) -> str:
@@ -50,7 +53,11 @@ def libraries_of(distribution: str) -> dict[str, str]:
 
     Raises PackageNotFoundError if it is not installed itself.
     """
-    return {name: _installed(name) for text in requires(distribution) or () for name in _required(text)}
+    try:
+        required = requires(distribution)
+    except PackageNotFoundError:
+        required = requires(_FORMER)
+    return {name: _installed(name) for text in required or () for name in _required(text)}
 
 
 def _required(requirement: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jinja2
 
+from holdfast import requirement
 from holdfast.conformance.starting.view import missing_of, schemas_of, views_of
 from holdfast.specs import Contract
 
@@ -94,6 +95,7 @@ def rendered(contract: Contract, language: str, *, name: str, roles: Collection[
         "required": [f"{contract.name}/{role}" for role in roles] or [contract.name],
         "language": language,
         "name": name,
+        "holdfast": requirement(),
         **COMMANDS[language],
     }
     found: dict[str, str] = {}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,8 +38,8 @@ def built(scratch: Path) -> tuple[Path, Path]:
     out = scratch / "dist"
     shutil.rmtree(out, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "build", "--outdir", str(out), str(ROOT)], check=True)
-    (sdist,) = out.glob("holdfast-*.tar.gz")
-    (wheel,) = out.glob("holdfast-*.whl")
+    (sdist,) = out.glob("holdfast_conformance-*.tar.gz")
+    (wheel,) = out.glob("holdfast_conformance-*.whl")
     return sdist, wheel
 
 
@@ -86,7 +88,30 @@ def check_installed(scratch: Path, wheel: Path) -> None:
     linted = subprocess.run([holdfast, "lint", "specs"], cwd=elsewhere, env=environment, check=False)
     if linted.returncode != 0:
         raise SystemExit(f"`holdfast lint specs` of the installed wheel ended with status {linted.returncode}")
+    check_lines(scratch, home, wheel)
     print(f"the installed wheel knows {', '.join(contracts)}")
+
+
+def check_lines(scratch: Path, home: Path, wheel: Path) -> None:
+    """Each installation that a document or the installed kit prints can be done, in an environment that was empty."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    printed = {line for page in pages for line in re.findall(r"pip install (?:'\.[^']*'|\.(?=\s))", page.read_text())}
+    asked = subprocess.run(
+        [str(home / "bin" / "python"), "-P", "-c", "import holdfast; print(holdfast.install_line('spark'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for line in sorted({*printed, asked.stdout.strip()}):
+        empty = scratch / "line"
+        shutil.rmtree(empty, ignore_errors=True)
+        venv.create(empty, with_pip=True)
+        _, verb, *words = shlex.split(line)
+        # Documents are read in the clone. What the wheel depends on has been installed once.
+        command = [str(empty / "bin" / "pip"), verb, "-q", "--no-deps", "--find-links", str(wheel.parent), *words]
+        subprocess.run(command, cwd=ROOT, check=True)
+        subprocess.run([str(empty / "bin" / "python"), "-P", "-c", "import holdfast.conformance.cli"], check=True)
+        print(f"{line}: installed")
 
 
 def main() -> None:

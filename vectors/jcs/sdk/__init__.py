@@ -10,10 +10,10 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from holdfast import __version__
 from holdfast.specs.errors import unknown
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.sdk.building import artefact, cache_root, make
@@ -70,7 +70,7 @@ def find(name: str, *, cache: Path | None = None) -> Sdk:
     """The runner of this name as it stands now; never builds. Raises UnknownSdkError, ManifestError."""
     if name in _REFERENCES:
         itself = (sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", _REFERENCES[name])
-        return Sdk(name, "Python", "holdfast reference", version("holdfast"), itself, "")
+        return Sdk(name, "Python", "holdfast reference", __version__, itself, "")
     manifest, entry = _entry(name)
     folder = artefact(manifest, cache or cache_root())
     command: tuple[str, ...] = ()

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from holdfast import install_line
+
 # Spark 4 asks for it.
 OLDEST = 17
 # Spark passes this to every JVM, for vectorised linear algebra that holdfast has no use for. A runtime without the
@@ -67,8 +69,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
         seen.append(f"{place}: {program} " + ("does not start" if found is None else f"is Java {found.version}"))
     raise NotAvailableError(
         f"expected a Java runtime of version {OLDEST} or later, found {'; '.join(seen)}. "
-        "Install one (Debian: openjdk-17-jre-headless) and set JAVA_HOME, or `pip install 'holdfast[spark]'`, "
-        "which brings one"
+        "Install one (Debian: openjdk-17-jre-headless) and set JAVA_HOME, or "
+        f"`{install_line('spark')}`, which brings one"
     )
 
 

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from holdfast import install_line
 from holdfast.vectors.jcs.spark.java import NotAvailableError, find_java, require_bash
 from holdfast.vectors.jcs.spark.storage import is_local
 
@@ -94,7 +95,7 @@ def _require_packages() -> None:
     if missing:
         raise NotAvailableError(
             f"expected the Python packages that the Spark jobs need, missing {', '.join(missing)}; "
-            "`pip install 'holdfast[spark]'` brings them"
+            f"`{install_line('spark')}` brings them"
         )
 
 
