@@ -258,3 +258,21 @@ def test_a_url_or_a_command_that_makes_no_sense_is_a_usage_error(words: list[str
         ended = warm.run(("verify", *words), cwd=tmp_path, env=environment(temp), limit=LIMIT_S)
     assert ended.returncode == 64
     assert "expected" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--url", "http://127.0.0.1:1"], "ConnectionRefusedError"),
+        (["--start", "no-such-program {port}"], "no-such-program"),
+        # It answers 501 to each POST.
+        (["--start", f"{sys.executable} -m http.server --bind 127.0.0.1 {{port}}"], "status 501"),
+    ],
+)
+def test_a_server_that_cannot_be_asked_is_one_line(words: list[str], said: str, tmp_path: Path) -> None:
+    with temp_folder() as temp:
+        asked = ("verify", "--contract", "calyx-replay", *words)
+        ended = warm.run(asked, cwd=tmp_path, env=environment(temp), limit=LIMIT_S)
+        assert_nothing_remains(temp)
+    assert ended.returncode == 13
+    assert [said in line for line in ended.stderr.splitlines() if line.startswith("holdfast:")] == [True]

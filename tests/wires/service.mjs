@@ -4,17 +4,17 @@ import { createHash } from "node:crypto";
 const bug = process.argv[2] ?? "";
 const records = new Map();
 const problem = (status, title) => ({ status, headers: { "content-type": "application/problem+json" }, body: Buffer.from(JSON.stringify({ type: "about:blank", status, title })) });
-const effect = async (body) => {
-  const told = await fetch(process.env.SINK_URL, { method: "POST", body });
+const effect = async (body, sink) => {
+  const told = await fetch(sink ?? process.env.SINK_URL, { method: "POST", body });
   if (told.headers.get("holdfast-throw")) throw new Error("the handler throws");
   const headers = {};
   for (const name of ["content-type", "location", "etag", "link"]) if (told.headers.get(name)) headers[name] = told.headers.get(name);
   return { status: told.status, headers, body: Buffer.from(await told.arrayBuffer()) };
 };
-const run = async (body) => { try { return await effect(body); } catch { return problem(500, "the outcome is not known"); } };
+const run = async (body, sink) => { try { return await effect(body, sink); } catch { return problem(500, "the outcome is not known"); } };
 const answer = async (request, body) => {
   const lines = request.rawHeaders.filter((_, index, all) => index % 2 && all[index - 1].toLowerCase() === "idempotency-key");
-  if (bug === "missing-key-executed" && !lines.length) return run(body);
+  if (bug === "missing-key-executed" && !lines.length) return run(body, request.headers["holdfast-sink"]);
   if (lines.length !== 1 || !lines[0] || lines[0].length > 200 || !body.length) return problem(400, "the key or the body is malformed");
   const print = createHash("sha256").update(JSON.stringify([request.url, request.headers["content-type"]])).update(body).digest("hex");
   const known = records.get(lines[0]);
@@ -24,7 +24,7 @@ const answer = async (request, body) => {
   }
   const record = { print };
   if (bug !== "checked-later") records.set(lines[0], record);
-  record.answer = await run(body);
+  record.answer = await run(body, request.headers["holdfast-sink"]);
   records.set(lines[0], record);
   return record.answer;
 };

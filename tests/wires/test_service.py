@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,10 +11,17 @@ from pathlib import Path
 import pytest
 
 from holdfast import reference_impl
+from holdfast.conformance.cli.target import target_of
+from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.reports.evidence import read_evidence
+from holdfast.servers.wires.instances import free_port
+from holdfast.specs import load_contract
 
 HERE = Path(__file__).parent
 _SUITE = "idempotency-key/suite/"
+_TWO = f"{_SUITE}keys-that-differ-in-one-thing-are-two"
+_HOSTILE = f"{_SUITE}a-key-is-no-part-of-the-stores-language"
 _KEYS = f"{_SUITE}a-request-without-its-required-key-is-refused"
 _RACE = f"{_SUITE}a-retry-while-the-first-is-processed-has-no-effect"
 _PAYLOAD = f"{_SUITE}a-key-with-another-payload-is-refused-and-the-first-result-stays"
@@ -58,10 +66,67 @@ def test_a_broken_service_fails_open(tmp_path: Path, bug: str, case: str) -> Non
     assert _verified(_file(tmp_path, bug), case) == {case: "fail_open"}
 
 
-def test_a_service_that_does_not_start_is_never_a_pass(tmp_path: Path) -> None:
-    file = _file(tmp_path, "")
-    (tmp_path / "service.mjs").write_text("throw new Error('no')", encoding="utf-8")
-    assert _verified(file, _KEYS) == {_KEYS: "no_verdict"}
+# Answers each request with the status that is its argument, and has no effect.
+_DULL = """
+import http from "node:http";
+const status = Number(process.argv[2]);
+http.createServer((_, response) => response.writeHead(status).end("dull")).listen(process.env.PORT, "127.0.0.1");
+"""
+
+
+def _in_the_place_of(start: str, folder: Path, *, line: str = "") -> Path:
+    """The service.toml whose [service] has another `start`, or another line in its place."""
+    file = _file(folder, "")
+    (folder / "dull.mjs").write_text(_DULL, encoding="utf-8")
+    (folder / "ends.mjs").write_text("throw new Error('no database')", encoding="utf-8")
+    text = file.read_text(encoding="utf-8").replace('start = "node service.mjs "', line or f'start = "{start}"')
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("start", "line", "said"),
+    [
+        ("", 'url = "http://127.0.0.1:1"', "ConnectionRefusedError"),
+        ("no-such-program", "", "'no-such-program' cannot be started"),
+        ("node ends.mjs", "", "no database"),
+        ("node dull.mjs 404", "", "status 404"),
+        ("node dull.mjs 500", "", "status 500"),
+        ("node dull.mjs 201", "", "one effect at the sink"),
+    ],
+)
+def test_a_service_that_cannot_be_asked_is_one_line_before_anything_is_judged(
+    start: str, line: str, said: str, tmp_path: Path
+) -> None:
+    target = target_of((), service=_in_the_place_of(start, tmp_path, line=line))
+    with Engine(RunSettings(adapter=target.adapter, contracts=("idempotency-key",), seed="5eed")) as engine:
+        found = engine.preflight(load_contract("idempotency-key"))
+    assert found.verdict.is_incomplete
+    assert said in found.detail
+    assert "\n" not in found.detail
+    assert found.advice
+
+
+def test_verify_and_doctor_end_with_13_where_nothing_listens(tmp_path: Path) -> None:
+    file = _in_the_place_of("", tmp_path, line='url = "http://127.0.0.1:1"')
+    assert set(_verified(file).values()) == {"no_verdict"}
+    footer = read_evidence(tmp_path / "run.jsonl").footer
+    assert footer is not None
+    assert footer.exit == 13
+    words = [sys.executable, "-m", "holdfast.conformance.cli", "doctor", "--service", str(file)]
+    assert subprocess.run(words, capture_output=True, timeout=60, check=False).returncode == 13
+
+
+def test_a_service_at_a_url_finds_the_sink_in_a_header_and_may_know_keys_of_another_run(tmp_path: Path) -> None:
+    port = free_port()
+    file = _in_the_place_of("", tmp_path, line=f'url = "http://127.0.0.1:{port}"')
+    words = ["node", str(tmp_path / "service.mjs")]
+    with subprocess.Popen(words, env={**os.environ, "PORT": str(port)}) as service:
+        try:
+            for _ in range(2):
+                assert _verified(file, _TWO, _HOSTILE) == {_TWO: "conforms", _HOSTILE: "conforms"}
+        finally:
+            service.kill()
 
 
 def test_a_service_toml_that_is_wrong_is_a_usage_error_that_says_where(tmp_path: Path) -> None:
