@@ -81,6 +81,7 @@ class Launcher:
             # Where the stores of its sessions are, as surface.schema.json has it; None if it does not say.
             self.surface: Mapping[str, object] | None = None if ready.surface is UNSET else ready.surface
             self.config = {**config, **ready.config}
+            self.processes = tuple(ready.processes)
         except BaseException:
             self.close()
             raise

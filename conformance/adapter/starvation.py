@@ -72,6 +72,8 @@ class Heartbeat:
 
 
 HEARTBEAT = Heartbeat()
+# Servers that launchers have started: an adapter that waits for one of them waits for a processor as that one does.
+SERVERS: set[int] = set()
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ class Watch:
 
     def look(self) -> None:
         """Note how long the adapter's threads have waited for a processor so far."""
-        self._queued, self._looked_ns = _queued(self.process), time.monotonic_ns()
+        self._queued, self._looked_ns = self._queued_now(), time.monotonic_ns()
 
     def starved(self) -> str:
         """Why the machine was too busy for this wait, in words; empty if it was not. Called when the time is over."""
@@ -101,14 +103,19 @@ class Watch:
         if kit > TOO_MUCH * waited:
             return f"holdfast itself did not run for {kit:.3g} s of the {waited:.3g} s that it waited"
         if self._looked_ns:
-            last = _queued(self.process)
+            last = self._queued_now()
             adapter = max((last[task] - self._queued.get(task, 0) for task in last), default=0) / 1e9
             watched = (now - self._looked_ns) / 1e9
             if adapter > TOO_MUCH * watched:
-                return f"the adapter stood ready and had no processor for {adapter:.3g} s of the last {watched:.3g} s"
+                what = "the adapter, or the server it was given, stood ready and had no processor"
+                return f"{what} for {adapter:.3g} s of the last {watched:.3g} s"
         if _waits_for_disk(self.process):
             return f"the adapter waited for the disk when the {waited:.3g} s were over"
         return ""
+
+    def _queued_now(self) -> dict[int, int]:
+        """The nanoseconds for which each thread of the adapter and of the servers has waited for a processor."""
+        return {task: waited for leader in (self.process, *SERVERS) for task, waited in _queued(leader).items()}
 
 
 def lost_since(began_ns: int) -> str:

@@ -66,7 +66,7 @@ def no_verdict(mode: Silence, detail: str) -> Judgement:
         Silence.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
         Silence.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
         Silence.FAULT: "A fault is neither accepted nor refused; what the adapter wrote to standard error is in the "
-        "evidence.",
+        "evidence. If it gave up waiting, --slow FACTOR grants more time (HOLDFAST_SLOW).",
     }[mode]
     return Judgement(Verdict.NO_VERDICT, mode, detail, advice=advice)
 

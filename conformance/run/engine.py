@@ -14,6 +14,7 @@ from typing import Any
 from holdfast.conformance.adapter.forks import Forks
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Start, in_a_new_process
+from holdfast.conformance.adapter.starvation import SERVERS
 from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
@@ -165,6 +166,8 @@ class Engine:
         )
         self._launchers.append(launcher)
         self._stack.callback(launcher.close)
+        SERVERS.update(launcher.processes)
+        self._stack.callback(SERVERS.difference_update, launcher.processes)
         if stores is Stores.ANYWHERE:
             self._surfaces[contract] = launcher.surface
         return launcher.config

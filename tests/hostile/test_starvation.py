@@ -19,7 +19,7 @@ import pytest
 from holdfast.conformance.adapter.messages import Event
 from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
-from holdfast.conformance.adapter.starvation import BEAT_S, Heartbeat, Watch
+from holdfast.conformance.adapter.starvation import BEAT_S, SERVERS, Heartbeat, Watch
 from holdfast.conformance.adapter.worker import AdapterCommand
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
@@ -239,3 +239,27 @@ def test_who_waits_for_a_disk_when_the_time_is_over_is_not_to_blame(program: str
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the kit and the crowd need a processor each")
+def test_an_adapter_that_waits_for_a_server_without_a_processor_is_not_to_blame() -> None:
+    cpu = max(os.sched_getaffinity(0))
+    words = ["-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
+    adapter = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    server = subprocess.Popen([sys.executable, *words])
+    try:
+        with crowded(cpu, 4):
+            # Until all of them run; only then is the processor short.
+            time.sleep(1.0)
+            for servers, due in (((), False), ((server.pid,), True)):
+                SERVERS.update(servers)
+                watch = Watch(adapter.pid)
+                watch.look()
+                time.sleep(1.0)
+                found = watch.starved()
+                assert bool(found) is due or "holdfast itself" in found, found
+    finally:
+        SERVERS.discard(server.pid)
+        for child in (adapter, server):
+            child.kill()
+            child.wait()
