@@ -45,13 +45,17 @@ LAYERS: Mapping[FaultLayer, Layer] = {
 }
 # The member of a run's header that says whether recording was possible, and how its text begins if it was.
 ABILITY, ABLE = "power loss and kills", "by ptrace"
-# Properties that a store may lack: processes of its own, and files that no process of its own keeps. The rest applies.
+# What a store may lack: processes of its own, files that no process of its own keeps, and calls that write or sync, as
+# one has that works through mappings. The rest applies.
 _MAY_NOT_APPLY = frozenset(
     {
         FaultLayer.DEPENDENCY_KILLED,
         FaultLayer.DEPENDENCY_STOPPED,
         FaultLayer.DAMAGED_BYTES,
         FaultLayer.STORE_LOST_RUNNING,
+        FaultLayer.KILL_WITHIN_WRITE,
+        FaultLayer.SHORT_WRITES,
+        FaultLayer.FAILED_SYNC,
     }
 )
 # Where the store is out of reach, an answer that nothing is there would admit it again.

@@ -49,13 +49,16 @@ class Limits:
         return Limits(self.start * factor, self.answer * factor, self.stop * factor)
 
 
-def puts(count: int, *, seed: int = 0, names: int = 5, size: int = 0) -> Workload:
-    """`count` writes to `names` names in turn, so that some cover others; values of `size` characters or a few more."""
+def puts(count: int, *, seed: int = 0, names: int = 5, size: int = 0, after: int = 0) -> Workload:
+    """`count` writes to `names` names in turn, so that some cover others.
+
+    Values of a few characters, behind the first `after` writes of `size` characters.
+    """
     drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
 
     def put(number: int) -> Op:
         name = f"k{(number - 1) % names + 1}" if number <= count else "probe"
-        value = f"v{number}-{drawn.getrandbits(32):08x}".ljust(size, "x")
+        value = f"v{number}-{drawn.getrandbits(32):08x}".ljust(size if number > after else 0, "x")
         return Op(number, f"PUT {name} {value}", {f"{name}.left": value, f"{name}.right": value})
 
     return Workload(tuple(put(number) for number in range(1, count + 1)), put(count + 1))

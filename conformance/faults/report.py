@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.recording import Event, Recording
 from holdfast.conformance.faults.timeline import Marks
 
 
@@ -135,6 +136,21 @@ class Tally:
         if not self.unproven:
             self.unproven.append(why)
 
+    def has_no_point(self, recording: Recording, lacked: str, doubt: str = "") -> None:
+        """The recording has no `lacked`: the layer does not apply, if nothing else can have done it unseen."""
+        seen = sum(not isinstance(one.action, Event) for one in recording.operations)
+        if any(one.call == "unseen" for one in recording.operations):
+            doubt = "a process that is not traced has changed files"
+        elif recording.refused:
+            doubt = f"{' and '.join(recording.refused)} was refused"
+        elif not seen:
+            doubt = "it was not seen to do anything to a file"
+        if doubt:
+            self.cannot_tell(f"no {lacked} was recorded, and that there is none is not shown: {doubt}")
+        else:
+            self.beside = f"does not apply: none of its {seen} recorded operations on files is a {lacked}"
+            self.floor = 0
+
     def must_be_reached(self, expected: str) -> None:
         """Where nothing is left to try, and less than half of what is owed was reached, nothing is proven."""
         if self.tried * 2 < min(self.floor, self.total):
@@ -183,9 +199,10 @@ def _sum(tally: Tally, every: Mapping[str, Tally]) -> None:
     tally.later = sum(part.tried for name, part in every.items() if name)
     tally.floor = sum(min(part.floor, part.total or part.floor) for part in parts)
     tally.noun = next((part.noun for part in parts if part.noun), "")
-    first = next(iter(parts))
     shares = [f", {part.tried} of them {name}" for name, part in every.items() if name and part.tried]
-    tally.notes = "".join((*shares, first.notes))
+    tally.notes = "".join((*shares, *dict.fromkeys(part.notes for part in parts)))
+    if all(part.beside or not part.floor for part in parts):
+        tally.beside = next((part.beside for part in parts if part.beside), "") if not tally.total else ""
     found = [(name, one) for name, part in every.items() for one in part.findings]
     tally.findings = [replace(one, story=f"{_at(name)}{one.story}") for name, one in found]
     tally.unproven = [f"{_at(name)}{why}" for name, part in every.items() for why in part.unproven][:1]

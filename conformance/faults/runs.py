@@ -12,10 +12,12 @@ from typing import Self, TypeAlias
 from holdfast.conformance.faults import fidelity
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deadline import Deadline
+from holdfast.conformance.faults.naming import listed, short
+from holdfast.conformance.faults.oracle import Kind, Verdict, compare
 from holdfast.conformance.faults.promises import Promises, UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Recording, RecordingError, read
 from holdfast.conformance.faults.report import RunError
-from holdfast.conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
+from holdfast.conformance.faults.subject import Facts, History, Outcome, Subject, SubjectError, Workload, perform
 from holdfast.conformance.faults.tracer import Fault
 from holdfast.conformance.faults.workspace import Workspace
 
@@ -23,6 +25,8 @@ from holdfast.conformance.faults.workspace import Workspace
 LEAST_TRIED = 8
 # Of the files outside of the work directory, the last 500 are watched, and 3 are named.
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
+# How many characters of what a subject shows are printed where it does not agree with what it was asked.
+_SHOWN = 200
 
 
 # How a subject is asked for a workload.
@@ -72,6 +76,8 @@ class Runs:
     A layer owes `least` tries, or all that there are; of a power loss that is each acknowledgement. It owes one try of
     each kind of the other points or states as well, up to `further`. Behind `deadline` nothing is begun.
     `played` are TCP addresses where the caller itself plays the other side, and keeps nothing for the implementation.
+    `longer` begins like `workload` and has more operations: where the usual ones leave no file of a new name behind the
+    first acknowledgement, a power loss is tried in a session with as many of these as it takes.
     """
 
     def __init__(
@@ -90,17 +96,21 @@ class Runs:
         send: Send = perform,
         deadline: Deadline | None = None,
         played: Iterable[str] = (),
+        longer: Workload | None = None,
     ) -> None:
         self.subject, self.workload, self.seed, self.scratch = subject, workload, seed, tuple(scratch)
         self.workspace = Workspace(base, parent, keep)
         self.deadline = deadline or Deadline()
         self.traced, self._send, self._least, self.further = traced or subject, send, least, further
         self._played = tuple(played)
+        self.longer = longer
         self._baseline: Run | None = None
         self._later: Self | None = None
+        self._others: list[Self] = []
         # Why the run shows nothing, as it keeps things elsewhere; empty if it does not, None before it was asked.
         self._elsewhere: str | None = None
         self._is_confined = False
+        self._control: Verdict | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -110,8 +120,8 @@ class Runs:
 
     def close(self) -> None:
         """Remove all folders. Idempotent."""
-        if self._later is not None:
-            self._later.close()
+        for other in self._others:
+            other.close()
         self.workspace.close()
 
     @property
@@ -126,6 +136,7 @@ class Runs:
             accepted(run.history)
             self._faithful(run)
             self.confined()
+            self.control()
             self._baseline = run
         if self._elsewhere is None:
             self._elsewhere = self._kept_elsewhere(self._baseline)
@@ -154,23 +165,66 @@ class Runs:
                     subject.start(beside)
                     before = subject.dump()
                     subject.stop()
-            self._later = type(self)(
-                self.subject,
-                replace(self.workload, ops=rest, later=(), before=before),
-                traced=self.traced,
-                base=folder,
-                seed=self.seed,
-                least=self._least,
-                # Where it has operations of its own, each of them owes what each of the first has owed.
-                further=self.further if self.workload.later else self.further // 2,
-                scratch=self.scratch,
-                parent=folder.parent,
-                keep=None if self.workspace.keep is None else self.workspace.keep / "second-session",
-                send=self._send,
-                deadline=self.deadline,
-                played=self._played,
-            )
+            # Where it has operations of its own, each of them owes what each of the first has owed.
+            further = self.further if self.workload.later else self.further // 2
+            workload = replace(self.workload, ops=rest, later=(), before=before)
+            self._later = self.another(workload, folder, "second-session", further)
         return self._later
+
+    def another(self, workload: Workload, base: Path | None, name: str, further: int) -> Self:
+        """The same implementation with another workload, on a copy of `base`; what it keeps goes into folder `name`."""
+        other = type(self)(
+            self.subject,
+            workload,
+            traced=self.traced,
+            base=base,
+            seed=self.seed,
+            least=self._least,
+            further=further,
+            scratch=self.scratch,
+            parent=self.workspace.home,
+            keep=None if self.workspace.keep is None else self.workspace.keep / name,
+            send=self._send,
+            deadline=self.deadline,
+            played=self._played,
+        )
+        self._others.append(other)
+        return other
+
+    def control(self) -> Verdict:
+        """What it shows after it was ended in order and started again, where nothing was done to it; made once.
+
+        Raises RunError if it does not come so far, or shows something else than it was asked for before that: then it
+        does not speak the protocol, and no fault can be judged.
+        """
+        if self._control is None:
+            every = frozenset(op.number for op in self.workload.ops)
+            subject = self.subject()
+            with self.workspace.begun_folder() as folder, in_order(subject, "while nothing was done to it"):
+                subject.start(folder)
+                accepted(perform(subject, self.workload))
+                found = subject.dump()
+                verdict = compare(self.workload, found, every, every)
+                if verdict.kind is not Kind.CLEAN:
+                    # What others have left elsewhere shows as well.
+                    self.confined()
+                    raise RunError(self._disagreement(found, verdict, ""))
+                subject.stop()
+                subject.start(folder)
+                found = subject.dump()
+                subject.stop()
+            verdict = compare(self.workload, found, every, every)
+            if verdict.kind is not Kind.CLEAN:
+                came = self._disagreement(found, verdict, ", after it was ended in order and started again,")
+                verdict = replace(verdict, came=came)
+            self._control = verdict
+        return self._control
+
+    def _disagreement(self, found: Facts, verdict: Verdict, when: str) -> str:
+        """One line with what was asked, what was shown and where they differ."""
+        asked = listed(f"`{short(op.text)}`" for op in self.workload.ops)
+        shown = short(repr(dict(found)), _SHOWN)
+        return f"nothing was done to it; asked was {asked}, and{when} it shows {shown}: {verdict.came}"
 
     def beside(self) -> int:
         """How many processes it had beside itself, in the run in which nothing goes wrong, when it acknowledged.

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import errno
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from holdfast.conformance.faults import naming, power
 from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.layers import IN_ONE
 from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.naming import short
 from holdfast.conformance.faults.oracle import Kind, judge, untrue
 from holdfast.conformance.faults.order import (
     each_kind_first,
@@ -32,8 +37,8 @@ from holdfast.conformance.faults.order import (
     write_from,
 )
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work, summed
-from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs, Send
-from holdfast.conformance.faults.subject import persist
+from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs, Send, in_order
+from holdfast.conformance.faults.subject import Outcome, persist
 from holdfast.conformance.faults.timeline import Marks
 from holdfast.conformance.faults.tracer import Fault
 
@@ -48,6 +53,15 @@ _STRUCK = {
     Layer.ERRORS: failing_from,
     Layer.SHORT: write_from,
 }
+# What a run has none of where a layer has no point in it.
+_LACKED = {
+    Layer.KILL: "change of a file",
+    Layer.TORN_KILL: "write call of two bytes or more",
+    Layer.ERRORS: "call on a file",
+    Layer.SHORT: "write call of two bytes or more",
+}
+# Of the time that is left, the share in which a file of a new name is looked for, and how many operations follow it.
+_LOOKING, _BEYOND = 0.1, 4
 # What is refused so that a program falls back to calls that can be observed, and its name in a report.
 _REFUSED = {"io_uring_setup": "io_uring", "io_setup": "Linux AIO"}
 
@@ -103,7 +117,48 @@ class Sweep(Runs):
             if second is not None:
                 yield from second._once(layer)(part)
 
-        yield from summed({"": self._once(layer), "in a second session": later}, tally)
+        works = {"": self._once(layer), "in a second session": later}
+        if layer is Layer.POWER and self.longer is not None:
+            works["in a long session"] = self._in_a_long_one
+        yield from summed(works, tally)
+
+    def _in_a_long_one(self, tally: Tally) -> Iterator[None]:
+        """A power loss behind the first use of a file that is made long after the first acknowledgement."""
+        yield
+        lengthened, tally.notes = self._lengthened()
+        tally.floor = 0 if lengthened is None else tally.floor
+        if lengthened is not None:
+            yield from lengthened._once(tally.layer)(tally)
+
+    def _lengthened(self) -> tuple[Self | None, str]:
+        """The same in a session that goes on until it has left such a file, and a few operations more.
+
+        None where none comes after the usual session; with words for the report if it has none either.
+        Raises RunError.
+        """
+        assert self.longer is not None
+        usual, done, end = len(self.workload.ops), 0, ""
+        seen: list[frozenset[str]] = []
+        until = Deadline(self.deadline.left * _LOOKING)
+        subject = self.subject()
+        with self.workspace.begun_folder() as folder, in_order(subject, "in a long session"):
+            subject.start(folder)
+            for op in self.longer.ops:
+                answer = subject.submit(op)
+                if answer.outcome is not Outcome.OK:
+                    # It may have no room for so much.
+                    end = f", and the next was answered with {answer.outcome} ({short(answer.text)})"
+                if end or not until.left:
+                    break
+                done += 1
+                names = frozenset(os.path.join(each, name) for each, _, files in os.walk(folder) for name in files)
+                if done > usual and names - seen[usual - 1]:
+                    workload = replace(self.longer, ops=self.longer.ops[: done + _BEYOND], long=True)
+                    return self.another(workload, self.workspace.base, "long-session", 0), ""
+                seen.append(names)
+        if any(names - seen[0] for names in seen[:usual]):
+            return None, ""
+        return None, f"; no file of a new name was seen after the first acknowledgement, in {done} writes{end}"
 
     def _once(self, layer: Layer) -> Work:
         works: Mapping[Layer, Work] = {
@@ -128,7 +183,14 @@ class Sweep(Runs):
 
     def _noted(self, work: Work, tally: Tally) -> Iterator[None]:
         """The work of a layer that rests on the recording, with what was refused while that was made."""
-        refused = self.baseline().recording.refused
+        run = self.baseline()
+        if (verdict := self.control()).kind is not Kind.CLEAN:
+            # It is broken without any fault, so that no fault can be blamed.
+            tally.tried = tally.total = 1
+            said = "Nothing was done to it: it was ended in order and started again."
+            tally.findings.append(Finding(1, verdict, said, what="session"))
+            return
+        refused = run.recording.refused
         names = [words for call, words in _REFUSED.items() if call in refused]
         if names:
             tally.notes = f"; {' and '.join(names)} was refused: what it does with it was not seen"
@@ -146,6 +208,9 @@ class Sweep(Runs):
         struck_instead = _STRUCK[tally.layer](run.recording)
         ordered = struck_at(struck_instead, in_place_first(run.recording, ordered))
         tally.total = len(ordered)
+        if not ordered:
+            tally.has_no_point(run.recording, _LACKED[tally.layer])
+            return
         halves = parted(run.recording, run.windows) if tally.layer is Layer.KILL else ()
         marked = struck_at(struck_instead, halves)
         ordered = list(dict.fromkeys((*marked, *ordered)))

@@ -20,21 +20,21 @@ class Workspace:
         """`keep` is where broken states go, if anywhere."""
         self.base, self.keep = base, keep
         # Short where the parent folder says whose it is: the path of a socket has little more than a hundred bytes.
-        self._home = Path(tempfile.mkdtemp(prefix="holdfast-crash-" if parent is None else "", dir=parent))
+        self.home = Path(tempfile.mkdtemp(prefix="holdfast-crash-" if parent is None else "", dir=parent))
         # A store may run under an account of its own, as PostgreSQL does for root: it has to come through.
-        self._home.chmod(0o711)
+        self.home.chmod(0o711)
         self._count = 0
 
     def close(self) -> None:
         """Remove all folders. Idempotent."""
-        shutil.rmtree(self._home, ignore_errors=True)
+        shutil.rmtree(self.home, ignore_errors=True)
 
     def place(self) -> tuple[Path, Path]:
         """An empty work directory, and where its recording goes."""
         self._count += 1
-        folder = self._home / f"work-{self._count}"
+        folder = self.home / f"work-{self._count}"
         folder.mkdir()
-        return folder, self._home / f"recording-{self._count}"
+        return folder, self.home / f"recording-{self._count}"
 
     def begun(self) -> tuple[Path, Path]:
         """A work directory for a run, and where its recording goes."""

@@ -85,19 +85,58 @@ def test_that_not_all_layers_were_asked_for_is_said() -> None:
     assert "store missing: at work" in done.stderr
 
 
-def test_what_cannot_begin_is_waited_for_once(tmp_path: Path, tracer: object) -> None:
-    del tracer
+# What a program does in the place of a store: it keeps its facts in `kept`, and shows `shown` of them.
+_STORE = """
+import json, os, sys
+kept = os.path.join(sys.argv[1], "facts.json")
+facts = json.load(open(kept)) if os.path.exists(kept) else {{}}
+print("READY", flush=True)
+for line in sys.stdin:
+    words = line.split()
+    if words == ["DUMP"]:
+        print(json.dumps(facts), flush=True)
+        continue
+    facts |= {shown}
+    {keep}
+    print("OK", flush=True)
+"""
+_RIGHT = "{words[1] + '.left': words[2], words[1] + '.right': words[2]}"
+_KEEP = "json.dump(facts, open(kept, 'w'))"
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("", "exited with status 0"),
+        ("print('hello', flush=True); input()", "expected READY, got 'hello'"),
+        ("print('READY', flush=True)\nwhile input(): print('what?', flush=True)", "got 'what?'"),
+        ("print('READY', flush=True)\nwhile input(): print('REFUSED no', flush=True)", "refused (no)"),
+        ("import time; time.sleep(60)", "no answer within 0.75 s"),
+        ("print('READY', flush=True)\nimport time; time.sleep(60)", "no answer within 0.5 s"),
+        (_STORE.format(shown="{words[1]: words[2]}", keep=_KEEP), "`PUT k1 v1-d82c07cd`"),
+        (_STORE.format(shown="{words[1]: words[2]}", keep=_KEEP), "{'k1': 'v1-d82c07cd', "),
+        (_STORE.format(shown="{}", keep=_KEEP), "it shows {}"),
+        (_STORE.format(shown=_RIGHT, keep="pass"), "ended in order and started again, it shows {}"),
+    ],
+)
+def test_what_does_not_speak_the_protocol_is_one_line_and_no_finding(program: str, said: str, tmp_path: Path) -> None:
     count = tmp_path / "count"
-    layers = ("power", "kill", "sync", "missing", "truncated", "locked")
-    words = [word for layer in layers for word in ("--layer", layer)]
-    done = crash(*words, "--", sys.executable, "-c", f"open({str(count)!r}, 'a').write('x')")
-    assert done.exit_code == 12, done.stdout
-    # Once under the tracer, and once without.
-    assert count.read_text(encoding="utf-8") == "xx"
-    said = [line for line in done.stdout.splitlines() if "NOT PROVEN" in line]
-    reasons = [line.partition(": NOT PROVEN: ")[2] for line in said]
-    assert len(reasons) == len(layers)
-    assert (len(set(reasons[:3])), len(set(reasons[3:]))) == (1, 1)
+    counted = f"open({str(count)!r}, 'a').write('x')\n{program}"
+    done = crash("--slow", "0.05" if "sleep" in program else "4", "--", sys.executable, "-c", counted)
+    assert done.exit_code == 13, done.stdout
+    (line,) = done.stderr.splitlines()
+    assert "does not speak the protocol" in line
+    assert said in line
+    assert done.stdout == ""
+    # It is not waited for twice; one that is wrong only then is started again, in order.
+    assert count.read_text(encoding="utf-8") in ("x", "xx")
+
+
+def test_a_program_that_only_ends_is_one_line() -> None:
+    done = crash("--", "true")
+    assert done.exit_code == 13
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize(

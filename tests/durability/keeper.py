@@ -44,7 +44,7 @@ class Ledger:
         if state == "fresh":
             self.path.write_bytes(HEAD)
             self._sync_folder()
-        elif BUG == "made-anew" and not self.path.exists():
+        elif BUG == "forgets" or (BUG == "made-anew" and not self.path.exists()):
             self.path.write_bytes(HEAD)
         if BUG == "stale-lock":
             os.close(os.open(home / "lock", os.O_CREAT | os.O_EXCL))
@@ -95,6 +95,7 @@ class Ledger:
                 raise OutOfReachError("damaged")
             parts = [part.decode("latin-1") for part in body.split(b" ")]
             if len(parts) == 3:
+                parts[2] = parts[2].upper() if BUG == "shows-another" else parts[2]
                 yield dict(zip(("key", "value", "copy"), parts, strict=True))
 
     def record(self, key: str, value: str) -> dict[str, Any]:

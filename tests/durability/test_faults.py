@@ -199,6 +199,7 @@ def test_what_cannot_be_recorded_is_waited_for_once(tmp_path: Path) -> None:
 
 BUGS = [
     ("unsynced", "power-loss", "lost_durability", "lost"),
+    ("forgets", "kill", "lost_durability", "lost"),
     ("answers-first", "power-loss", "lost_durability", "lost"),
     ("two-writes", "kill", "lost_durability", "torn"),
     ("stale-lock", "kill", "lost_durability", "before-first-acknowledgement"),
@@ -224,6 +225,15 @@ def test_a_planted_bug_is_seen_by_the_layer_that_should(
     # Shown to a person in words, although it stands in the evidence as an object.
     assert "! done " in found.stdout
     assert '"findings"' not in found.stdout
+
+
+@pytest.mark.usefixtures("tracer")
+def test_what_never_agrees_with_what_was_asked_is_no_finding_of_a_crash(tmp_path: Path) -> None:
+    found = run(tmp_path, "shows-another", layer="power-loss")
+    line = verdict_of(found, "power-loss")
+    assert line["verdict"] == "indeterminate", found.stdout + found.stderr
+    assert "nothing was done to it" in line["detail"]
+    assert found.exit == 12
 
 
 @pytest.mark.parametrize(("bug", "layer"), [("faults", "kill"), ("faults-later", "clock-forward")])

@@ -90,6 +90,9 @@ def test_a_layer_that_does_not_apply_holds_nothing_up_and_says_so() -> None:
     assert found.verdict is Verdict.CONFORMS
     assert found.detail == "dependency killed: does not apply: it starts no process"
     assert judged(case(CRASH), report()).verdict is Verdict.CONFORMS
+    # A store that works through a mapping calls no write.
+    for layer in (FaultLayer.KILL_WITHIN_WRITE, FaultLayer.SHORT_WRITES, FaultLayer.FAILED_SYNC):
+        assert judged(case(layer), beside).verdict is Verdict.CONFORMS
 
 
 @pytest.mark.parametrize("layer", [CRASH, AWAY, FaultLayer.KILL, FaultLayer.CLOCK_BACK])

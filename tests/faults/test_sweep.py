@@ -30,11 +30,13 @@ from holdfast.conformance.faults.recording import (
     Operation,
     Recording,
     Sync,
+    Truncate,
     Type,
     Unnamed,
     Write,
     read,
 )
+from holdfast.conformance.faults.report import Tally, Trial, summed
 from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError, Workload, perform
 from holdfast.conformance.faults.sweep import Layer, Report, Run, Sweep, self_test
 from holdfast.conformance.faults.tracer import Fault
@@ -233,6 +235,94 @@ for line in sys.stdin:
     assert not report.clean
     assert "what it keeps does not lie in its work directory" in report.unproven[0]
     assert "('k1.left', 'v1-" in report.unproven[0]
+
+
+def _plain(family: str, variant: str) -> tuple[str, ...]:
+    return (sys.executable, "-S", "-m", f"tests.faults.stores.{family}", variant)
+
+
+@pytest.mark.parametrize("variant", ["right", "first"])
+def test_a_session_is_long_enough_for_the_first_file_that_is_made_later(variant: str, tmp_path: Path) -> None:
+    """Its second segment begins at the 21st write, and `first` goes on syncing the first one."""
+    command = _plain("segments", variant)
+    with Sweep(
+        lambda: Lines(command, environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path, longer=puts(40)
+    ) as sweep:
+        report = sweep.power_loss(0)
+    assert report.unproven == ()
+    assert report.clean is (variant == "right")
+    assert {finding.verdict.kind for finding in report.findings} == (set() if report.clean else {Kind.LOST})
+    assert all("In a long session" in finding.story for finding in report.findings)
+
+
+def test_that_no_later_file_was_met_is_said(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
+    for store, note in (("log-right", "in 5 writes"), ("mapped-right", "in 3 writes, and the next was answered")):
+        family, variant = store.split("-")
+        large = puts(5, size=70_000, after=3) if family == "mapped" else puts(5)
+        with Sweep(
+            lambda f=family, v=variant: Lines(_plain(f, v), environment=ENVIRONMENT),  # type: ignore[misc]
+            puts(2),
+            least=1,
+            parent=tmp_path,
+            longer=large,
+        ) as sweep:
+            report = sweep.power_loss(0)
+        assert report.clean, report.unproven
+        assert note in report.tally
+
+
+def test_a_store_that_calls_no_write_has_nothing_that_is_torn(tmp_path: Path) -> None:
+    with Sweep(
+        lambda: Lines(_plain("mapped", "right"), environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path
+    ) as sweep:
+        for report in (sweep.kills(0, torn=True), sweep.short_writes(0)):
+            assert (report.clean, report.tried) == (True, 0)
+            assert "does not apply" in report.beside
+        assert sweep.sync_errors(0).tried
+    with Sweep(
+        lambda: Lines(_plain("mapped", "none"), environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path
+    ) as sweep:
+        assert {finding.verdict.kind for finding in sweep.power_loss(0).findings} == {Kind.LOST}
+
+
+_GROWN = Operation(1, 1, 1, "ftruncate", Truncate(1, 4096))
+
+
+@pytest.mark.parametrize(
+    ("operations", "refused", "may_apply"),
+    [
+        ((_GROWN,), (), False),
+        ((_GROWN,), ("io_uring_setup",), True),
+        ((_GROWN, Operation(2, 2, 0, "unseen", Truncate(1, 1))), (), True),
+        ((Operation(1, 1, 1, "write", Event("a pipe", 3)),), (), True),
+    ],
+)
+def test_a_layer_does_not_apply_only_where_the_recording_shows_everything(
+    operations: tuple[Operation, ...], refused: tuple[str, ...], may_apply: bool
+) -> None:
+    tally = Tally(Layer.SHORT, seed=0, floor=1, most=1)
+    tally.has_no_point(Recording((), (), operations, Ending(0), refused), "write")
+    assert (bool(tally.beside), bool(tally.unproven)) == (not may_apply, may_apply)
+
+
+def test_of_two_sessions_both_have_to_have_nothing_to_try() -> None:
+    def none(tally: Tally) -> Iterator[None]:
+        tally.beside, tally.floor = "does not apply", 0
+        yield from ()
+
+    def some(tally: Tally) -> Iterator[None]:
+        tally.total = 1
+        yield
+        tally.tried = 1
+
+    def unknown(tally: Tally) -> Iterator[None]:
+        tally.cannot_tell("not shown")
+        yield from ()
+
+    for second, beside, clean in ((none, True, True), (some, False, True), (unknown, False, False)):
+        tally = Tally(Layer.SHORT, seed=0, floor=1, most=1)
+        report = Trial(tally, partial(summed, {"": none, "later": second})).report()
+        assert (bool(report.beside), report.clean) == (beside, clean)
 
 
 def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.recording import RecordingError
-from holdfast.conformance.faults.report import Finding, Layer, Report, Trial
+from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Trial
 from holdfast.conformance.faults.story import draw
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Exit
@@ -49,6 +49,8 @@ _DRAWN_LATE = 0.05
 _MARGIN = 1.25
 # The length of a value in characters for a full disk, which becomes full by pages of 4,096 bytes.
 _LARGE = 2000
+# How many writes a session has at most that is to meet a file of a new name; behind the first of them, large ones.
+_LONGEST, _SMALL = 128, 64
 
 
 # Where the picture of a finding is put, if one is.
@@ -139,9 +141,6 @@ def crash(
             parent = janitor.make_folder()
             limits = Limits().scaled(paced(slow, parent))
             stack.enter_context(temp_folders_in(parent))
-            unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
-            if unable:
-                err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
 
             def swept(size: int) -> Sweep:
                 sweep = Sweep(
@@ -156,10 +155,17 @@ def crash(
                     scratch=scratch or (),
                     parent=parent,
                     keep=results,
+                    longer=puts(max(ops, _LONGEST), seed=seed, size=_LARGE, after=max(ops, _SMALL)),
                 )
                 return stack.enter_context(sweep)
 
-            small, promise = swept(0), Promise.DETECTS if detects else Promise.NEVER_WRONG
+            small = swept(0)
+            _controlled(small, command)
+            unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
+            if unable:
+                err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
+
+            promise = Promise.DETECTS if detects else Promise.NEVER_WRONG
             store = _Store(small, Dependencies(small, promise=promise), Dependencies(swept(_LARGE)))
             running = _Running(store, format_, unable, deadline)
             reports = running.reports([_LAYERS[name] for name in wanted], is_least=least)
@@ -182,6 +188,20 @@ def crash(
         again += ["--ops", str(ops), "--seed", str(seed), "--seconds", f"{seconds:g}", "--", *command]
         out().print(f"again: {shlex.join(again)}", markup=False)
     raise typer.Exit(int(status))
+
+
+def _controlled(sweep: Sweep, command: Sequence[str]) -> None:
+    """End the command where the store does not do what the protocol asks although nothing is done to it."""
+    try:
+        verdict = sweep.control()
+        wrong = "" if verdict.kind is Kind.CLEAN else verdict.came
+    except RunError as error:
+        wrong = str(error)
+    except OutOfTimeError:
+        # The layers say so.
+        return
+    if wrong:
+        stop(Exit.ADAPTER, f"{shlex.join(command)} does not speak the protocol (docs/crash.md): {wrong}")
 
 
 def _start_took() -> float:
