@@ -22,8 +22,9 @@ from pathlib import Path
 SLOW_VARIABLE = "HOLDFAST_SLOW"
 # Beyond this a limit says nothing any more; `--slow` goes further.
 MOST_FACTOR = 8.0
-# How often each thing is done, and the seconds after which it is not done again: a slow machine is slow at once.
-_EXCHANGES, _STARTS, _SYNCS, _ENOUGH_S = 40, 3, 5, 0.1
+# How often each thing is done at most. Starts fill their seconds: who has a quota of processor time gets it in pieces of
+# a tenth of a second, and has full speed in each.
+_EXCHANGES, _SYNCS, _STARTING_S = 40, 5, 0.1
 # A factor is a whole number of these: less is noise.
 _STEP = 0.25
 # A process that sends back what it reads, a line at a time.
@@ -59,7 +60,11 @@ USUAL = Pace(exchange_s=0.000_05, start_s=0.013, sync_s=0.01)
 def measured(folder: Path) -> Pace:
     """What this machine takes now, by less than a second of work; the syncs are of `folder`. Raises OSError."""
     python = [sys.executable, "-I", "-S", "-c"]
-    start_s = _usually(_STARTS, lambda: subprocess.run([*python, "pass"], check=False))
+    starts, began = 0, time.monotonic()
+    while time.monotonic() < began + _STARTING_S:
+        subprocess.run([*python, "pass"], check=False)
+        starts += 1
+    start_s = (time.monotonic() - began) / starts
     path = folder / f"holdfast-pace-{os.getpid()}"
     with path.open("xb", buffering=0) as file:
         path.unlink()
@@ -92,8 +97,7 @@ def paced(slow: float, folder: Path) -> float:
 def _usually(count: int, do: Callable[[], object]) -> float:
     """The median of its seconds."""
     took: list[float] = []
-    ends = time.monotonic() + _ENOUGH_S
-    while len(took) < count and (not took or time.monotonic() < ends):
+    for _ in range(count):
         began = time.monotonic()
         do()
         took.append(time.monotonic() - began)

@@ -27,7 +27,7 @@ from holdfast.conformance.doctor.conversation import Examination, Health, Subjec
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.servers.filesystems import default_parent
-from holdfast.servers.pace import paced
+from holdfast.servers.pace import adopted, paced
 from holdfast.specs import SpecError, contract_names, load_contract
 
 _PREFLIGHT = "pre-flight"
@@ -51,14 +51,15 @@ def doctor(
     target = target_of(context.args, launcher=launcher, url=url, start=start, service=service)
     factor = paced(slow, default_parent())
     try:
-        found = examine(
-            Subject(target.adapter, target.launcher),
-            contract=contract,
-            deadlines=Deadlines().scaled(factor),
-            config=config_of(config or []),
-            passed=pass_env or (),
-            slow=factor,
-        )
+        with adopted(factor):
+            found = examine(
+                Subject(target.adapter, target.launcher),
+                contract=contract,
+                deadlines=Deadlines().scaled(factor),
+                config=config_of(config or []),
+                passed=pass_env or (),
+                slow=factor,
+            )
         if target.is_server and all(item.health is not Health.BAD for item in found):
             settings = RunSettings(
                 adapter=target.adapter,

@@ -16,7 +16,7 @@ import psutil
 # The variable that marks an implementation, and so each process that it starts.
 MARK = "HOLDFAST_DEPENDENCIES_OF"
 # Seconds until a process that was killed is gone, on a busy machine.
-_GONE_S = 10.0
+_GONE_S = 60.0
 _POLL_S = 0.005
 # Seconds that a process may need, on a busy machine, to become another program.
 _EXEC_S = 0.05
