@@ -50,6 +50,15 @@ def test_the_package_is_the_command() -> None:
     assert done.stdout == f"holdfast {holdfast.__version__}\n"
 
 
+def test_what_a_library_logs_is_no_output_of_a_command() -> None:
+    code = (
+        "import logging, sys; from holdfast.conformance.cli.outermost.run import run; "
+        "sys.argv = ['holdfast', '--help']; run(); logging.exception('py4j logs the signal that meets it'); logging.getLogger('py4j').error('so')"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
 def test_a_command_that_cannot_be_loaded_is_a_fault_of_the_kit() -> None:
     code = (
         "import sys; sys.modules['holdfast.conformance.gate.decision'] = None; sys.argv = ['holdfast', 'gate', 'x']; "

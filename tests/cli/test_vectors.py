@@ -22,6 +22,7 @@ from holdfast.conformance.cli.vectors.text import answer_text
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import schema
 from holdfast.vectors.jcs.frames import Answered, Status
+from holdfast.vectors.jcs.spark.session import _shipped
 
 FAKE = str(Path(__file__).parents[1] / "vectors" / "spark" / "fake_sdk.py")
 HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors"]
@@ -228,6 +229,28 @@ def test_a_failed_job_is_told_by_what_began_it() -> None:
         assert _words(error).startswith(f"Job aborted: {said}")
 
 
+def test_a_worker_that_lacks_a_library_is_said_with_what_it_needs() -> None:
+    text = "Traceback (most recent call last):\n  File \"x\", line 1\nModuleNotFoundError: No module named 'orjson'\n"
+    error = Exception("of pyspark")
+    error._origin = SimpleNamespace(getCause=lambda: None, toString=lambda: text)  # type: ignore[attr-defined]
+    said = _words(error)
+    assert "No module named 'orjson'" in said
+    assert "PYSPARK_PYTHON" in said
+
+
+def test_what_travels_to_a_worker_can_be_imported_there(tmp_path: Path) -> None:
+    archive = _shipped(tmp_path)
+    code = "import holdfast.vectors, holdfast.reports.plain; print(holdfast.__file__)"
+    # Without site-packages, as holdfast is not installed on a worker.
+    done = subprocess.run(
+        [sys.executable, "-P", "-S", "-c", f"import sys; sys.path.insert(0, {str(archive)!r}); {code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith(str(archive)), done.stderr
+
+
 @pytest.mark.sweep
 @pytest.mark.xdist_group("spark-cli")
 def test_a_named_runner_that_cannot_run_leaves_the_comparison_incomplete(tmp_path: Path) -> None:
@@ -287,7 +310,8 @@ def test_nothing_is_left_after_an_interruption(tmp_path: Path) -> None:
     os.kill(child.pid, signal.SIGINT)
     said = child.communicate(timeout=120)[1]
     assert child.returncode == 12, said
-    assert "interrupted" in said
+    (line,) = said.splitlines()
+    assert "interrupted" in line
     _, alive = psutil.wait_procs(family, timeout=20)
     assert alive == []
     assert list(temporary.glob("holdfast-*")) == []

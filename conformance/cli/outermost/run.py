@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import sys
 import threading
 import traceback
@@ -31,6 +32,8 @@ _NO_MEMORY = ("can't start new thread", "cannot allocate memory", "failed to map
 
 def run() -> int:
     """Run the command that `sys.argv` holds, to its exit status. Output that was lost is never a success."""
+    # Libraries report through `logging`; py4j logs a traceback where a signal meets it. What counts is raised besides.
+    logging.getLogger().addHandler(logging.NullHandler())
     failed: list[threading.ExceptHookArgs] = []
     threading.excepthook = failed.append
     status = _status()

@@ -11,6 +11,10 @@ from typing import Any
 _MOST_CAUSES = 20
 _MOST_WORDS = 500
 _TRACEBACK = "Traceback (most recent call last)"
+_LACKING = (
+    "the workers' Python, which PYSPARK_PYTHON names, needs numpy, pandas, pyarrow and holdfast's other dependencies; "
+    "holdfast itself travels with the job"
+)
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)(:|$)")
 
 
@@ -43,7 +47,8 @@ def _words(error: Exception) -> str:
     with contextlib.suppress(Exception):
         java = _java(error)
         said.append(_first_line(str(error) if java is None else str(java.toString())))
-        said.append(_cause(error))
+        cause = _cause(error)
+        said += [cause, _LACKING] if "ModuleNotFoundError" in cause else [cause]
     return ": ".join(dict.fromkeys(filter(None, said))) or type(error).__name__
 
 

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import holdfast
 from holdfast import install_line
 from holdfast.vectors.jcs.spark.java import NotAvailableError, find_java, require_bash
 from holdfast.vectors.jcs.spark.storage import is_local
@@ -237,6 +238,8 @@ def _shipped(scratch: Path) -> Path:
     """The packages that workers import, as one zip."""
     path = scratch / "holdfast-workers.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        # Python finds no package in a zip by its folder alone.
+        archive.write(Path(holdfast.__file__), "holdfast/__init__.py")
         for package in _PACKAGES:
             with as_file(files(f"holdfast.{package}")) as root:
                 for entry in sorted(root.rglob("*")):
