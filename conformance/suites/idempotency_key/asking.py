@@ -242,7 +242,8 @@ class Service:
         return round(1000 * self.profile["settle_s"]) if comes_late else 0
 
     def effects(self, tag: str, due: int = 0) -> int:
-        """How many effects a tag had. One that is due may come for as long as `settle_s`."""
+        """How many effects a tag had. One that is due, or promised by an answer, may come until `settle_s`."""
+        due = max(due, any(got.accepted for got in self._answers.get(tag, ())))
         left = self.settle_ms
         while True:
             found: int = self.session.observe("seen", {"tag": tag})["effects"]
@@ -312,11 +313,17 @@ class Service:
     def first(self, tag: str, key: str, **more: Any) -> Got:
         """A first request, which has to be executed and answered by its handler."""
         got = self.submit(self.request(tag, key, **more))
+        if got.effect == "prior" or self.is_of_another(tag, got):
+            self.fail("fail_open", f"a first request got the answer of another: {got}")
         if not got.accepted:
             self.fail("over_refusal", f"a first request got {got}", got)
-        if got.effect != "new":
-            self.fail("fail_open", "a first request got the answer of another")
         return got
+
+    def is_of_another(self, tag: str, got: Got) -> bool:
+        """Whether an answer is that of the handler of another tag, which names its effect."""
+        others = (each for other, answers in self._answers.items() if other != tag for each in answers if each.accepted)
+        mine = got.accepted or not got.body or not self.names_effects
+        return not mine and any((each.status, each.body) == (got.status, got.body) for each in others)
 
     def retried(self, first: Got, got: Got, why: str) -> None:
         """Hold the answer to a retry against what the profile declares."""

@@ -131,9 +131,10 @@ def test_keys_that_differ_in_one_thing_are_two(bench: Bench) -> None:
 
 def _is_new(s: Service, tag: str, got: Got, what: str) -> None:
     """A key that was not used before is executed; one that is taken for another was compared in part."""
+    if got.effect == "prior" or s.is_of_another(tag, got) or s.means(got, ("MISMATCH", "IN_PROGRESS", "DUPLICATE")):
+        s.fail("fail_open", f"{what} is taken for another key: {got}")
     if not got.accepted:
-        verdict = "fail_open" if s.means(got, ("MISMATCH", "IN_PROGRESS", "DUPLICATE")) else "over_refusal"
-        s.fail(verdict, f"{what} is taken for another key, or refused: {got}", got)
+        s.fail("over_refusal", f"{what} is refused: {got}", got)
     s.one_effect(tag, what)
 
 
