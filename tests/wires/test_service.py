@@ -21,6 +21,7 @@ from holdfast.specs import load_contract
 HERE = Path(__file__).parent
 _SUITE = "idempotency-key/suite/"
 _TWO = f"{_SUITE}keys-that-differ-in-one-thing-are-two"
+_COOKIE = f"{_SUITE}a-cookie-of-the-first-caller-is-not-replayed"
 _HOSTILE = f"{_SUITE}a-key-is-no-part-of-the-stores-language"
 _KEYS = f"{_SUITE}a-request-without-its-required-key-is-refused"
 _RACE = f"{_SUITE}a-retry-while-the-first-is-processed-has-no-effect"
@@ -53,14 +54,21 @@ def _verified(file: Path, *cases: str) -> dict[str, str]:
 
 
 def test_a_sound_service_conforms_and_what_has_no_wire_is_unsupported(tmp_path: Path) -> None:
-    found = _verified(_file(tmp_path, ""), _KEYS, _RACE, _PAYLOAD, _REPLAY, _DEATH, _STORE)
-    assert [found[case] for case in (_KEYS, _RACE, _PAYLOAD, _REPLAY)] == ["conforms"] * 4
+    found = _verified(_file(tmp_path, ""), _KEYS, _RACE, _PAYLOAD, _REPLAY, _TWO, _COOKIE, _DEATH, _STORE)
+    assert [found[case] for case in (_KEYS, _RACE, _PAYLOAD, _REPLAY, _TWO, _COOKIE)] == ["conforms"] * 6
     # Its keys do not outlive the process, and it has no store at an address.
     assert [found[case] for case in (_DEATH, _STORE)] == ["unsupported"] * 2
 
 
 @pytest.mark.parametrize(
-    ("bug", "case"), [("missing-key-executed", _KEYS), ("checked-later", _RACE), ("any-payload", _PAYLOAD)]
+    ("bug", "case"),
+    [
+        ("missing-key-executed", _KEYS),
+        ("checked-later", _RACE),
+        ("any-payload", _PAYLOAD),
+        ("column-cut", _TWO),
+        ("cookie-frees", _COOKIE),
+    ],
 )
 def test_a_broken_service_fails_open(tmp_path: Path, bug: str, case: str) -> None:
     assert _verified(_file(tmp_path, bug), case) == {case: "fail_open"}
