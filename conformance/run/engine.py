@@ -69,6 +69,11 @@ class CaseResult:
         judged = self.judgement
         return judged.verdict is Verdict.NO_VERDICT and judged.silence in _LIMITS
 
+    @property
+    def was_not_started(self) -> bool:
+        """Whether no worker was left for it."""
+        return self.judgement == exhausted()
+
 
 class Engine:
     """Runs cases against one adapter. A context manager: its exit ends every process and removes every folder."""

@@ -27,6 +27,7 @@ def point_file(driver: Driver, action: Action, end: str) -> Path:
 def _wait(driver: Driver, action: Action) -> str | None:
     path, left, op = point_file(driver, action, "reached"), driver.budget.left, driver.deadlines.op
     began_ns, ends = time.monotonic_ns(), time.monotonic() + min(left, op)
+    is_extended = False
     with driver.budget.spending():
         while not path.exists():
             if time.monotonic() > ends:
@@ -34,6 +35,9 @@ def _wait(driver: Driver, action: Action) -> str | None:
                 if left < op:
                     why = f"before the {driver.budget.seconds:.4g} s of the session were used up"
                 starved = lost_since(began_ns)
+                if starved and not is_extended:
+                    is_extended, ends = True, ends + min(left, op)
+                    continue
                 busy = f"the machine was too busy, {starved}: " if starved else ""
                 return f"{busy}the failpoint {action.operand['point']} was not reached {why}"
             time.sleep(POLL_S)

@@ -16,9 +16,9 @@ SHELF = "toy/once/a-put-key-stands-on-the-shelf"
 
 
 def outcome(how: str, folder: Path, *options: str) -> Outcome:
-    """A run of one case with short deadlines, at an adapter that fails in that way."""
+    """A run of one case, or as the options say, with short deadlines, at an adapter that fails in that way."""
     adapter = (sys.executable, str(HERE / "adapters" / "hangs_once.py"), str(folder / "mark"), how)
-    return verify(adapter, options=["--case", SHELF, "--slow", "0.25", *options], cwd=folder)
+    return verify(adapter, options=["--slow", "0.25", *(options or ("--case", SHELF))], cwd=folder)
 
 
 def attempts(found: Outcome) -> list[tuple[str, str]]:
@@ -44,6 +44,12 @@ def test_an_adapter_that_hangs_alone_too_hangs(tmp_path: Path) -> None:
     assert found.verdicts[SHELF] in {"no_verdict:hang", "no_verdict:busy"}
     assert found.exit == 12
     assert [case for case, _ in attempts(found)] == [SHELF]
+
+
+def test_what_was_not_started_is_run_where_the_limits_were_the_cause(tmp_path: Path) -> None:
+    found = outcome("hang three times", tmp_path, "--quick", "--jobs", "1")
+    assert len(attempts(found)) >= 3
+    assert not [line for line in found.lines if line["type"] == "verdict" and "not started" in line["detail"]]
 
 
 def test_a_crash_is_no_limit_and_stays(tmp_path: Path) -> None:

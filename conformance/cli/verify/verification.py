@@ -116,12 +116,12 @@ class Verification:
             self._progress.begin(self._selected)
 
     def pytest_holdfast_result(self, result: CaseResult) -> None:
-        """Write it down before anything else runs; what a limit ended, when it has been run again."""
+        """Write it down before anything else runs; what a limit ended, or kept from its start, at the end."""
         if self._broken is not None:
             return
         self._results[result.case] = result
         try:
-            if not result.is_limited:
+            if not result.is_limited and not result.was_not_started:
                 self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
         except EvidenceError as error:
             self._broken = error
@@ -151,16 +151,20 @@ class Verification:
     def _run_again(self) -> None:
         """Run each case that a limit ended once more, now that nothing else runs. Raises EvidenceError.
 
-        When three in a row have ended so again, it is not the machine: the others keep their result.
+        When three in a row have ended so again, it is not the machine: the others keep their result. Where it was the
+        machine, what was not started is run too, because workers had died before it.
         """
         contracts = {contract.name: contract for contract in self._contracts}
+        ran = [(planned, self._results[planned.id]) for planned in self._plan if planned.id in self._results]
+        limited = [each for each in ran if each[1].is_limited]
+        relieved = False
         self._engine.pool.settle()
-        for planned in self._plan:
-            result = self._results.get(planned.id)
-            if result is None or not result.is_limited:
-                continue
-            if not self._engine.pool.exhausted:
-                result = replace(self._engine.run_planned(contracts[planned.contract], planned), first=result)
+        for planned, before in (*limited, *(each for each in ran if each[1].was_not_started)):
+            result = before
+            if not self._engine.pool.exhausted and (before.is_limited or relieved):
+                result = self._engine.run_planned(contracts[planned.contract], planned)
+                relieved = relieved or not result.is_limited
+                result = replace(result, first=before) if before.is_limited else result
                 self._results[planned.id] = result
             self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
 
