@@ -22,7 +22,7 @@ from pathlib import Path
 SLOW_VARIABLE = "HOLDFAST_SLOW"
 # Beyond this a limit says nothing any more; `--slow` goes further.
 MOST_FACTOR = 8.0
-# How often each thing is done. Starts fill their seconds: a quota of processor time is granted for each tenth of a second,
+# How often each thing is done. Starts fill their seconds: a quota of processor time is granted for a tenth of a second,
 # and until it is used up a program has full speed.
 _EXCHANGES, _SYNCS, _STARTING_S = 40, 5, 0.1
 # A factor is a whole number of these: less is noise.

@@ -18,7 +18,8 @@ from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.recording import Event, Sync
 from holdfast.conformance.faults.tracer import Fault
 
-_PATIENCE_S = 5.0
+# What takes longer hangs, on a busy machine too: what cannot be probed is not tried, and proves nothing.
+_PATIENCE_S = 60.0
 # Size in bytes of the disk that is mounted to learn whether one can be.
 _SMALL = 16384
 # The loop device's control file, and the programs that make and mount a file system.
