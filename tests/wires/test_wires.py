@@ -9,15 +9,19 @@ import socket
 import socketserver
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
 
 from holdfast.servers.wires.client import Exchange, Request
 from holdfast.servers.wires.instances import EndedError, Running, free_port
+from holdfast.servers.wires.profile import read
 from holdfast.servers.wires.proxy import Fault, Proxy
-from holdfast.servers.wires.sink import THROW, Ending, Sink
+from holdfast.servers.wires.sink import THROW, Ending, Sink, encoded
+from holdfast.servers.wires.world import SINK, World
 
 TAG = "hf-0123456789abcdef"
 BODY = f'{{"tag":"{TAG}"}}'.encode()
@@ -31,7 +35,11 @@ def sink() -> Iterator[Sink]:
 
 
 def _post(sink: Sink, body: bytes = BODY) -> tuple[int, bytes, str | None]:
-    place = urlsplit(sink.url)
+    return _post_to(sink.url, body)
+
+
+def _post_to(url: str, body: bytes) -> tuple[int, bytes, str | None]:
+    place = urlsplit(url)
     with contextlib.closing(http.client.HTTPConnection(place.hostname or "", place.port, timeout=20)) as connection:
         connection.request("POST", place.path, body)
         response = connection.getresponse()
@@ -194,3 +202,39 @@ def test_no_answer_in_time_is_a_hang_and_a_closed_connection_is_none() -> None:
         lost = exchange.wait(10).lost
         assert lost
         assert lost != "hang"
+
+
+class _LateBroker(BaseHTTPRequestHandler):
+    """Takes a message once, and lets its effect come a moment later. What comes again is answered as a duplicate."""
+
+    taken: ClassVar[set[bytes]] = set()
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        is_new = body not in self.taken
+        self.taken.add(body)
+        self.send_response(202 if is_new else 409)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        if is_new:
+            threading.Timer(0.7, _post_to, (self.headers[SINK], body)).start()
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+def test_a_burst_waits_for_the_effect_of_each_message_that_was_taken_whatever_came_last(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _LateBroker) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        file = tmp_path / "service.toml"
+        file.write_text(
+            f'[service]\nurl = "http://127.0.0.1:{server.server_address[1]}"\n[route.create]\npath = "/"\n'
+            '[profile]\nhandler = "behind"\nduplicate = "reject"\ncodes = { duplicate = 409 }\n',
+            encoding="utf-8",
+        )
+        with contextlib.closing(World(read(file), tmp_path, fresh=True, now=0)) as world:
+            asked = {"tag": TAG, "keys": ["k"], "body": encoded(BODY)}
+            found = world.burst([asked] * 4)
+            assert sorted(each["outcome"] for each in found) == ["accepted", "refused", "refused", "refused"]
+            assert world.seen(TAG)["effects"] == 1
+        server.shutdown()
