@@ -248,6 +248,10 @@ class Method(Entry, frozen=True):
         Mapping[MemberPath, Literal["fail_open", "state_leak"]],
         Meta(description="Lists of what was done or is kept, with the verdict on one too many. A missing one is lost."),
     ] = {}
+    refusals: Annotated[
+        tuple[MemberPath, ...],
+        Meta(description="Lists or numbers of what was refused or found wrong. Where one is missing, it fails open."),
+    ] = ()
 
 
 class Operation(Method, frozen=True, kw_only=True):

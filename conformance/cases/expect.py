@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.conformance.cases.failure import failure_of, has_died, shown
-from holdfast.conformance.cases.match import gravity, mismatches
+from holdfast.conformance.cases.match import declared, mismatches
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.verdict import Verdict, worst
@@ -126,7 +126,7 @@ def judge_field(record: Record, method: Method, reasons: Mapping[str, Reason], c
 def _graver(
     kind: Kind, step: Mapping[str, Any], method: Method | None, expected: Mapping[str, Any], value: Any
 ) -> Verdict:
-    graver = None if method is None else gravity(expected, value, permits=method.permits, rows=method.rows)
+    graver = None if method is None else declared(method, expected, value)
     return wrong_value(kind, step, graver)
 
 

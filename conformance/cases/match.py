@@ -9,8 +9,10 @@ from typing import Any
 
 from holdfast.conformance.cases.values import CaseError, Literal, at_path, is_missing
 from holdfast.conformance.verdict import Verdict, worst
+from holdfast.specs import Method
+from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.pattern import found
-from holdfast.specs.strictjson import canonical
+from holdfast.specs.strictjson import canonical, loads
 
 _FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all"})
 
@@ -52,27 +54,38 @@ def gravity(
     *,
     permits: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     rows: Mapping[str, str] = MappingProxyType({}),
+    refusals: Sequence[str] = (),
 ) -> Verdict | None:
     """What a value that is not as expected means by what is declared of it, whatever the case is about.
 
-    `expected` is as in `mismatches`, `permits` and `rows` are as in `Method`. FAIL_OPEN where a member permits and
-    nothing that permits was due. Of a list of rows the declared verdict where it has one too many, LOST_DURABILITY
-    where it lacks one. None for every other difference.
+    `expected` is as in `mismatches`; `permits`, `rows` and `refusals` are as in `Method`. FAIL_OPEN where a member
+    permits and nothing that permits was due, and where a refusal is missing. Of a list of rows the declared verdict
+    where it has one too many, LOST_DURABILITY where it lacks one. None for every other difference. A path may lead into
+    a text that holds JSON.
     """
     found: list[Verdict | None] = []
     for path, grants in permits.items():
-        got = at_path(value, path)
+        got = _within(value, path)
         if any(same(got, grant) for grant in grants):
             due = [matcher for matcher in _due_at(expected, path) if mismatch(matcher, got) is not None]
             opened = any(all(mismatch(matcher, grant) is not None for grant in grants) for matcher in due)
             found.append(Verdict.FAIL_OPEN if opened else None)
-    for path, surplus in rows.items():
+    for path, surplus in (*rows.items(), *((path, None) for path in refusals)):
         inside = {path: [*_due_at(expected, path)]}
         inside |= {place: [matcher] for place, matcher in expected.items() if place.startswith(f"{path}.")}
-        for place, due in inside.items():
-            found += [of_rows(matcher, at_path(value, place), surplus=Verdict(surplus)) for matcher in due]
+        for place, matchers in inside.items():
+            for matcher in matchers:
+                more = Verdict.OVER_REFUSAL if surplus is None else Verdict(surplus)
+                verdict = of_rows(matcher, _within(value, place), surplus=more)
+                lacks = surplus is None and verdict is Verdict.LOST_DURABILITY
+                found.append(Verdict.FAIL_OPEN if lacks else None if verdict is Verdict.OVER_REFUSAL else verdict)
     graver = [verdict for verdict in found if verdict is not None]
     return worst(graver) if graver else None
+
+
+def declared(method: Method, expected: Mapping[str, Any], value: Any) -> Verdict | None:
+    """The `gravity` of a value by what its method declares."""
+    return gravity(expected, value, permits=method.permits, rows=method.rows, refusals=method.refusals)
 
 
 def _due_at(expected: Mapping[str, Any], path: str) -> Iterator[Any]:
@@ -81,8 +94,18 @@ def _due_at(expected: Mapping[str, Any], path: str) -> Iterator[Any]:
         if place == path:
             yield matcher
         elif not place or path.startswith(f"{place}."):
-            inner = at_path(matcher, path[len(place) :].lstrip("."))
+            inner = _within(matcher, path[len(place) :].lstrip("."))
             yield from () if is_missing(inner) else (inner,)
+
+
+def _within(value: Any, path: str) -> Any:
+    """The same as `at_path`, and into a text that holds JSON."""
+    for part in path.split(".") if path else ():
+        try:
+            value = at_path(loads(value) if isinstance(value, str) else value, part)
+        except StrictJsonError:
+            return at_path(None, part)
+    return value
 
 
 def of_rows(due: Any, got: Any, *, surplus: Verdict = Verdict.FAIL_OPEN, key: Sequence[str] = ()) -> Verdict | None:

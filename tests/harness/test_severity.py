@@ -88,11 +88,23 @@ def test_what_permits_where_nothing_may_fails_open_whatever_the_case_is_about(ki
         ({"rows.a": 1}, {"rows": {"a": 2}}, Verdict.STATE_LEAK),
         ({"rows": {"$count": 1}}, {"rows": []}, Verdict.LOST_DURABILITY),
         ({"rows": [1, 2]}, {"rows": [1, 3]}, None),
+        ({"refused": 2}, {"refused": 1}, Verdict.FAIL_OPEN),
+        ({"text": '{"refused":["a"]}'}, {"text": '{"refused":[]}'}, Verdict.FAIL_OPEN),
+        ({"refused": []}, {"refused": ["a"]}, None),
         ({"rows": {"$not": {"$contains": {"a": 1}}}}, {"rows": [{"a": 1}]}, Verdict.STATE_LEAK),
     ],
 )
 def test_what_a_wrong_value_means_is_declared_by_its_method(expected: Any, value: Any, verdict: Verdict | None) -> None:
-    assert gravity(expected, value, permits={"allowed": (True,)}, rows={"rows": "state_leak"}) is verdict
+    assert (
+        gravity(
+            expected,
+            value,
+            permits={"allowed": (True,)},
+            rows={"rows": "state_leak"},
+            refusals=("refused", "text.refused"),
+        )
+        is verdict
+    )
 
 
 def test_rows_with_a_key_are_compared_by_it() -> None:
