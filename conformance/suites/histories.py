@@ -84,7 +84,9 @@ def hold(
     begin: Begin[Player[S]],
     trials: int = _TRIALS,
 ) -> None:
-    """Play `count` histories, each in a session that `begin` opens. Raises Finding for the first that differs.
+    """Play `count` histories, each in a session that `begin` opens. Raises Finding where one differs.
+
+    The first that differs gravely is the last that is played; behind a mild difference the others are played too.
 
     A more thorough run plays a multiple of them.
 
@@ -92,8 +94,8 @@ def hold(
     most `trials` are made to shorten it; fewer for histories that take long.
     """
     count = math.ceil(count * bench.thorough)
-    for number in range(count):
-        _judged(begin, _fixed(draw(_dice(bench, number))), f"{number + 1} of {count}", trials)
+    drawn = ((f"{number + 1} of {count}", _fixed(draw(_dice(bench, number)))) for number in range(count))
+    _judged(begin, drawn, trials)
 
 
 def steer(
@@ -109,19 +111,23 @@ def steer(
     """Play at most `count` histories, until `steering` has reached all that is wanted.
 
     The costs of the steps of each amount to `length` at most, because a session has a deadline.
-    `opening` draws the first steps of each, which lead to situations that are rare. Raises Finding for the first that
-    differs, and where too little was reached.
+    `opening` draws the first steps of each, which lead to situations that are rare. Raises Finding as `hold` does, and
+    where too little was reached.
     """
-    for number in range(math.ceil(count * bench.thorough)):
-        if not steering.missing:
-            break
-        dice = _dice(bench, number)
 
-        def steps(player: SteeredPlayer[S], dice: Random = dice) -> Iterator[S]:
-            yield from opening(dice)
-            yield from steering.walk(player, dice, length)
+    def walks() -> Iterator[tuple[str, Steps[SteeredPlayer[S], S]]]:
+        for number in range(math.ceil(count * bench.thorough)):
+            if not steering.missing:
+                break
+            dice = _dice(bench, number)
 
-        _judged(begin, steps, f"{number + 1}, steered", trials)
+            def steps(player: SteeredPlayer[S], dice: Random = dice) -> Iterator[S]:
+                yield from opening(dice)
+                yield from steering.walk(player, dice, length)
+
+            yield f"{number + 1}, steered", steps
+
+    _judged(begin, walks(), trials)
     bench.note(steering.conclude())
 
 
@@ -133,10 +139,23 @@ def _fixed(steps: Sequence[S]) -> Steps[Any, S]:
     return lambda _: steps
 
 
-def _judged(begin: Begin[Any], steps: Steps[Any, S], which: str, trials: int) -> None:
-    """Play one history. Raises Finding where it differs, for the shortest that does."""
-    difference = _played(begin, steps)
-    if difference is not None:
+def _judged(begin: Begin[Any], histories: Iterable[tuple[str, Steps[Any, S]]], trials: int) -> None:
+    """Play histories until one differs gravely. Raises Finding for the gravest difference, made as short as can be."""
+    gravest: tuple[str, _Difference[S]] | None = None
+    for which, steps in histories:
+        try:
+            difference = _played(begin, steps)
+        except Finding as finding:
+            # What came to no end hides no difference of an earlier history.
+            if gravest is None or finding.judgement.verdict is Verdict.KIT_FAULT:
+                raise
+            break
+        if difference is not None and (gravest is None or not difference.found.verdict.is_mild):
+            gravest = which, difference
+            if not difference.found.verdict.is_mild:
+                break
+    if gravest is not None:
+        which, difference = gravest
         shortest = _shortened(begin, difference, trials)
         listed = "; ".join(map(str, shortest.steps))
         told = f"history {which}, {len(shortest.steps)} of its {len(difference.steps)} steps [{listed}]: "

@@ -135,6 +135,22 @@ def test_a_history_that_came_to_no_end_is_no_difference() -> None:
     assert len(vault.asked) == 1
 
 
+def test_a_mild_difference_hides_no_grave_one_of_a_later_history() -> None:
+    class Misnaming(Vault):
+        def step(self, step: int) -> None:
+            if len(self.asked) == 1:
+                raise Finding(Judgement(Verdict.WRONG_REASON, detail="it has another name"))
+            super().step(step)
+
+    assert found(Misnaming()).verdict is Verdict.FAIL_OPEN
+
+    class OnlyMisnaming(Misnaming):
+        def _judge(self) -> None:
+            """Nothing gets through."""
+
+    assert found(OnlyMisnaming()).verdict is Verdict.WRONG_REASON
+
+
 def test_worlds_are_those_that_an_answer_leaves() -> None:
     worlds = Worlds(0)
     steps: list[tuple[Callable[[int], Sequence[int]], bool, tuple[int, ...]]] = [
