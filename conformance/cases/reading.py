@@ -145,16 +145,19 @@ class Reading:
             raise Finding(replace(judgement, verdict=Verdict.OVER_REFUSAL, silence=None, detail=detail))
         if not ex.is_effect_as_due(record, expect):
             raise Finding(judgement)
-        self.go_on(judgement, step)
+        self.go_on(judgement, step, mild=record.answer is not None and judgement.verdict.is_mild)
 
-    def go_on(self, judgement: Judgement | None, step: Mapping[str, Any]) -> None:
-        """Keep a mild finding of a step that changed nothing, or what it was to change, and go on behind it.
+    def go_on(self, judgement: Judgement | None, step: Mapping[str, Any], *, mild: bool | None = None) -> None:
+        """Keep a finding of a step that changed what it was to change, and go on behind it.
 
-        Raises Finding for a graver one, and for any in the preparation of a case.
+        Raises Finding where it is not `mild`: by default where it is no wrong answer, for what follows a refusal may
+        follow from it. In the preparation of a case none is.
         """
         if judgement is None:
             return
-        if not judgement.verdict.is_mild or self.state.phase in {"open", "given"}:
+        if mild is None:
+            mild = judgement.verdict is Verdict.WRONG_REASON
+        if not mild or self.state.phase in {"open", "given"}:
             raise Finding(judgement)
         self.state.mild.append(judgement if judgement.n is not None else replace(judgement, n=self.state.last))
         self.state.doubtful |= {*step.get("bind", {})}

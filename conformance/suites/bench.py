@@ -6,15 +6,16 @@ import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from holdfast.conformance.cases.action import Action
+from holdfast.conformance.cases.match import declared
 from holdfast.conformance.cases.record import Finding, Judgement, Record, gravest_of
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.session import CONCURRENCY, Session
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import Silence, Verdict, worst
 from holdfast.specs import Contract
 from holdfast.specs.strictjson import canonical
 
@@ -161,6 +162,16 @@ class Bench:
         judged = self._judged(verdict, message, expected, received, at)
         self._findings.append(replace(judged, silence=silence))
 
+    def weigh(
+        self, verdict: str, message: str, *, expected: str = "", received: str = "", at: int | None = None
+    ) -> None:
+        """Report a wrong answer, as what comes later may be graver, and end the test at any other finding.
+
+        For an answer whose effect was as due, or that had to have none.
+        """
+        found = self.report if verdict == Verdict.WRONG_REASON.value else self.fail
+        found(verdict, message, expected=expected, received=received, at=at)
+
     def gravest(self, last: Judgement) -> Judgement:
         """The judgement of the test: the gravest of what was reported and of `last`, with which it ended."""
         return gravest_of((*self._findings, last))
@@ -174,6 +185,13 @@ class Bench:
             message = f"{message}; the call was {request['method']} {asked}"
         n = None if record is None else record.n
         return Judgement(Verdict(verdict), None, message, expected, received, n=n)
+
+    def verdict_on(self, method: str, due: Any, got: Any, otherwise: str = "wrong_reason") -> str:
+        """The verdict on a value of `method`, or on some of its members, that is not the one that is due.
+
+        `otherwise`, or what the method declares of permissions, rows and refusals if that is graver.
+        """
+        return worst(filter(None, (declared(self.contract.methods[method], {"": due}, got), Verdict(otherwise)))).value
 
     def must_be_durable(self) -> None:
         """End the test as not reached if nothing in the workdir could survive."""

@@ -166,7 +166,9 @@ class Asker:
         said = {name: credential.draft[name] for name in ("issuer", "role", "scope", "nbf", "exp")}
         due = ("prior" if cred_hash in self._cached else "new", said)
         if (answer.effect, answer.value) != due:
-            self.differs("wrong_reason", "what persist_verified_vc says", due, (answer.effect, answer.value))
+            verdict = "fail_open" if answer.effect == "new" != due[0] else "wrong_reason"
+            verdict = self.bench.verdict_on("persist_verified_vc", said, answer.value, verdict)
+            self.differs(verdict, "what persist_verified_vc says", due, (answer.effect, answer.value))
         self._cached.add(cred_hash)
 
     def _decide(self) -> None:
@@ -284,14 +286,14 @@ class Asker:
     def must_dump(self, state: str, origin: str, when: str = "now") -> None:
         """A replay from there ends in this state."""
         if (shown := self.session.observe("dump", {"from": origin})["state"]) != state:
-            self.differs("lost_durability", f"the state from {origin} {when}", state, shown)
+            verdict = self.bench.verdict_on("dump", {"state": state}, {"state": shown}, "lost_durability")
+            self.differs(verdict, f"the state from {origin} {when}", state, shown)
 
     # The order, ranges and parts
 
     def _order(self) -> None:
         found, due = self.session.observe("topo_iter")["op_ids"], order_of(self.stored)
-        if found != due:
-            self.differs("lost_durability", "the order", due, found)
+        self.must_list_all("topo_iter", due, found, "the order")
 
     def _range(self) -> None:
         total = len(order_of(self.stored))
@@ -322,8 +324,7 @@ class Asker:
         due = [op_id for clock, op_id in own if first <= clock <= last]
         asked = {"author": derive("m5.public_key", author), "from": first, "to": last}
         found = self.session.observe("scan", asked)["op_ids"]
-        if found != due:
-            self.differs("lost_durability", f"the scan from {first} to {last}", due, found)
+        self.must_list_all("scan", due, found, f"the scan from {first} to {last}")
 
     def _part(self) -> None:
         if not self.stored:
@@ -368,6 +369,12 @@ class Asker:
         """Fail unless it was refused for this reason."""
         must_be_refused(self.bench, answer, reason, what)
 
+    def must_list_all(self, method: str, due: Sequence[str], found: Sequence[str], what: str) -> None:
+        """An observation lists these operations, none of them twice, and no other."""
+        if found != due:
+            verdict = self.bench.verdict_on(method, {"op_ids": due}, {"op_ids": found}, "lost_durability")
+            self.differs(verdict, what, due, found)
+
     def differs(self, verdict: str, what: str, expected: object, received: object) -> None:
-        """Fail."""
-        self.bench.fail(verdict, f"{what} differs", expected=str(expected), received=str(received))
+        """Fail; a wrong answer is reported."""
+        self.bench.weigh(verdict, f"{what} differs", expected=str(expected), received=str(received))

@@ -78,15 +78,14 @@ class Player(Asker):
         self.accepted(answer, "put_op")
         due = "new" if new else "prior"
         if answer.effect != due:
-            verdict = "lost_durability" if due == "prior" else "wrong_reason"
-            self.differs(verdict, "the effect of put_op", due, answer.effect)
+            self.differs("lost_durability", "the effect of put_op", due, answer.effect)
         if new:
             self.stored.append(each)
         value = answer.value or {}
         missing = [parent for parent in each.parents if parent not in there]
         shown = {"op_id": each.op_id, "pending": each.op_id not in order_of(self.stored), "missing": missing}
         if value != shown:
-            self.differs("wrong_reason", "what put_op says", shown, value)
+            self.differs(self.bench.verdict_on("put_op", shown, value), "what put_op says", shown, value)
 
     def _interrupted(self, each: Made) -> None:
         """Kill the process within an append. The operation is there whole or not at all, and all others are."""
@@ -103,22 +102,22 @@ class Player(Asker):
     def compare(self, when: str) -> None:
         """Everything that the log shows is that of the oracle, and verify-store finds nothing."""
         order, session = order_of(self.stored), self.session
-        there = {row["value"] for row in session.observe("store")["ops"]}
-        if there != {each.raw for each in self.stored}:
-            self.differs("lost_durability", f"the operations {when}", len(self.stored), "others")
+        there = [row["value"] for row in session.observe("store")["ops"]]
+        if sorted(there) != sorted(each.raw for each in self.stored):
+            verdict = self.bench.verdict_on(
+                "store", {"ops": [""] * len(self.stored)}, {"ops": there}, "lost_durability"
+            )
+            self.differs(verdict, f"the operations {when}", len(self.stored), f"others, {len(there)}")
         for each in self.dice.sample(self.stored, min(_LOOKED_UP, len(self.stored))):
             if session.observe("get_op", {"op_id": each.op_id}) != {"has": True, "op": each.raw}:
                 self.differs("lost_durability", f"an operation {when}", each.raw, "nothing, or other bytes")
         found = session.observe("topo_iter")["op_ids"]
-        if found != order:
-            self.differs("lost_durability", f"the order {when}", order, found)
+        self.must_list_all("topo_iter", order, found, f"the order {when}")
         listed, due = session.observe("iter_ops")["op_ids"], sorted(each.op_id for each in self.stored)
-        if listed != due:
-            self.differs("lost_durability", f"the list of operations {when}", due, listed)
+        self.must_list_all("iter_ops", due, listed, f"the list of operations {when}")
         waiting = sorted({each.op_id for each in self.stored} - set(order))
         pending = session.observe("pending")["op_ids"]
-        if pending != waiting:
-            self.differs("lost_durability", f"what waits {when}", waiting, pending)
+        self.must_list_all("pending", waiting, pending, f"what waits {when}")
         self.must_list(when)
         state = self.state()
         for origin in ("genesis", "latest"):

@@ -8,6 +8,7 @@ from typing import Any
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import Made, state_of
+from holdfast.conformance.suites.m5_log.world import must_be_refused
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.m5_log.committed import encodings
@@ -31,15 +32,11 @@ def _accepted(bench: Bench, session: SuiteSession, op: str, what: str) -> None:
     if answer.outcome != "accepted":
         bench.fail("over_refusal", f"{what} is to be accepted", expected="accepted new", received=received)
     if answer.effect != "new":
-        bench.fail("wrong_reason", f"{what} is new", expected="accepted new", received=received)
+        bench.fail("lost_durability", f"{what} is new", expected="accepted new", received=received)
 
 
 def _refused(bench: Bench, session: SuiteSession, op: str, what: str, reason: str) -> None:
-    answer = session.call("put_op", {"op": op})
-    if answer.outcome != "refused":
-        bench.fail("fail_open", f"{what} is to be refused", expected=reason, received=str(answer.outcome))
-    if answer.reason != reason:
-        bench.fail("wrong_reason", f"{what} is to be refused", expected=reason, received=str(answer.reason))
+    must_be_refused(bench, session.call("put_op", {"op": op}), reason, what)
 
 
 @clause("M5-PUT-6", "M5-PUT-7")
@@ -57,7 +54,8 @@ def test_encodings_of_the_rfc_are_read_or_refused_as_the_contract_says(bench: Be
                 _refused(bench, session, op, f"{record['cbor']} ({record['why']})", "NON_CANONICAL")
         due, dumped = state_of(stored, []), session.observe("dump", {"from": "genesis"})["state"]
         if dumped != due:
-            bench.fail("wrong_reason", "the state is not that of what was accepted", expected=due, received=dumped)
+            verdict = bench.verdict_on("dump", {"state": due}, {"state": dumped})
+            bench.fail(verdict, "the state is not that of what was accepted", expected=due, received=dumped)
 
 
 @clause("M5-PUT-1")

@@ -78,7 +78,8 @@ def _shows(bench: Bench, session: SuiteSession, method: str, due: Any, args: Any
     shown = session.observe(method, args)
     if shown != due:
         counts = {name: f"{len(shown[name])} of {len(due[name])}" for name in due if isinstance(due[name], list)}
-        bench.fail("lost_durability", f"{method} shows something else", received=str(counts or shown)[:300])
+        verdict = bench.verdict_on(method, due, shown, "lost_durability")
+        bench.fail(verdict, f"{method} shows something else", received=str(counts or shown)[:300])
 
 
 def _append(bench: Bench, session: SuiteSession, operations: Sequence[Made]) -> None:
@@ -263,7 +264,7 @@ def test_a_credential_of_any_size_up_to_the_limit_counts(bench: Bench) -> None:
                 what = f"{method}, with a credential of {len(from_base64url(raw))} bytes"
                 must_be_done(bench, answer, what)
                 if value is not None and answer.value != value:
-                    bench.fail("wrong_reason", what, received=str(answer.value)[:200])
+                    bench.report(bench.verdict_on(method, value, answer.value), what, received=str(answer.value)[:200])
             asked = {"subject": derive("m5.public_key", subject), "role": "editor", "op_id": used.op_id}
             for _ in range(2):
                 for name, allowed in ((tag, True), (f"{tag}0", False)):

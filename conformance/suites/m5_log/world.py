@@ -34,6 +34,7 @@ COMMANDS = tuple(
         "dump-state-json",
     )
 )
+_OF_A_POINT = ("checkpoint_load", "checkpoint_delete")
 _UNKNOWN, _UNAVAILABLE = "CHECKPOINT_UNKNOWN", "STORE_UNAVAILABLE"
 _TOLD = ("op_id", "cred_hash", "topo_index", "state", "issuer", "role", "scope", "nbf", "exp")
 
@@ -81,11 +82,11 @@ def must_be_done(bench: Bench, answer: Answer, what: str) -> None:
 
 
 def must_be_refused(bench: Bench, answer: Answer, reason: str, what: str) -> None:
-    """Fail unless it was refused for this reason."""
+    """Fail unless it was refused; another reason is reported."""
     if (answer.outcome, answer.reason) != ("refused", reason):
         verdict = "wrong_reason" if answer.outcome == "refused" else "fail_open"
         received = f"{answer.outcome} {answer.reason or ''}"
-        bench.fail(verdict, f"{what} was not refused with {reason}", expected=reason, received=received)
+        bench.weigh(verdict, f"{what} was not refused with {reason}", expected=reason, received=received)
 
 
 def place_trust(session: SuiteSession, trusted: Sequence[str] | Mapping[str, str]) -> None:
@@ -183,6 +184,8 @@ class World:
         told = "; ".join(f"{asked.row} {asked.args}: {answer.outcome}" for asked, answer in answered)
         shown = "; ".join(f"{answer.reason or ''} {answer.effect or ''} {answer.value}" for _, answer in answered)
         verdict = "wrong_reason" if all(is_done(answer) for _, answer in answered) else "over_refusal"
+        if all(self._opens(order) for order in itertools.permutations(answered)):
+            verdict = "fail_open"
         self._bench.fail(verdict, told[:400], expected="what follows from all that was done", received=shown[:600])
 
     def _behind(self, order: Iterable[tuple[Asked, Answer]], *, lost: bool) -> Log | None:
@@ -196,9 +199,20 @@ class World:
                 return None
         return log
 
+    def _opens(self, order: Iterable[tuple[Asked, Answer]]) -> bool:
+        """Whether an answer has an effect that is no more due then, or where a refusal is."""
+        log = self.log
+        for asked, answer in order:
+            known = asked.method not in _OF_A_POINT or asked.about in dict(log.points)
+            end = (self._done(log, asked, log.highest + 1) or log) if known else log
+            if is_done(answer) and (not known or (answer.effect == "new" and self._effect(log, end, asked) == "prior")):
+                return True
+            log = end if is_done(answer) else log
+        return False
+
     def _end(self, log: Log, asked: Asked, answer: Answer) -> Log | None:
         """The log behind an answer that is right; None for any other."""
-        if asked.method in ("checkpoint_load", "checkpoint_delete") and asked.about not in dict(log.points):
+        if asked.method in _OF_A_POINT and asked.about not in dict(log.points):
             return log if answer.reason == _UNKNOWN else None
         if not is_done(answer):
             return None
