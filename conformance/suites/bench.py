@@ -172,6 +172,13 @@ class Bench:
         found = self.report if verdict == Verdict.WRONG_REASON.value else self.fail
         found(verdict, message, expected=expected, received=received, at=at)
 
+    def reported(self, first: int = 0, *, take: bool = False) -> list[Judgement]:
+        """What was reported behind the `first` findings; `take` them away to report them in another form."""
+        found = self._findings[first:]
+        if take:
+            del self._findings[first:]
+        return found
+
     def gravest(self, last: Judgement) -> Judgement:
         """The judgement of the test: the gravest of what was reported and of `last`, with which it ended."""
         return gravest_of((*self._findings, last))

@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Finding, Judgement, gravest_of
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.steering import Steered, Steering
 from holdfast.conformance.verdict import Verdict
@@ -95,7 +95,7 @@ def hold(
     """
     count = math.ceil(count * bench.thorough)
     drawn = ((f"{number + 1} of {count}", _fixed(draw(_dice(bench, number)))) for number in range(count))
-    _judged(begin, drawn, trials)
+    _judged(bench, begin, drawn, trials)
 
 
 def steer(
@@ -127,7 +127,7 @@ def steer(
 
             yield f"{number + 1}, steered", steps
 
-    _judged(begin, walks(), trials)
+    _judged(bench, begin, walks(), trials)
     bench.note(steering.conclude())
 
 
@@ -139,12 +139,12 @@ def _fixed(steps: Sequence[S]) -> Steps[Any, S]:
     return lambda _: steps
 
 
-def _judged(begin: Begin[Any], histories: Iterable[tuple[str, Steps[Any, S]]], trials: int) -> None:
+def _judged(bench: Bench, begin: Begin[Any], histories: Iterable[tuple[str, Steps[Any, S]]], trials: int) -> None:
     """Play histories until one differs gravely. Raises Finding for the gravest difference, made as short as can be."""
     gravest: tuple[str, _Difference[S]] | None = None
     for which, steps in histories:
         try:
-            difference = _played(begin, steps)
+            difference = _played(bench, begin, steps)
         except Finding as finding:
             # What came to no end hides no difference of an earlier history.
             if gravest is None or finding.judgement.verdict is Verdict.KIT_FAULT:
@@ -156,18 +156,18 @@ def _judged(begin: Begin[Any], histories: Iterable[tuple[str, Steps[Any, S]]], t
                 break
     if gravest is not None:
         which, difference = gravest
-        shortest = _shortened(begin, difference, trials)
+        shortest = _shortened(bench, begin, difference, trials)
         listed = "; ".join(map(str, shortest.steps))
         told = f"history {which}, {len(shortest.steps)} of its {len(difference.steps)} steps [{listed}]: "
         raise Finding(replace(shortest.found, detail=told + shortest.found.detail))
 
 
-def _played(begin: Begin[Any], steps: Steps[Any, S]) -> _Difference[S] | None:
+def _played(bench: Bench, begin: Begin[Any], steps: Steps[Any, S]) -> _Difference[S] | None:
     """The difference that a history shows, if any. Raises Finding where it came to no end."""
     difference = None
     try:
         with begin() as player:
-            difference = _differing(player, iter(steps(player)))
+            difference = _differing(bench, player, iter(steps(player)))
     except Finding:
         # A session that differs may also end badly. The difference is what is reported.
         if difference is None:
@@ -175,21 +175,28 @@ def _played(begin: Begin[Any], steps: Steps[Any, S]) -> _Difference[S] | None:
     return difference
 
 
-def _differing(player: Player[S], steps: Iterator[S]) -> _Difference[S] | None:
+def _differing(bench: Bench, player: Player[S], steps: Iterator[S]) -> _Difference[S] | None:
+    """The gravest difference of a history, which goes on behind what it only reports."""
     done: list[S] = []
+    before, first, found = len(bench.reported()), 0, []
     try:
         for step in steps:
             done.append(step)
             player.step(step)
+            first = first or (len(done) if bench.reported(before) else 0)
         player.compare()
     except Finding as finding:
-        if finding.judgement.verdict.is_incomplete:
-            raise
-        return _Difference(tuple(done), finding.judgement)
-    return None
+        found.append(finding.judgement)
+    mild = bench.reported(before, take=True)
+    if not mild and not found:
+        return None
+    gravest = gravest_of((*mild, *found))
+    if gravest.verdict.is_incomplete:
+        raise Finding(gravest)
+    return _Difference(tuple(done if gravest in found else done[: first or len(done)]), gravest)
 
 
-def _shortened(begin: Begin[Any], first: _Difference[S], left: int) -> _Difference[S]:
+def _shortened(bench: Bench, begin: Begin[Any], first: _Difference[S], left: int) -> _Difference[S]:
     """A shorter history with the same verdict: ever smaller parts are left out, for as many trials as there are."""
     found, size = first, max(1, len(first.steps) // 2)
     while left:
@@ -198,7 +205,7 @@ def _shortened(begin: Begin[Any], first: _Difference[S], left: int) -> _Differen
             at, end = max(0, at - size), at
             left -= 1
             try:
-                trial = _played(begin, _fixed(found.steps[:at] + found.steps[end:]))
+                trial = _played(bench, begin, _fixed(found.steps[:at] + found.steps[end:]))
             except Finding as finding:
                 if finding.judgement.verdict is Verdict.KIT_FAULT:
                     raise

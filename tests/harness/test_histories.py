@@ -151,6 +151,34 @@ def test_a_mild_difference_hides_no_grave_one_of_a_later_history() -> None:
     assert found(OnlyMisnaming()).verdict is Verdict.WRONG_REASON
 
 
+def test_a_history_goes_on_behind_what_it_reports() -> None:
+    tested = bench()
+
+    class Reporting(Vault):
+        opens = True
+
+        def step(self, step: int) -> None:
+            if step == 5:
+                tested.report("wrong_reason", "it has another name")
+            super().step(step)
+
+        def _judge(self) -> None:
+            if self.opens:
+                super()._judge()
+
+    def judged(vault: Vault) -> Judgement:
+        with pytest.raises(Finding) as raised:
+            hold(tested, count=20, draw=digits, begin=vault.session)
+        assert tested.reported() == []
+        return raised.value.judgement
+
+    assert judged(Reporting()).verdict is Verdict.FAIL_OPEN
+    shut = Reporting()
+    shut.opens = False
+    assert judged(shut).verdict is Verdict.WRONG_REASON
+    assert "[5]" in judged(shut).detail
+
+
 def test_worlds_are_those_that_an_answer_leaves() -> None:
     worlds = Worlds(0)
     steps: list[tuple[Callable[[int], Sequence[int]], bool, tuple[int, ...]]] = [

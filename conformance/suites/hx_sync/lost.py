@@ -155,7 +155,7 @@ class _Losing:
                     [_FAILED if call.row in _COMMANDS else _UNAVAILABLE, *sorted(this.due.get(call.row, ()))]
                 )
                 told = f"{call.row} while what it needs is {this.how}"
-                self._bench.fail(verdict, told, expected=due, received=f"{came} by {call.node}")
+                self._bench.weigh(verdict, told, expected=due, received=f"{came} by {call.node}")
             if accepted and call.row in _WRITING and not session.file(self._written(call))["exists"]:
                 self._bench.fail("lost_durability", f"{call.row} was accepted, and nothing lies at its key")
             after = self._readable(this)

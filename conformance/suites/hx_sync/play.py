@@ -127,11 +127,11 @@ class Play:
             return
         other = {name: value.get(name) for name, due in outcome.value.items() if not equal(name, due, value.get(name))}
         if other:
-            self._look.differs("wrong_reason", repr(dict(outcome.value)), repr(other))
+            self._look.weigh("wrong_reason", repr(dict(outcome.value)), repr(other))
         if outcome.rejected is not None:
             self._look.rejected(outcome.rejected, value["rejected"])
         if any(not least <= value[name] <= most for name, (least, most) in outcome.counts.items()):
-            self._look.differs("wrong_reason", str(outcome), repr({name: value[name] for name in outcome.counts}))
+            self._look.weigh("wrong_reason", str(outcome), repr({name: value[name] for name in outcome.counts}))
 
     def _after(self, state: State) -> None:
         """Go on to this state, and learn which bytes were written."""
@@ -353,7 +353,7 @@ class Play:
             answer = self._session.call(call.method, call.args, step.worker)
             if answer.reason != "STORE_UNAVAILABLE":
                 verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-                self._look.differs(verdict, "STORE_UNAVAILABLE without an index", said(answer))
+                self._look.weigh(verdict, "STORE_UNAVAILABLE without an index", said(answer))
         self._state = replace(
             self._state, devices={name: each for name, each in self._state.devices.items() if name != node}
         )
