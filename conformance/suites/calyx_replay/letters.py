@@ -159,7 +159,7 @@ def told(
     named = {"REPLAY_DUPLICATE": ("replay_key", letter.key), "MSG_ID_BLOCKED": ("msg_id", letter.msg_id)}
     if said(answer) not in due:
         verdict = "over_refusal" if "new" in due else "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-        bench.fail(verdict, what, expected=" or ".join(due), received=said(answer))
+        bench.weigh(verdict, what, expected=" or ".join(due), received=said(answer))
     name, value = named.get(said(answer), ("", None))
     if name and (answer.data or {}).get(name) != value:
-        bench.fail("wrong_reason", what, expected=f"{said(answer)} with {name} {value}", received=f"{answer.data}")
+        bench.report("wrong_reason", what, expected=f"{said(answer)} with {name} {value}", received=f"{answer.data}")

@@ -92,7 +92,7 @@ def _judged(bench: Bench, session: SuiteSession, sent: str, what: str, *, refuse
     if said(answer) != due:
         accepted = answer.outcome == "accepted"
         verdict = "wrong_reason" if refused and not accepted else "fail_open" if refused else "over_refusal"
-        bench.fail(verdict, f"an envelope whose header has {what}", expected=due, received=_shown(answer))
+        bench.weigh(verdict, f"an envelope whose header has {what}", expected=due, received=_shown(answer))
     key = derive("calyx.replay_key", sent)
     if not refused and (answer.value or {}).get("replay_key") != key:
         bench.fail("fail_open", f"the key of an envelope with {what}", expected=key, received=_shown(answer))
@@ -109,7 +109,7 @@ def test_bytes_that_are_no_json_are_no_list(bench: Bench) -> None:
             if said(answer) != "MIGRATION_MALFORMED":
                 verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
                 what = f"a list that is {name} of the vectors"
-                bench.fail(verdict, what, expected="MIGRATION_MALFORMED", received=_shown(answer))
+                bench.weigh(verdict, what, expected="MIGRATION_MALFORMED", received=_shown(answer))
 
 
 def _shown(answer: Answer) -> str:

@@ -103,11 +103,11 @@ def issue(bench: Bench, session: SuiteSession, *, worker: int = 0, binding: Mapp
 
 
 def must_be(bench: Bench, what: str, got: str, due: str) -> None:
-    """Hold an answer, as `shown` writes it, against the one that is due. Raises Finding."""
+    """Hold an answer, as `shown` writes it, against the one that is due. Another reason is reported."""
     if got != due:
         opened = got.startswith("accepted")
         verdict = "fail_open" if opened else "over_refusal" if due.startswith("accepted") else "wrong_reason"
-        bench.fail(verdict, what, expected=due, received=got)
+        bench.weigh(verdict, what, expected=due, received=got)
 
 
 def shown(answer: Answer) -> str:

@@ -130,8 +130,7 @@ def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) 
             extra: Mapping[str, str] = {"force": "true"}
             for reason, asked in (("NONCE_UNBOUND", args), ("REQUEST_MALFORMED", {**args, **extra})):
                 got = shown(session.call("register", asked, number % 2))
-                if got != f"refused {reason}":
-                    bench.fail("wrong_reason", f"refusal {number}", expected=f"refused {reason}", received=got)
+                must_be(bench, f"refusal {number}", got, f"refused {reason}")
         for worker, nonce in enumerate(nonces):
             got = shown(session.call("register", request(session, f"owned-{worker}", nonce=nonce), worker))
             must_be(bench, f"a nonce that strangers presented {_REFUSALS // 2} times", got, "accepted new")
@@ -183,7 +182,8 @@ def test_fifty_issued_nonces_buy_one_effect(bench: Bench) -> None:
             admitted = [number for number, outcome in enumerate(outcomes) if outcome == "accepted new"]
             bench.fail("fail_open", f"requests {admitted} of 50 each had an effect of their own", received=repr(counts))
         if outcomes != due or counts != (1, 1):
-            bench.fail("wrong_reason", "fifty requests for one effect", expected=repr(due[:2]), received=repr(outcomes))
+            verdict = "lost_durability" if 0 in counts else "state_leak" if counts[1] > 1 else "wrong_reason"
+            bench.fail(verdict, "fifty requests for one effect", expected=repr(due[:2]), received=repr(outcomes))
 
 
 @clause("RS4A-RP-01")
@@ -242,10 +242,10 @@ def _judge_race(bench: Bench, session: SuiteSession, nonces: list[str], answers:
         if answer.effect == "new":
             continue
         if answer.reason not in ("ATTEMPT_COLLISION", "REPLAY_DUPLICATE"):
-            bench.fail("wrong_reason", "a loser", expected="ATTEMPT_COLLISION", received=shown(answer))
+            bench.report("wrong_reason", "a loser", expected="ATTEMPT_COLLISION", received=shown(answer))
         told = (answer.data or {}).get("decision", {}).get("decision_id")
         if answer.reason == "ATTEMPT_COLLISION" and told != winners[0].value["decision"]["decision_id"]:
-            bench.fail("wrong_reason", "a loser was told another decision than the winner's", received=repr(told))
+            bench.report("wrong_reason", "a loser was told another decision than the winner's", received=repr(told))
         if session.observe("nonce_state", {"nonce": nonce})["state"] != "issued":
             bench.fail("state_leak", "a loser's nonce is no longer issued")
 
