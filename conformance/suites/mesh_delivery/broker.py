@@ -100,7 +100,7 @@ def test_jobs_and_inboxes_take_in_all_of_a_thousand_messages(bench: Bench) -> No
         state = session.observe("broker_state")
         marked = [row for row in state["dedupe"] if not row["history_available"]]
         must_count("records that are marked", "fail_open", _MANY, marked)
-        must_count("messages behind the sweep", "wrong_reason", 0, state["messages"])
+        must_count("messages behind the sweep", "state_leak", 0, state["messages"])
         session.clock("+10d")
         session.provoke("expire")
         must_count("records within their time", "lost_durability", _MANY, session.observe("broker_state")["dedupe"])
@@ -118,9 +118,9 @@ def test_a_record_lives_as_long_as_is_advertised(bench: Bench) -> None:
             must_be(bench, session.call("accept", args_of("one")), "accepted new", "a send")
             told = session.observe("features")["supported"]["client_message_id_dedupe"]["dedupe_retention_days"]
             if told != days:
-                bench.fail("wrong_reason", "the window that is advertised", expected=str(days), received=str(told))
+                bench.report("wrong_reason", "the window that is advertised", expected=str(days), received=str(told))
             row = session.observe("broker_state")["dedupe"][0]
             lives = datetime.fromisoformat(row["expires_at"]) - datetime.fromisoformat(row["first_seen_at"])
             if lives != timedelta(days=days):
                 verdict = "fail_open" if lives < timedelta(days=days) else "wrong_reason"
-                bench.fail(verdict, f"a record of {days} days", expected=f"{days} days", received=str(lives))
+                bench.weigh(verdict, f"a record of {days} days", expected=f"{days} days", received=str(lives))

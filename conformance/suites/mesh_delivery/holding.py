@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -154,7 +155,11 @@ class _Holder(Player):
         models = [model for order in itertools.permutations(done) if (model := _after(self._model, order)) is not None]
         if not models:
             came = "; ".join(told(answer) for _, answer in done)
-            self._differs("wrong_reason", what, "the answers of some order", came)
+            new = Counter(
+                str(asked.args) for asked, answer in done if asked.method == "accept" and answer.effect == "new"
+            )
+            verdict = "fail_open" if new and max(new.values()) > 1 else "wrong_reason"
+            self._differs(verdict, what, "the answers of some order", came)
         for left, model in enumerate(models, 1 - len(models)):
             self._model = model
             try:

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from holdfast.conformance.cases.match import of_rows
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.disposable import asked
 from holdfast.conformance.suites.mesh_delivery.database import ALTER, DEDUPE, LOOK
 from holdfast.conformance.suites.mesh_delivery.sends import PLACES, args_of, made, must_be, told
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.verdict import Verdict
 
 # Classes of errors: it may succeed another time, a constraint, there is no room, the server ends the statement.
 _STATES = ("40001", "23514", "53100", "57014")
@@ -96,7 +98,7 @@ class _Broker:
                 if said.get(part) != found.get(part):
                     self._differ(f"{part} of {name} {when}", found.get(part), said.get(part))
         if len(state["dedupe"]) != len(seen["dedupe"]):
-            self._differ(f"the records {when}", len(seen["dedupe"]), len(state["dedupe"]))
+            self._differ(f"the records {when}", len(seen["dedupe"]), len(state["dedupe"]), rows=True)
         records = {(row.get("mesh_id"), row.get("client_message_id")): row for row in seen["dedupe"]}
         for row in state["dedupe"]:
             record = records.get((row["mesh_id"], row["client_message_id"]), {})
@@ -111,10 +113,19 @@ class _Broker:
             self._bench.fail("fail_open", f"records put in past the broker {when}", expected="refused", received=took)
         shown, stored = (Counter(names) for names in (_named(state), seen["messages"]))
         if shown != stored:
-            self._differ(f"the ids of messages {when}", sorted(map(str, stored)), sorted(map(str, shown)))
+            self._differ(
+                f"the ids of messages {when}",
+                sorted(map(str, stored.elements())),
+                sorted(map(str, shown.elements())),
+                rows=True,
+            )
 
-    def _differ(self, what: str, found: object, said: object) -> None:
-        self._bench.fail("wrong_reason", what, expected=f"what is there: {found}", received=f"told: {said}")
+    def _differ(self, what: str, found: object, said: object, *, rows: bool = False) -> None:
+        """Of `rows`, one that is there and not said is too many, and one that is said and not there is lost."""
+        verdict = of_rows(said, found) if rows else None
+        self._bench.fail(
+            (verdict or Verdict.WRONG_REASON).value, what, expected=f"what is there: {found}", received=f"told: {said}"
+        )
 
 
 def _named(state: Mapping[str, Any]) -> list[str | None]:

@@ -143,6 +143,10 @@ class Player:
     def _differs(self, verdict: str, what: str, due: Any, came: Any) -> None:
         self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
 
+    def _weigh(self, verdict: str, what: str, due: Any, came: Any) -> None:
+        """The same, unless it is a wrong answer only, behind which the history goes on."""
+        self._bench.weigh(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
+
     def _args(self, method: str, about: Any) -> dict[str, Any]:
         """A send, or the requeue of a row by its id, of a dead one by its place, or of any where none is dead."""
         if method == "send":
@@ -176,7 +180,7 @@ class Player:
         if came not in due:
             refused = "wrong_reason" if due.isdisjoint((NEW, PRIOR)) else "over_refusal"
             verdict = refused if answer.outcome == "refused" else "fail_open"
-            self._differs(verdict, f"a {method}", " or ".join(sorted(due)), came)
+            self._weigh(verdict, f"a {method}", " or ".join(sorted(due)), came)
         if answer.outcome == "accepted":
             name = args.get("new_id", args.get("client_message_id"))
             told = answer.value["client_message_id"]
@@ -209,7 +213,7 @@ class Player:
         answer = self._session.call(method, args, worker)
         if (answer.outcome, answer.reason) != ("refused", why):
             verdict = "wrong_reason" if answer.outcome == "refused" else "fail_open"
-            self._differs(verdict, f"a {method}", f"refused with {why}", answer.reason or answer.effect)
+            self._weigh(verdict, f"a {method}", f"refused with {why}", answer.reason or answer.effect)
 
     # Rounds
 
@@ -239,7 +243,7 @@ class Player:
             self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
         names = self._seen.requests(self._model)
         if answer.value["attempts"] != len(names):
-            self._differs("wrong_reason", "the attempts of a round", len(names), answer.value["attempts"])
+            self._weigh("wrong_reason", "the attempts of a round", len(names), answer.value["attempts"])
         told = self._answered(names, armed, worker)
         left = [name for name in self._model.rows if name not in names and name not in others]
         dying = self._model.passed_over(left, self._now, whole=self._workers == 1)
@@ -341,7 +345,7 @@ class Player:
         names = self._seen.requests(self._model)
         told = sum(answer.value["attempts"] for answer in answers if answer.outcome == "accepted")
         if told != len(names) and all(answer.outcome == "accepted" for answer in answers):
-            self._differs("wrong_reason", "the attempts of two rounds at once", len(names), told)
+            self._weigh("wrong_reason", "the attempts of two rounds at once", len(names), told)
         for name in dict.fromkeys(names):
             messages = [answer_at(armed, place)[1] for place, each in enumerate(names) if each == name]
             if not self._model.taken(name, messages, self._now):

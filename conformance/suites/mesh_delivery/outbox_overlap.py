@@ -66,7 +66,8 @@ class Overlap:
         if answer.outcome != "accepted" and answer.reason != UNAVAILABLE:
             self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
         if count != len(names):
-            self._differs("wrong_reason", "the attempts of a round", str(len(names)), str(count))
+            what, due = "the attempts of a round", str(len(names))
+            self._bench.report("wrong_reason", f"{what}: {count}, {due} is due", expected=due, received=str(count))
         told = []
         for place, name in enumerate(names):
             said, message_id = answer_at(armed, place)

@@ -114,13 +114,13 @@ def test_a_retry_tells_the_very_moment_that_is_stored(bench: Bench) -> None:
         for name, moment in stored.items():
             # Some clocks of languages end at milliseconds.
             if abs(datetime.fromisoformat(moment) - sent[name]) >= timedelta(milliseconds=1):
-                bench.fail("wrong_reason", "first_seen_at of a send", expected=f"{sent[name]}", received=moment)
+                bench.report("wrong_reason", "first_seen_at of a send", expected=f"{sent[name]}", received=moment)
         for worker in range(session.workers):
             for name, moment in stored.items():
                 answer = must_be(bench, session.call("accept", args_of(name), worker), "accepted prior", "a retry")
                 told = answer.value["first_seen_at"]
                 if datetime.fromisoformat(told) != datetime.fromisoformat(moment):
-                    bench.fail("wrong_reason", "first_seen_at of a retry", expected=moment, received=told)
+                    bench.report("wrong_reason", "first_seen_at of a retry", expected=moment, received=told)
 
 
 @clause("MESH-4.1-B1", "MESH-4.5-R4", provocations=("make_mesh",))
@@ -134,7 +134,9 @@ def test_ids_that_a_transport_may_spoil_are_each_another_one(bench: Bench) -> No
                     answer = must_be(bench, session.call("accept", args_of(name)), due, f"{name!r} over {transport}")
                     if answer.value["client_message_id"] != name:
                         told = answer.value["client_message_id"]
-                        bench.fail("wrong_reason", f"the id over {transport}", expected=repr(name), received=repr(told))
+                        bench.report(
+                            "wrong_reason", f"the id over {transport}", expected=repr(name), received=repr(told)
+                        )
             stored = sorted(row["client_message_id"] for row in session.observe("broker_state")["dedupe"])
             if stored != sorted(_IDS):
                 lost = [name for name in _IDS if name not in stored]
@@ -178,7 +180,7 @@ def test_sends_that_share_a_connection_are_each_kept_and_answered(bench: Bench) 
                 bench.fail("lost_durability", "the messages of one connection", expected=f"{sent}", received=f"{kept}")
             names = [answer.value["client_message_id"] for answer in answers]
             if names != list(sent):
-                bench.fail("wrong_reason", "the ids in the answers", expected=f"{list(sent)}", received=f"{names}")
+                bench.report("wrong_reason", "the ids in the answers", expected=f"{list(sent)}", received=f"{names}")
         # Both answers of a pair name one id, and may come in any order.
         pairs = [each for args in sends for each in (args, args_of(args["client_message_id"], body="AA"))]
         came = sorted(told(answer) for answer in session.race([("accept", args) for args in pairs], worker=0))

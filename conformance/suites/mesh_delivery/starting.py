@@ -77,14 +77,16 @@ def _must_be(bench: Bench, answer: Any, hours: int, what: str) -> None:
         bench.fail("over_refusal", f"{what} is refused with {answer.reason}", expected=f"{hours} hours")
     if answer.value["max_age_hours"] != hours:
         told = f"{what} has a max age of {answer.value['max_age_hours']} hours"
-        bench.fail("wrong_reason", told, expected=f"{hours} hours")
+        # A longer one lets a retry reach a broker that has forgotten the id.
+        verdict = "fail_open" if answer.value["max_age_hours"] > hours else "wrong_reason"
+        bench.weigh(verdict, told, expected=f"{hours} hours")
 
 
 def _must_be_refused(bench: Bench, answer: Any, reason: str, what: str) -> None:
     if answer.outcome == "accepted":
         bench.fail("fail_open", f"{what} is taken", expected=reason)
     if answer.reason != reason:
-        bench.fail("wrong_reason", f"{what} is refused with {answer.reason}", expected=reason)
+        bench.report("wrong_reason", f"{what} is refused with {answer.reason}", expected=reason)
 
 
 @clause("MESH-15.5-X6", "MESH-15.5-X1", "MESH-15.5-X2", "MESH-15.5-X3", "MESH-15.5-X5", "MESH-15.5-X4")
@@ -103,13 +105,15 @@ def test_a_handshake_over_a_websocket_is_decided_as_any_other_and_told_by_the_co
             if _whole(answer) != _whole(told):
                 verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
                 expected, received = str(_whole(told)), str(_whole(answer))
-                bench.fail(verdict, "another answer over a WebSocket", expected=expected, received=received)
+                bench.weigh(verdict, "another answer over a WebSocket", expected=expected, received=received)
             closed = [each.get("close_code") for each in session.received(behind)]
             if len(closed) != 1 or (closed[0] != code if code in _CODES else closed[0] in _CODES):
                 due = f"one connection, closed with {code or 'none of those codes'}"
-                bench.fail("wrong_reason", f"{handshake.decode()} over a WebSocket", expected=due, received=f"{closed}")
+                bench.report(
+                    "wrong_reason", f"{handshake.decode()} over a WebSocket", expected=due, received=f"{closed}"
+                )
             if code in _CODES and session.observe("daemon_log")["records"][-1]["payload"] != base64url(handshake):
-                bench.fail("wrong_reason", "the handshake of a WebSocket in the log", expected=handshake.decode())
+                bench.report("wrong_reason", "the handshake of a WebSocket in the log", expected=handshake.decode())
 
 
 def _whole(answer: Answer) -> tuple[Any, ...]:
