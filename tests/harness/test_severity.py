@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -126,6 +127,23 @@ def test_a_harm_is_that_of_what_happened(verdict: Verdict) -> None:
         if verdict.value not in clause.harm_of:
             assert harm_of(clause, verdict) != clause.harm
         assert harm_of(clause, verdict)
+
+
+def test_no_refusal_of_what_is_right_is_said_to_make_an_effect() -> None:
+    effect = re.compile(r"twice|second effect|\bagain\b|doubl|executed|pays? for two")
+    said = {clause.id: harm_of(clause, Verdict.OVER_REFUSAL) for clause in CLAUSES}
+    # A harm that names two failures with "or" may name an effect beside a refusal.
+    assert [name for name, harm in said.items() if effect.search(harm) and " or " not in harm] == []
+
+
+def test_a_stuck_key_a_lost_message_and_a_burnt_nonce_have_harms_of_their_own() -> None:
+    clauses = {clause.id: clause for clause in CLAUSES}
+    stuck = harm_of(clauses["IK-CRASH-1"], Verdict.OVER_REFUSAL)
+    lost = harm_of(clauses["MESH-4.7-T8"], Verdict.LOST_DURABILITY)
+    burnt = harm_of(clauses["RS4A-S4-1"], Verdict.STATE_LEAK)
+    generic = {harm_of(clauses["IK-KEY-3"], verdict) for verdict in FINDINGS}
+    assert not {stuck, lost, burnt} & generic
+    assert len({stuck, lost, burnt}) == 3
 
 
 def test_what_was_not_proven_is_reported_as_possible_only() -> None:
