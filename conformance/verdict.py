@@ -49,7 +49,7 @@ _HARM = {
     Verdict.LOST_DURABILITY: "What was acknowledged is gone: it never happens, or can happen once more.",
     Verdict.STATE_LEAK: "A call leaves something behind that it must not, and later calls rest on it.",
     Verdict.WRONG_REASON: "The caller gets a wrong answer, and does what does not fit what happened.",
-    Verdict.OVER_REFUSAL: "What is right is refused: it does not happen, and trying again does not help.",
+    Verdict.OVER_REFUSAL: "What is right is refused: it does not happen, and no retry helps.",
 }
 OPEN_CLASS = frozenset({Verdict.FAIL_OPEN, Verdict.STATE_LEAK, Verdict.LOST_DURABILITY})
 INCOMPLETE_CLASS = frozenset({Verdict.NO_VERDICT, Verdict.NOT_REACHED, Verdict.INDETERMINATE, Verdict.UNSUPPORTED})

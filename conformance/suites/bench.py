@@ -169,8 +169,9 @@ class Bench:
 
         For an answer whose effect was as due, or that had to have none.
         """
-        found = self.report if verdict == Verdict.WRONG_REASON.value else self.fail
-        found(verdict, message, expected=expected, received=received, at=at)
+        if verdict != Verdict.WRONG_REASON.value:
+            self.fail(verdict, message, expected=expected, received=received, at=at)
+        self.report(verdict, message, expected=expected, received=received, at=at)
 
     def reported(self, first: int = 0, *, take: bool = False) -> list[Judgement]:
         """What was reported behind the `first` findings; `take` them away to report them in another form."""
