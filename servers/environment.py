@@ -14,6 +14,16 @@ PASSED_ENVIRONMENT = (
 ).split()
 # The zone of an adapter. On a machine in UTC an adapter that uses local time would look right.
 ZONE = {"TZ": "Pacific/Chatham"}
+# Another zone, and a locale that writes a comma into decimals and sorts by a language. Characters stay what they are:
+# an adapter reads and writes UTF-8. The locale need not be installed; then a program may take no notice of it.
+ELSEWHERE = {
+    "LC_ALL": "",
+    "LC_CTYPE": "C.UTF-8",
+    "LC_NUMERIC": "de_DE.UTF-8",
+    "LC_COLLATE": "de_DE.UTF-8",
+    "LANG": "de_DE.UTF-8",
+    "TZ": "America/St_Johns",
+}
 
 
 def scrubbed_environment(passed: Sequence[str] = ()) -> dict[str, str]:

@@ -111,10 +111,11 @@ def _role_problems(contract: Contract) -> Iterable[str]:
         yield from (f"clause {each.id}: has no role" for each in contract.clauses.values() if not each.roles)
     named = {f"method {each.name}": {each.role} for each in contract.methods.values() if each.role is not None}
     named |= {f"clause {each.id}": {*each.roles} for each in contract.clauses.values()}
+    named |= {f"case {each.id}": {*each.roles} for each in contract.cases}
     for where, roles in named.items():
         yield from (f"{where}: unknown role {role}" for role in sorted(roles - contract.roles.keys()))
     for role in contract.roles.values():
-        if role.name in contract.methods:
+        if role.name in contract.methods and contract.methods[role.name].role != role.name:
             yield f"role {role.name}: a method has that name, and `not_claimed` could mean either"
         if role.stateless is not None and role.inertness is not None:
             yield f"role {role.name}: has inertness and is stateless; drop one of the two"

@@ -25,6 +25,7 @@ from holdfast.specs.entry import (
     Placed,
     PlacedMeta,
     ReasonName,
+    RoleName,
     Text,
     Title,
     ValueName,
@@ -188,7 +189,7 @@ class Clause(Entry, frozen=True):
     harm_if: Mapping[Harming, Text] = {}
     not_testable: Text | None = None
     # Without one it binds whoever claims the contract.
-    roles: Annotated[tuple[Name, ...], DISTINCT] = ()
+    roles: Annotated[tuple[RoleName, ...], DISTINCT] = ()
 
 
 class Terms(Entry, frozen=True):
@@ -209,7 +210,7 @@ class Terms(Entry, frozen=True):
     inspection: Inspection | None = None
     inertness: Inertness | None = None
     stateless: Annotated[Text, Meta(description="Why a refusal has nothing that it could change.")] | None = None
-    roles: Mapping[Name, Role] = {}
+    roles: Mapping[RoleName, Role] = {}
 
 
 class ContractFile(Terms, frozen=True, kw_only=True):
@@ -239,7 +240,7 @@ class Method(Entry, frozen=True):
     )
     route: Annotated[Route | None, PlacedMeta] = None
     stateless: Annotated[Text | None, PlacedMeta] = None
-    role: Name | None = None
+    role: RoleName | None = None
     permits: Annotated[
         Mapping[MemberPath, Annotated[tuple[str | bool | int, ...], Meta(min_length=1)]],
         Meta(description="By path into its value, what permits. Where nothing that permits is due, it fails open."),
@@ -335,6 +336,8 @@ class Case(Entry, frozen=True):
     kind: Kind
     when: Annotated[tuple[Step, ...], Meta(min_length=1)]
     also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
+    # Without one it is asked of an adapter that claims every role of its clauses.
+    roles: Annotated[tuple[RoleName, ...], DISTINCT] = ()
     opening: Opening = field(name="open", default=Opening())
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     needs: Annotated[frozenset[Name], DISTINCT] = frozenset()
@@ -399,9 +402,11 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
             return self.inertness
         return None if role.stateless is not None else role.inertness or self.inertness
 
-    def roles_of(self, clauses: Iterable[str]) -> frozenset[str]:
-        """The roles that an implementation must have for a case of these clauses."""
-        return frozenset(role for name in clauses if name in self.clauses for role in self.clauses[name].roles)
+    def roles_of(self, clauses: Iterable[str], named: Iterable[str] = ()) -> frozenset[str]:
+        """The roles that an implementation must have for a case: those it names, or else those of its clauses."""
+        return frozenset(named) or frozenset(
+            role for name in clauses if name in self.clauses for role in self.clauses[name].roles
+        )
 
     def lacks(self, not_claimed: Mapping[str, str]) -> Mapping[str, str]:
         """What an adapter lacks: what it says, and every method of a role that it does not claim."""

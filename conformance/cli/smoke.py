@@ -100,7 +100,7 @@ def cases_of(contract: Contract, lacking: frozenset[str]) -> Sequence[Case]:
     able = [
         (case, asked)
         for case, asked in known
-        if lacking.isdisjoint(methods_of(contract, case) | contract.roles_of(case.clauses))
+        if lacking.isdisjoint(methods_of(contract, case) | contract.roles_of(case.clauses, case.roles))
     ]
     able.sort(key=lambda each: len(each[0].given) + len(each[0].when) + len(each[0].then))
     wanted = [(name, "") for name in contract.methods]

@@ -82,7 +82,7 @@ def _named(part: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, A
 
 def _usable(contract: Contract, case: Case, carriers: Mapping[str, str], not_claimed: Mapping[str, str]) -> bool:
     """Whether the case first uses bytes in a call that must be accepted."""
-    needs = case.needs | contract.roles_of(case.clauses)
+    needs = case.needs | contract.roles_of(case.clauses, case.roles)
     if worker_count(contract, case) > 2 or case.workers > 1 or needs & {*not_claimed}:
         return False
     steps = (*case.given, *case.when)

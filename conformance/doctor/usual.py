@@ -146,7 +146,9 @@ def _is_usable(contract: Contract, case: Case, not_claimed: Mapping[str, str], w
         case.kind is Kind.DURABILITY
         and any("kill" in step for step in steps)
         and not any("start" in step or "provoke" in step for step in steps)
-        and lacks.isdisjoint(methods_of(contract, case) | contract.roles_of(case.clauses) | case.needs | {"kill"})
+        and lacks.isdisjoint(
+            methods_of(contract, case) | contract.roles_of(case.clauses, case.roles) | case.needs | {"kill"}
+        )
         and worker_count(contract, case) <= workers
         and case.surface == "ready"
     )

@@ -72,13 +72,16 @@ def parse_requirement(text: str) -> Requirement:
 
     Raises SpecError when there is no such contract or role.
     """
-    name, _, named = text.removesuffix(_CORE_SUFFIX).partition("/")
+    name = text.partition("/")[0]
     contract = load_contract(name)
+    # A role of that name is meant where the contract has one.
+    extent = Extent.CORE if text.endswith(_CORE_SUFFIX) and Extent.CORE.value not in contract.roles else Extent.FULL
+    named = (text.removesuffix(_CORE_SUFFIX) if extent is Extent.CORE else text).partition("/")[2]
     roles = frozenset(named.split("+")) if named else None
     if roles is not None and not roles <= contract.roles.keys():
         known = f", or CONTRACT/ROLE of the roles {', '.join(contract.roles)}" if contract.roles else ""
         raise SpecError(f"--require {text}: expected CONTRACT or CONTRACT/core{known}")
-    return Requirement(contract, Extent.CORE if text.endswith(_CORE_SUFFIX) else Extent.FULL, roles)
+    return Requirement(contract, extent, roles)
 
 
 def decide(

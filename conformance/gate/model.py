@@ -39,7 +39,7 @@ class Requirement:
         """Whether this case may be missing or unproven."""
         if self.extent is Extent.CORE and case.provocations:
             return True
-        return self.roles is not None and not self.contract.roles_of(case.clauses) <= self.roles
+        return self.roles is not None and not self.contract.roles_of(case.clauses, case.roles) <= self.roles
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def judge_suite(
         contract=contract,
         case=planned.id,
         seed=seed,
-        make_driver=lambda: recorded,
+        make_driver=lambda _: recorded,
         not_claimed=not_claimed,
         limits=Limits(_WORKERS, None),
         thorough=thorough,

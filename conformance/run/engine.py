@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 from holdfast.conformance.adapter.forks import Forks
@@ -177,11 +177,22 @@ class Engine:
             self._surfaces[contract] = launcher.surface
         return launcher.config
 
-    def driver(self, contract: Contract) -> Driver:
-        """A driver for one session of `contract` in a fresh workdir. Raises StartError."""
+    def driver(self, contract: Contract, variables: Mapping[str, str] = MappingProxyType({})) -> Driver:
+        """A driver for one session of `contract` in a fresh workdir. Raises StartError.
+
+        With `variables` its workers are others, whose environment has them.
+        """
         config = self.provision(contract.name)
         launched = self._surfaces.get(contract.name)
-        return Driver(self.pool, self._workdir(), config=config, routes=contract.routes, launched=launched)
+        pool = self.pool if not variables else self._pool_with(variables)
+        return Driver(pool, self._workdir(), config=config, routes=contract.routes, launched=launched)
+
+    def _pool_with(self, variables: Mapping[str, str]) -> WorkerPool:
+        command = self.pool.command
+        changed = replace(command, environment={**command.environment, **variables})
+        pool = WorkerPool(changed, janitor=self._janitor)
+        self._stack.callback(pool.close)
+        return pool
 
     def not_claimed(self, contract: Contract) -> Mapping[str, str]:
         """The capabilities of that contract that the adapter lacks, with its reasons; empty if it cannot be asked."""
@@ -227,7 +238,8 @@ class Engine:
     def run_suite_test(self, contract: Contract, planned: PlannedCase, test: Callable[[Bench], None]) -> CaseResult:
         """Run a suite test at a bench of its own. An exception that is no finding is a fault of the kit."""
         started = time.monotonic()
-        refused = exhausted() if self.pool.exhausted else self._lacking(contract, planned.clauses)
+        roles = contract.roles_of(planned.clauses, planned.roles)
+        refused = exhausted() if self.pool.exhausted else self._lacking(contract, roles)
         if refused is not None:
             return CaseResult(planned.id, planned.clauses, refused, (), (), 0.0)
         bench = self._bench(contract, planned.id)
@@ -261,7 +273,7 @@ class Engine:
             contract=contract,
             case=case,
             seed=self.settings.seed,
-            make_driver=lambda: self.driver(contract),
+            make_driver=lambda variables: self.driver(contract, variables),
             not_claimed=self.not_claimed(contract),
             limits=self._limits(),
             thorough=self.settings.thorough,
@@ -281,7 +293,8 @@ class Engine:
     def run_fault(self, contract: Contract, fault: FaultCase) -> CaseResult:
         """Let a fault strike during its workload. Faults of one workload share its preparation and its recording."""
         started = time.monotonic()
-        refused = exhausted() if self.pool.exhausted else self._lacking(contract, fault.clauses, {KILLABLE})
+        needs = contract.roles_of(fault.clauses) | {KILLABLE}
+        refused = exhausted() if self.pool.exhausted else self._lacking(contract, needs)
         if refused is not None:
             return CaseResult(fault.id, fault.clauses, refused, (), (), 0.0)
         if self._volatile is not None:
@@ -355,10 +368,10 @@ class Engine:
         driver.finish(judgement)
         return judgement, tuple(driver.records)
 
-    def _lacking(self, contract: Contract, clauses: Iterable[str], needs: Set[str] = frozenset()) -> Judgement | None:
-        """UNSUPPORTED if hello does not claim a role of these clauses, or anything else that is needed."""
+    def _lacking(self, contract: Contract, needs: Set[str]) -> Judgement | None:
+        """UNSUPPORTED if hello does not claim a role, or anything else that is needed."""
         not_claimed = self.not_claimed(contract)
-        lacking = (needs | contract.roles_of(clauses)) & {*not_claimed}
+        lacking = needs & {*not_claimed}
         if not lacking:
             return None
         said = ", ".join(f"{name} ({not_claimed[name]})" for name in sorted(lacking))
@@ -375,7 +388,7 @@ class Engine:
             # The case itself will meet the same end and report it.
             return None
         several = {CONCURRENCY} if case.workers > 1 else set()
-        lacking = self._lacking(contract, case.clauses, case.needs | several)
+        lacking = self._lacking(contract, contract.roles_of(case.clauses, case.roles) | case.needs | several)
         if lacking is not None:
             return lacking
         needed = worker_count(contract, case)

@@ -39,6 +39,7 @@ class PlannedCase:
     """One case of the plan. `provocations` are the test hooks it needs of an adapter.
 
     `whole`: it holds the adapter against a model of the whole contract, so a bug in any clause may fail it.
+    `roles`: those it is asked of, where its clauses do not say.
     `generated`: what it asks is generated, by sweeps (`sweeps`), histories, Hypothesis or a fault layer.
     """
 
@@ -51,6 +52,7 @@ class PlannedCase:
     whole: bool = False
     generated: bool = False
     sweeps: bool = False
+    roles: tuple[str, ...] = ()
 
     @property
     def scripted(self) -> bool:
@@ -127,7 +129,15 @@ def provocations_of(contract: Contract, case: Case) -> frozenset[str]:
 def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
     """Every case of the contract: the scripted ones in file order, then the suite's tests, then the faults."""
     scripted = [
-        PlannedCase(case.id, contract.name, case.clauses, case.title, Form.SCRIPT, provocations_of(contract, case))
+        PlannedCase(
+            case.id,
+            contract.name,
+            case.clauses,
+            case.title,
+            Form.SCRIPT,
+            provocations_of(contract, case),
+            roles=case.roles,
+        )
         for case in contract.cases
     ]
     suite = [
@@ -141,6 +151,7 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             mark.whole,
             (mark.whole and not mark.written) or mark.drawn or function.__module__.endswith(_SWEEPS),
             function.__module__.endswith(_SWEEPS),
+            mark.roles,
         )
         for function, mark in suite_tests(contract.name)
     ]

@@ -191,7 +191,7 @@ class CaseItem(pytest.Item):
 
     def _is_of_another_role(self) -> bool:
         lacks = self.runner.engine.not_claimed(self.contract)
-        return not self.contract.roles_of(self.planned.clauses).isdisjoint(lacks)
+        return not self.contract.roles_of(self.planned.clauses, self.planned.roles).isdisjoint(lacks)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:  # noqa: ARG002
         """One line: the report of a case is made from the evidence."""

@@ -118,7 +118,7 @@ def summarise(
             notes.append(f"{contract.name}: no case covers {', '.join(open_clauses)}")
             exits.append(Exit.INCOMPLETE)
     rows = tuple(
-        _row(clause, plan, by_id, baselines.get(contract.name))
+        _row(clause, plan, by_id, baselines.get(contract.name), not_asked)
         for contract in contracts
         for clause in contract.clauses.values()
     )
@@ -147,7 +147,7 @@ def _of_other_roles(
         case.id
         for case in plan
         if case.contract in by_name
-        and by_name[case.contract].roles_of(case.clauses) & {*not_claimed.get(case.contract, ())}
+        and by_name[case.contract].roles_of(case.clauses, case.roles) & {*not_claimed.get(case.contract, ())}
     )
 
 
@@ -173,9 +173,14 @@ def _counts(result: CaseResult, contracts: Sequence[Contract], not_asked: Collec
 
 
 def _row(
-    clause: Clause, plan: Sequence[PlannedCase], by_id: Mapping[str, CaseResult], baseline: Baseline | None
+    clause: Clause,
+    plan: Sequence[PlannedCase],
+    by_id: Mapping[str, CaseResult],
+    baseline: Baseline | None,
+    not_asked: Collection[str],
 ) -> ClauseRow:
     cases = [case.id for case in plan if clause.id in case.clauses]
+    cases = [case for case in cases if case not in not_asked] or cases
     ran = [by_id[case].judgement.verdict for case in cases if case in by_id]
     scores: dict[Policy, int | None] = dict.fromkeys(Policy)
     if baseline is not None and clause.proof is Proof.RUN:

@@ -19,6 +19,8 @@ class ClauseMark:
 
     `whole`: it is held against a model of the whole contract, so a bug in any clause may fail it. `written`: its steps
     stand in it all the same, and are not generated.
+
+    `roles`: the roles of an adapter that is asked, where they are not those of the clauses.
     """
 
     clauses: tuple[str, ...]
@@ -26,6 +28,7 @@ class ClauseMark:
     drawn: bool = False
     whole: bool = False
     written: bool = False
+    roles: tuple[str, ...] = ()
 
 
 def clause(
@@ -34,13 +37,14 @@ def clause(
     drawn: bool = False,
     whole: bool = False,
     written: bool = False,
+    roles: tuple[str, ...] = (),
 ) -> Callable[[_F], _F]:
     """Mark a suite test with the clauses it proves, the main one first. See `ClauseMark` for the rest."""
     if not ids:
         raise ValueError("a suite test proves at least one clause; name it")
 
     def mark(function: _F) -> _F:
-        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations, drawn, whole, written))
+        setattr(function, _ATTRIBUTE, ClauseMark(ids, provocations, drawn, whole, written, roles))
         return function
 
     return mark

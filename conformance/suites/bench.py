@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
 from holdfast.conformance.cases.action import Action
@@ -59,7 +60,7 @@ class Bench:
         contract: Contract,
         case: str,
         seed: str,
-        make_driver: Callable[[], Carrier],
+        make_driver: Callable[[Mapping[str, str]], Carrier],
         not_claimed: Mapping[str, str],
         limits: Limits,
         thorough: float = 1.0,
@@ -93,10 +94,12 @@ class Bench:
         *,
         now: str = START,
         hurried: bool = True,
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Generator[SuiteSession, None, None]:
         """A session on a fresh store, which is made at the time `now`; closed in order if the test went well.
 
-        Not `hurried`: it has no deadline beside those of its requests, for a number of them that is fixed.
+        Not `hurried`: it has no deadline beside those of its requests, for a number of them that is fixed. `variables`
+        are in the environment of its workers, which are started for it.
         """
         if workers > self._limits.max_workers:
             detail = f"the test needs {workers} workers, the adapter allows {self._limits.max_workers}"
@@ -104,7 +107,7 @@ class Bench:
         if workers > 1 and CONCURRENCY in self.not_claimed:
             detail = f"the test needs {workers} workers, and the adapter does not claim {CONCURRENCY}"
             raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
-        driver = self._make_driver()
+        driver = self._make_driver(variables)
         if not hurried:
             driver.take_time()
         self._open_drivers.append(driver)

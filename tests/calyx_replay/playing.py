@@ -153,7 +153,7 @@ def played(
         contract=load_contract(CONTRACT),
         case=suite_case_id(CONTRACT, test),
         seed=seed,
-        make_driver=lambda: Mailboxes(implementation, template.ready.config),
+        make_driver=lambda _: Mailboxes(implementation, template.ready.config),
         not_claimed={},
         limits=Limits(8, None),
     )

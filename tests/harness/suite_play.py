@@ -60,7 +60,7 @@ def bench_of(contract: str, case: str, make: Callable[[], Answerer], seed: str =
         contract=load_contract(contract),
         case=case,
         seed=seed,
-        make_driver=lambda: PlayedDriver(make()),
+        make_driver=lambda _: PlayedDriver(make()),
         not_claimed={},
         limits=Limits(8, None),
     )

@@ -25,7 +25,7 @@ def bench(seed: str = "5eed") -> Bench:
         contract=load_contract("rs4a-replay"),
         case="a-history",
         seed=seed,
-        make_driver=lambda: cast("Driver", None),
+        make_driver=lambda _: cast("Driver", None),
         not_claimed={},
         limits=Limits(1, None),
     )

@@ -94,7 +94,7 @@ def judged(
         contract=contract,
         case="toy/suite/near-misses",
         seed=seed,
-        make_driver=lambda: PlayedDriver(make().answer),
+        make_driver=lambda _: PlayedDriver(make().answer),
         not_claimed={},
         limits=Limits(8, None),
     )

@@ -47,7 +47,7 @@ def session(tmp_path: Path) -> Iterator[SuiteSession]:
         contract=LEDGER,
         case="ledger/suite/files",
         seed="5eed",
-        make_driver=lambda: Alone(tmp_path),
+        make_driver=lambda _: Alone(tmp_path),
         not_claimed={},
         limits=Limits(max_workers=1, volatile=None),
     )

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.conformance.suites.jcs.documents import depth_of, disguised, drawn, same_value, value_of
+from holdfast.conformance.suites.jcs.judging import Part, part_of
 
 
 @given(st.integers(0, 2**32))
@@ -43,10 +44,14 @@ def test_disguises_differ() -> None:
         ({"a": 1.0, "b": [None]}, {"b": [None], "a": 1.0}, True),
         (0.0, -0.0, True),
         (True, 1.0, False),
-        ([1.0, 2.0], [2.0, 1.0], False),
+        (["a", "b"], ["b", "a"], False),
+        ([1.0], [1.0, 2.0], False),
+        # Their bytes are judged apart.
+        ([1.0, 2.0], [2.0, 1.0], True),
+        ([], {}, True),
+        ([], {"a": []}, False),
         ({"a": 1.0}, {"a": 1.0, "b": 1.0}, False),
         ("e\u0301", "\u00e9", False),
-        ([], {}, False),
     ],
 )
 def test_values_are_compared_as_json_has_them(left: Any, right: Any, same: bool) -> None:
@@ -65,3 +70,27 @@ def test_the_value_of_what_is_no_json_is_an_error() -> None:
 )
 def test_depth_is_counted_outside_of_strings(document: bytes, depth: int) -> None:
     assert depth_of(document) == depth
+
+
+@pytest.mark.parametrize(
+    ("due", "given", "part"),
+    [
+        (b"[1]", b"[1.0]", Part.NUMBER),
+        (b"[2.5]", b"[2,5]", Part.NUMBER),
+        (b"[0]", b"[-0]", Part.NUMBER),
+        (b"[1]", b"[null]", Part.NUMBER),
+        (b'["\\n"]', b'["\\u000a"]', Part.STRING),
+        ('["\u00e9"]'.encode(), b'["\\u00e9"]', Part.STRING),
+        (b'{"a":1,"b":2}', b'{"b":2,"a":1}', Part.ORDER),
+        (b"[1,2]", b"[2,1]", Part.ORDER),
+        (b"[1,2]", b"[1, 2]", Part.FORM),
+        (b"[1]", b"[1]\n", Part.FORM),
+        (b'"a"', b'\xef\xbb\xbf"a"', Part.FORM),
+        (b"{}", b"[]", Part.FORM),
+        (b'{"a":{},"b":[]}', b'{"a":[],"b":[]}', Part.FORM),
+        (b'{"a":null,"b":1}', b'{"b":1}', Part.FORM),
+        (b"[true]", b"[True]", Part.FORM),
+    ],
+)
+def test_wrong_bytes_are_those_of_the_part_where_they_begin(due: bytes, given: bytes, part: Part) -> None:
+    assert part_of(due, given) is part

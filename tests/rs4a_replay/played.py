@@ -85,7 +85,7 @@ def bench_of(launched: Launched, implementation: Rs4aReplay, *, seed: str = SEED
         contract=load_contract("rs4a-replay"),
         case="rs4a-replay/suite/played",
         seed=seed,
-        make_driver=lambda: cast("Driver", PlayedDriver(launched, implementation)),
+        make_driver=lambda _: cast("Driver", PlayedDriver(launched, implementation)),
         not_claimed={},
         limits=Limits(2, None),
     )

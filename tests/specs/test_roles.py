@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.gate.decision import parse_requirement
+from holdfast.conformance.run.plan import methods_of, plan_of
 from holdfast.specs import SpecError, contract_names, load_contract
 from holdfast.specs.binding import REQUESTS, route_of
 from holdfast.specs.openapi import openapi_of
@@ -35,6 +37,51 @@ def test_a_role_that_is_not_claimed_takes_all_of_its_methods_along(toy: Spoilt) 
     assert lacked == {"shelf": "none", "clock": "frozen", **dict.fromkeys(contract.methods, "none")}
     assert contract.roles_of(contract.clauses) == {"shelf"}
     assert contract.roles_of(["no such clause"]) == set()
+
+
+def test_a_case_may_name_the_roles_it_is_asked_of(toy: Spoilt) -> None:
+    with_roles(toy)
+    contract = toy.read()
+    assert contract.roles_of(["TOY-01"], ("reader",)) == {"reader"}
+    assert contract.roles_of(["TOY-01"]) == {"shelf"}
+    toy.once["cases"][0]["roles"] = ["cook"]
+    with pytest.raises(SpecError, match="unknown role cook"):
+        toy.read()
+
+
+def test_a_role_may_be_called_as_its_only_method(toy: Spoilt) -> None:
+    with_roles(toy)
+    toy.contract["roles"]["put"] = {"title": "Puts."}
+    toy.methods["operations"]["put"]["role"] = "put"
+    assert toy.read().lacks({"put": "none"}) == {"put": "none"}
+
+
+@pytest.mark.parametrize("name", [name for name in contract_names() if load_contract(name).roles])
+def test_no_case_calls_a_method_of_a_role_that_it_is_not_of(name: str) -> None:
+    contract = load_contract(name)
+    for case in contract.cases:
+        called = {contract.methods[method].role for method in methods_of(contract, case)}
+        of_others = called - contract.roles_of(case.clauses, case.roles)
+        # What stands in the profile of every claim is no role of its own.
+        assert not of_others - {"core"}, case.id
+
+
+def test_a_strict_profile_is_asked_of_those_alone_that_have_it() -> None:
+    contract = load_contract("jcs")
+    for case in contract.cases:
+        profiles = {step.get("args", {}).get("profile") for step in (*case.given, *case.when, *case.then)}
+        strict = profiles & contract.roles.keys() - {"core"}
+        assert strict <= contract.roles_of(case.clauses, case.roles), case.id
+
+
+def test_the_gate_takes_a_role_called_core_for_that_role() -> None:
+    planned = {case.id: case for case in plan_of(load_contract("jcs"))}
+    wanted = parse_requirement("jcs/core")
+    assert (wanted.name, wanted.roles) == ("jcs/core", {"core"})
+    assert wanted.leaves_out(planned["jcs/ver-01/canonical-bytes"])
+    assert not wanted.leaves_out(planned["jcs/dup-01/two-values"])
+    other = parse_requirement("calyx-replay/core")
+    assert (other.name, other.roles) == ("calyx-replay/core", None)
 
 
 def test_a_role_may_have_no_state_though_its_contract_has_one(toy: Spoilt) -> None:

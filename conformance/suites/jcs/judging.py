@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum, unique
+from itertools import zip_longest
 from typing import Any
 
 from holdfast.conformance.cases.values import base64url, from_base64url
@@ -18,13 +21,43 @@ from holdfast.vectors.record import Canonical, Expected, Vector, load
 from holdfast.vectors.taxonomy import Profile
 
 
+@unique
+class Part(Enum):
+    """What canonical bytes are made of: the clauses of one part say nothing of the others."""
+
+    NUMBER = "a number"
+    STRING = "a string"
+    ORDER = "the order"
+    FORM = "literals, brackets and what stands between"
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One answer that is not the recorded one."""
+    """One answer that is not the recorded one; `part` is where accepted bytes part from those that are due."""
 
     verdict: Verdict
     text: str
     n: int | None
+    part: Part | None = None
+
+
+_TOKEN = re.compile(rb'(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>-?[0-9][-+0-9.eE]*)|.', re.DOTALL)
+# What stands in the place of a number is a wrong number, but for these.
+_BETWEEN = b" \t\r\n,]}"
+
+
+def part_of(due: bytes, given: bytes) -> Part:
+    """The part at whose bytes `given` leaves `due`; they differ."""
+    wanted, found = ([(each.lastgroup, each[0]) for each in _TOKEN.finditer(text)] for text in (due, given))
+    if sorted(text for _, text in wanted) == sorted(text for _, text in found):
+        return Part.ORDER
+    end = (None, b"")
+    first = next(pair for pair in zip_longest(wanted, found, fillvalue=end) if pair[0] != pair[1])
+    (kind, _), (other, text) = first
+    if kind == "number" and text not in _BETWEEN:
+        return Part.NUMBER
+    # With a member too few, another name stands where its name is due.
+    return Part.STRING if kind == other == "string" and len(wanted) == len(found) else Part.FORM
 
 
 def args_of(document: bytes, profile: Profile) -> Mapping[str, Any]:
@@ -63,7 +96,8 @@ def canonicalised(
     elif not isinstance(due, Canonical):
         yield Found(Verdict.FAIL_OPEN, f"{where}: {described(answer)}, {due.reason} is due", answer.n)
     elif from_base64url(answer.value["canonical"]) != due.body:
-        yield Found(Verdict.WRONG_REASON, f"{where}: {described(answer)}, {due.body[:80]!r} is due", answer.n)
+        part = part_of(due.body, from_base64url(answer.value["canonical"]))
+        yield Found(Verdict.WRONG_REASON, f"{where}: {described(answer)}, {due.body[:80]!r} is due", answer.n, part)
 
 
 def in_profile(profile: Profile, session: SuiteSession, record: Vector, floor: int) -> Iterator[Found]:
@@ -90,21 +124,30 @@ def verified(profile: Profile, session: SuiteSession, record: Vector, floor: int
                 yield Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {wanted} is due", answer.n)
 
 
+def claimed(bench: Bench) -> list[Profile]:
+    """The profiles that the adapter has; each strict one is a role."""
+    return [profile for profile in Profile if profile.value not in bench.not_claimed]
+
+
 def floor_of(bench: Bench) -> int:
     parameter = bench.contract.parameters["depth_floor"].value
     assert isinstance(parameter, int)
     return parameter
 
 
-def run(bench: Bench, *families: str) -> None:
-    """Every vector of these families of clauses, in core."""
+def run(bench: Bench, part: Part, *families: str) -> None:
+    """Every vector of these families of clauses, in core. Wrong bytes of another part are for the test of that part."""
+    kept = {f"JCS-{family}" for family in families}
+    run_in_core(bench, (record for record in load("jcs") if record.clause.rpartition("-")[0] in kept), {part, None})
+
+
+def run_in_core(bench: Bench, records: Iterable[Vector], parts: Collection[Part | None]) -> None:
+    """Every record in core; what is found of these parts, None for what is no matter of bytes."""
     found: list[Found] = []
     with bench.session() as session:
-        for record in load("jcs"):
-            if record.clause.rpartition("-")[0] in {f"JCS-{family}" for family in families}:
-                due = record.expected[Profile.CORE]
-                found += canonicalised(session, record, Profile.CORE, due, floor_of(bench))
-    report(bench, found)
+        for record in records:
+            found += canonicalised(session, record, Profile.CORE, record.expected[Profile.CORE], floor_of(bench))
+    report(bench, [each for each in found if each.part in parts])
 
 
 def run_beside_core(
