@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 
 from holdfast.conformance.selfcheck.tasks import Shown
 from holdfast.conformance.verdict import Verdict, worst
-from holdfast.specs.mutants import Allowed, Mutant
+from holdfast.specs.mutants import Allowed, Caught, Mutant
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ def judge_kill(
 ) -> Kill:
     """Hold the verdicts against the declaration: the declared verdict must stand among those of each clause's cases.
 
+    A graver finding of the fail-open class is as good: that kills the bug as well (`observed` writes it down).
     `due` are the cases that must have a result, `whole` those that any bug may fail.
     """
     by_clause: dict[str, list[Verdict]] = {}
@@ -47,7 +49,7 @@ def judge_kill(
     missed = [
         f"{clause}: expected {wanted}, got {_tally(by_clause.get(clause, []))}"
         for clause, wanted in mutant.must_fail.items()
-        if Verdict(wanted) not in by_clause.get(clause, [])
+        if not _graver(Verdict(wanted), by_clause.get(clause, []))
     ]
     by_case = {line.case: Verdict(line.verdict) for line in shown}
     missed += [
@@ -77,7 +79,9 @@ def observed(
     whole: Collection[str] = (),
     unmet: Collection[str] = (),
 ) -> Mutant:
-    """The mutant with `may_fail` as this run shows it. `plan` maps every case of the contract to its clauses.
+    """The mutant as this run shows it. `plan` maps every case of the contract to its clauses.
+
+    In `must_fail` stands the graver verdict where a clause got no longer the declared one.
 
     A clause leaves if all of its cases conform, or are `unmet`, which the bug cannot change. A case that fails without
     being declared brings its first clause, with an empty reason, unless it is one of `whole`, which any bug may fail.
@@ -98,7 +102,19 @@ def observed(
         if _failed(verdict) and not known & set(plan[case]) and case not in mutant.faults and case not in whole
     )
     groups = [group for group in (*kept, Allowed("", tuple(new))) if group.clauses]
-    return msgspec.structs.replace(mutant, may_fail=tuple(groups))
+    must_fail = dict(mutant.must_fail)
+    for clause, wanted in mutant.must_fail.items():
+        graver = _graver(Verdict(wanted), [verdict for case, verdict in by_case.items() if clause in plan[case]])
+        must_fail[clause] = wanted if graver is None else cast("Caught", graver.value)
+    return msgspec.structs.replace(mutant, must_fail=must_fail, may_fail=tuple(groups))
+
+
+def _graver(wanted: Verdict, found: Sequence[Verdict]) -> Verdict | None:
+    """The declared verdict if it is among those that were found, else the gravest that is graver than it, if any is."""
+    if wanted in found:
+        return wanted
+    graver = [each for each in found if each.is_open and worst((each, wanted)) is each and not wanted.is_incomplete]
+    return worst(graver) if graver else None
 
 
 def _failed(verdict: Verdict | None) -> bool:

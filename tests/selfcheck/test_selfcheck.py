@@ -92,6 +92,14 @@ def test_a_mutant_without_any_result_is_reported() -> None:
     assert not judge_kill(mutant({"C-1": "fail_open"}), ()).as_declared
 
 
+def test_a_bug_that_is_found_graver_than_declared_is_killed_and_declared_so() -> None:
+    bug, run = mutant({"C-1": "wrong_reason"}), (Shown("a", ("C-1",), "fail_open"),)
+    assert judge_kill(bug, run).as_declared
+    assert observed(bug, run, {"a": ("C-1",)}).must_fail == {"C-1": "fail_open"}
+    assert not judge_kill(mutant({"C-1": "fail_open"}), (Shown("a", ("C-1",), "wrong_reason"),)).as_declared
+    assert not judge_kill(bug, (Shown("a", ("C-1",), "over_refusal"),)).as_declared
+
+
 def test_a_failure_that_is_not_declared_is_reported() -> None:
     run = (Shown("a", ("C-1",), "fail_open"), Shown("b", ("C-2",), "wrong_reason"))
     stray = judge_kill(mutant({"C-1": "fail_open"}), run)
