@@ -91,7 +91,7 @@ class Profiled(Shape):
         lambda: Broker(later_s=9.0),
         lambda: Broker(duplicate="reject", codes={"duplicate": 409}),
         lambda: Profiled(key_syntax="uuid"),
-        lambda: Profiled(max_key_length=10),
+        lambda: Profiled(max_key_length=10, largest_answer=70_000),
         lambda: Profiled(key_pattern="[0-9]{1,19}"),
         lambda: Profiled(key_pattern="[A-Z0-9-]{4,40}", max_key_length=36),
         lambda: Profiled(wires=("sink",)),
@@ -186,6 +186,21 @@ class MarksNothingAndRunsTheTenthAgain(Shape):
 )
 def test_a_second_effect_is_the_verdict_whatever_else_is_wrong(make: Make, test: str) -> None:
     assert judged(test, make) == "fail_open"
+
+
+class CutsAnswers(Profiled):
+    """Publishes that it keeps answers of 70,000 bytes, and its column has 65,536."""
+
+    def saved(self, record: Record, answer: dict[str, Any]) -> dict[str, Any]:
+        super().saved(record, answer)
+        record.answer = {**answer, "size": min(answer["size"], 65_536)}
+        return answer
+
+
+def test_an_answer_of_the_published_size_is_kept_whole() -> None:
+    test = "test_an_answer_that_is_too_large_to_store_does_not_free_the_key"
+    assert judged(test, lambda: Profiled(largest_answer=70_000)) == "conforms"
+    assert judged(test, lambda: CutsAnswers(largest_answer=70_000)) == "wrong_reason"
 
 
 class Gone(Shape):
