@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, unique
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.containers import Lines
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.table import Column, Table
 from rich.text import Text
 
 from holdfast.conformance.verdict import Exit
@@ -23,12 +29,51 @@ class Format(Enum):
     JSON = "json"
 
 
+# A column that is cut needs so many cells to say anything, and a space or line stands between two columns.
+_LEAST, _BETWEEN = 24, 3
+# An id is broken behind one of these.
+_JOINTS = re.compile(r"[/-]")
+
+
+class _Words(Text):
+    """Text in which a word that is longer than a line, such as the id of a case, is broken at its joints."""
+
+    __slots__ = ()
+
+    def wrap(self, console: Console, width: int, **options: Any) -> Lines:
+        """Like rich's, with long words divided first."""
+        cuts: list[int] = []
+        for word in re.finditer(
+            r"\S+", "" if options.get("no_wrap") or options.get("overflow") == "ignore" else str(self)
+        ):
+            start, end = word.span()
+            if end - start > width:
+                cuts.append(start)
+            while end - start > width:
+                joints = [found.end() for found in _JOINTS.finditer(str(self), start + 1, start + width)]
+                start = joints[-1] if joints else start + width
+                cuts.append(start)
+        lines = Lines()
+        for part in self.divide(sorted({*cuts} - {0})) if cuts else [self]:
+            lines.extend(Text.wrap(part, console, width, **options))
+        return lines
+
+
 class PlainConsole(Console):
     """A console on which every string is one line that can play no tricks; its own colours are rich's.
 
     Strings are made plain at each place where rich takes one: printed, in the cells of a table, in titles. So a line
     break that is part of a value is shown as `\\n`. Several lines are printed one by one (`print_lines`).
     """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Like rich's; text is broken where it may be."""
+        if isinstance(renderable, str) and options is not None:
+            renderable = self.render_str(renderable, highlight=options.highlight, markup=options.markup)
+        if type(renderable) is Text:
+            renderable = renderable.copy()
+            renderable.__class__ = _Words
+        return super().render(renderable, options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Like rich's, with the text made plain first. A word between colons is no picture: `a.py:100:b` stays."""
@@ -50,6 +95,64 @@ def print_lines(console: Console, lines: Iterable[str], *, style: str | None = N
     """Lines of the kit's own making, each printed as it is."""
     for line in lines:
         console.print(line, markup=False, style=style)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """A table, readable at any width: what has no room beside the other columns stands below its row.
+
+    A column that is to be cut (`overflow="ellipsis"`) gets the room that is left.
+    """
+    widths = {id(one): max(_cells(console, each) for each in (one.header, *one.cells)) for one in table.columns}
+
+    def least(one: Column) -> int:
+        whole = one is table.columns[0] or (one.no_wrap and one.overflow != "ellipsis")
+        return widths[id(one)] if whole else min(widths[id(one)], _LEAST)
+
+    def room() -> int:
+        return console.width - sum(least(one) + _BETWEEN for one in columns)
+
+    columns = list(table.columns)
+    while room() < 0 and len(columns) > 1:
+        columns.remove(max(reversed(columns[1:]), key=lambda one: widths[id(one)]))
+    below = [one for one in table.columns if one not in columns]
+    if not below:
+        for one in columns:
+            if one.overflow == "ellipsis":
+                one.max_width = min(one.max_width or console.width, least(one) + room())
+        console.print(table)
+        return
+    if table.title:
+        console.print(table.title, style="italic")
+    _print_row(console, columns, widths, [one.header for one in columns], style="bold")
+    for cells, rest in zip(_rows(columns), _rows(below), strict=True):
+        _print_row(console, columns, widths, cells)
+        for one, cell in zip(below, rest, strict=True):
+            if str(cell) not in ("", "-"):
+                label = f"{one.header}: " if one.header else ""
+                console.print(Padding.indent(Text.assemble(label, console.render_str(str(cell))), 4))
+
+
+def _print_row(
+    console: Console,
+    columns: Sequence[Column],
+    widths: Mapping[int, int],
+    cells: Sequence[RenderableType],
+    style: str = "",
+) -> None:
+    row = Table.grid(padding=(0, 2, 0, 0))
+    for one in columns:
+        row.add_column(min_width=min(widths[id(one)], console.width), justify=one.justify, style=style)
+    row.add_row(*cells)
+    console.print(row)
+
+
+def _rows(columns: Sequence[Column]) -> Iterator[tuple[RenderableType, ...]]:
+    return zip(*(one.cells for one in columns), strict=True)
+
+
+def _cells(console: Console, cell: RenderableType) -> int:
+    """How wide a cell is, on one line."""
+    return cell_len(str(console.render_str(cell) if isinstance(cell, str) else cell))
 
 
 def print_json(value: object) -> None:

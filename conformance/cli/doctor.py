@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, out, print_json, print_table, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import (
     Config,
@@ -99,7 +99,7 @@ def doctor(
                 escape(item.found),
                 escape(item.advice),
             )
-        out().print(table)
+        print_table(out(), table)
     bad = [item for item in found if item.health is Health.BAD]
     if any(item.name in ("start", "hello", "launcher", _PREFLIGHT) for item in bad):
         raise typer.Exit(int(Exit.ADAPTER))

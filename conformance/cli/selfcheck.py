@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
 from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
@@ -245,7 +245,7 @@ def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
         due = [f"{clause} {verdict}" for clause, verdict in kill.mutant.must_fail.items()]
         mark = "[green]yes[/]" if kill.as_declared else "[bold red]NO[/]"
         table.add_row(kill.mutant.name, mark, ", ".join(due), ", ".join(kill.also_failing))
-    console.print(table)
+    print_table(console, table)
     for kill in kills:
         for line in (*kill.missed, *kill.stray):
             console.print(f"{kill.mutant.name}: {line}", markup=False, style="red")

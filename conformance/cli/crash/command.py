@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
@@ -393,4 +393,4 @@ def _print(reports: Sequence[Report], timeline: _Timeline) -> None:
     for report in reports:
         floor = "" if report.beside else str(report.floor)
         table.add_row(report.layer.value, escape(report.beside or report.tally), floor, _state(report))
-    console.print(table)
+    print_table(console, table)

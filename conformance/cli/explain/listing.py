@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
+from holdfast.conformance.cli.console import Format, out, print_json, print_lines, print_table, stop
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -57,7 +57,7 @@ def list_(
         table.add_column(name, overflow="fold")
     for row in cells:
         table.add_row(*map(escape, row))
-    out().print(table)
+    print_table(out(), table)
 
 
 def _cell(value: Any) -> str:

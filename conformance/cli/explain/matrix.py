@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
+from holdfast.conformance.cli.console import Format, out, print_json, print_lines, print_table, stop
 from holdfast.conformance.matrix.count import Counted, counted, held_against
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit, Verdict
@@ -38,7 +38,7 @@ def explain_matrix(name: str | None, contract: str | None, evidence: Path | None
         print_json(data)
         return
     console = out()
-    console.print(_table(loaded, data))
+    print_table(console, _table(loaded, data))
     print_lines(console, _left(data))
     print_lines(console, [found.sentence()] if evidence is not None else [_summed(data)])
 
@@ -86,7 +86,7 @@ def _table(contract: Contract, data: Mapping[str, Any]) -> Table:
     table.add_column("attack", no_wrap=True)
     table.add_column("cells", justify="right", no_wrap=True)
     table.add_column("pairs" if is_counted else "cases", justify="right", no_wrap=True)
-    table.add_column("filled by", overflow="ellipsis", no_wrap=True, max_width=90)
+    table.add_column("filled by", overflow="fold")
     for (operation, attack), cells in _by_attack(data).items():
         ids = list(dict.fromkeys(case for one in cells for case in one["by"]))
         named = sum(bool(one["by"]) for one in cells)

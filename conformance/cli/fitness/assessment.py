@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
 from holdfast.conformance.cli.places import unusable_file
 from holdfast.conformance.fitness import sqlite, view
 from holdfast.conformance.fitness.assessment import Assessment
@@ -182,7 +182,7 @@ def _print(console: Console, assessment: Assessment, document: Mapping[str, Any]
         table.add_row(
             f"({finding.letter})", escape(finding.title), f"[{colour}]{finding.standing.value}[/]", escape(codes)
         )
-    console.print(table)
+    print_table(console, table)
     # Without a surface the reason of each criterion is the same one.
     for finding in shown[:1] if assessment.surface is None else shown:
         for reason in finding.reasons:
@@ -222,4 +222,4 @@ def _print_rest(console: Console, assessment: Assessment) -> None:
             table.add_column(column, overflow="fold")
         for name, part, why in rows:
             table.add_row(escape(name), part, escape(why))
-        console.print(table)
+        print_table(console, table)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json
+from holdfast.conformance.cli.console import Format, out, print_json, print_table
 from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Seed, working
 from holdfast.conformance.verdict import Exit
 
@@ -57,7 +57,7 @@ def fingerprints(
             one.key, str(one.rows), str(one.requests), str(one.fingerprints), str(one.shared), str(one.differing)
         )
     console = out()
-    console.print(table)
+    print_table(console, table)
     for one in families:
         for line in one.examples:
             console.print(f"{one.key}: {line}", markup=False, style="bold red")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json
+from holdfast.conformance.cli.console import Format, out, print_json, print_table
 from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, working
 from holdfast.vectors.taxonomy import Category
 
@@ -42,7 +42,7 @@ def generate(
     for category in Category:
         table.add_row(category.value, category.title, str(manifest.categories.get(category.value, 0)))
     console = out()
-    console.print(table)
+    print_table(console, table)
     size = sum(part.size for part in manifest.parts)
     console.print(f"{manifest.count} rows in {len(manifest.parts)} files, {size} bytes: {folder}", markup=False)
     console.print(f"stream {manifest.stream}, seed {manifest.seed}, root {manifest.root}", markup=False)

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, out, print_json, print_table, stop
 from holdfast.conformance.cli.vectors.evidence import counterexample_json, without_rows
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, Work, working
@@ -233,7 +233,7 @@ def _print_matrix(found: Parity) -> None:
         table.add_column(str(number), justify="right", no_wrap=True)
     for category in Category:
         table.add_row(category.value, *(_square(result, category) for result in found.results))
-    console.print(table)
+    print_table(console, table)
     words = ", ".join(f"{LETTERS[finding] or '·'} {finding.words}" for finding in Finding)
     console.print(f"{words}, ? not proven; per cent of the category's rows", markup=False)
     names = Table(show_edge=False, pad_edge=False, box=None)
@@ -244,7 +244,7 @@ def _print_matrix(found: Parity) -> None:
         target = result.target
         about = [target.name, f"{target.library} ({target.language})", target.version, result.profile.value]
         names.add_row(str(number), *map(escape, about), f"{_agreeing(result)} of {result.asked}")
-    console.print(names)
+    print_table(console, names)
     for missing in found.not_found:
         console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", markup=False, style="yellow")
     for result in found.unproven:

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
 from holdfast.conformance.verdict import Exit
 
 
@@ -54,7 +54,7 @@ def list_(format_: Annotated[Format, typer.Option("--format", help="text or json
     for one in found:
         state = "[green]yes[/]" if one.command else f"[yellow]no:[/] {escape(one.missing)}"
         table.add_row(one.name, escape(one.language), escape(one.library), escape(one.version), state)
-    out().print(table)
+    print_table(out(), table)
 
 
 def build(

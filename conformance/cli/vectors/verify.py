@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, out, print_json, print_table, stop
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.cli.vectors.evidence import record, without_rows
@@ -224,7 +224,7 @@ def print_result(result: Result) -> None:
             if found is not Finding.AGREE
         ]
         table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
-    console.print(table)
+    print_table(console, table)
     for found in result.counterexamples:
         print_counterexample(console, result, found)
     others = [profile for profile in Profile if profile is not result.profile]

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import out
+from holdfast.conformance.cli.console import out, print_table
 from holdfast.conformance.cli.verify.failure import print_failure
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.gate.model import some_of
@@ -68,7 +68,7 @@ def print_summary(
         console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}", markup=False)
         console.print()
     for contract in contracts:
-        _print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
+        print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
     for line in summary.notes:
         console.print(f"note: {line}", markup=False)
     for problem in applied.problems:
@@ -97,7 +97,7 @@ def artefacts_text(artefacts: Artefacts | None) -> str:
     return f"{artefacts.digest} ({'1 file' if count == 1 else f'{count} files'}{beside})"
 
 
-def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
+def print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
     table = Table(title=f"{contract.name} {contract.version}: {contract.title}", title_justify="left", show_edge=False)
     table.add_column("clause", no_wrap=True)
     table.add_column("basis", no_wrap=True)
@@ -119,7 +119,7 @@ def _print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRo
             verdict, count = styled(row.verdict), f"{row.conforming}/{row.cases}"
         scores = [_score(row.baseline[policy]) for policy in Policy]
         table.add_row(clause.id, clause.basis.value, verdict, count, *scores, escape(clause.text))
-    console.print(table)
+    print_table(console, table)
     console.print()
 
 
