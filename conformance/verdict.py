@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @unique
 class Verdict(Enum):
-    """What one case showed. Ordered from worst to best; a run's verdict is the worst present."""
+    """What one case showed. Ordered from worst to best; `REPORTED` is the order of reports."""
 
     KIT_FAULT = "kit_fault"
     FAIL_OPEN = "fail_open"
@@ -54,6 +54,8 @@ _HARM = {
 OPEN_CLASS = frozenset({Verdict.FAIL_OPEN, Verdict.STATE_LEAK, Verdict.LOST_DURABILITY})
 INCOMPLETE_CLASS = frozenset({Verdict.NO_VERDICT, Verdict.NOT_REACHED, Verdict.INDETERMINATE, Verdict.UNSUPPORTED})
 _RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
+# What reports begin with: a finding goes before what was not proven, and what was declared absent stands last.
+REPORTED = tuple(sorted(Verdict, key=lambda verdict: (verdict is Verdict.CONFORMS, verdict.is_incomplete)))
 
 
 @unique
@@ -120,9 +122,18 @@ def harm_of(clause: Clause, verdict: Verdict) -> str:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The worst of `verdicts`; of none it is NOT_REACHED, because nothing was shown."""
+    """The worst of what one test showed; of none it is NOT_REACHED, because nothing was shown."""
     found = list(verdicts)
     return min(found, key=_RANK.__getitem__) if found else Verdict.NOT_REACHED
+
+
+def gravest_finding(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of a run, or of several tests: the gravest finding, and what was not proven only where there is none.
+
+    The exit status does not follow from it: see `gravest`. Of no verdict it is NOT_REACHED.
+    """
+    found = {*verdicts}
+    return next((verdict for verdict in REPORTED if verdict in found), Verdict.NOT_REACHED)
 
 
 def exit_of(verdict: Verdict) -> Exit:

@@ -1,7 +1,7 @@
 """Allure results of a run, written through Allure's own library: one result for each case, and one for the run.
 
-A case that failed is `failed`; `broken` is only what has no verdict. Contract and clause are labels and suites, an
-excused failure is marked as known, and the transcript is an attachment.
+A case that failed is `failed`; `broken` is only what has no verdict. Contract and clause are labels and suites, the
+cause that findings share is their story, an excused failure is marked as known, and the transcript is an attachment.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ def _labels(case: Result, *, excused: bool) -> Iterator[Label]:
         yield Label(LabelType.FEATURE, clause)
         yield Label("clause", clause)
     yield Label("verdict", case.verdict)
+    if case.cause:
+        yield Label(LabelType.STORY, case.cause)
     if excused:
         yield Label(LabelType.TAG, "excused")
 

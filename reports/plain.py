@@ -1,6 +1,7 @@
 """Makes foreign text safe for an output: it cannot add a line, move the cursor or send a command to a CI server.
 
-`plain` is for values: names, details, paths, logs of an adapter. `disarmed` is for finished output.
+`plain` is for values: names, details, paths, logs of an adapter. `disarmed` is for finished output. `bytes_as_text` and
+`difference` are for byte strings.
 """
 
 from __future__ import annotations
@@ -33,6 +34,31 @@ _COMMAND = re.compile(f"{_ANYWHERE}|{_FIRST}")
 
 # Of a line that is not finished, so much decides what the text behind it means.
 _REMEMBERED = 200
+
+
+# Of two byte strings that part, so many characters are shown from there on.
+_PARTED = 24
+
+
+def bytes_as_text(data: bytes, *, most: int) -> str:
+    """Bytes as text of at most about `most` characters; what is not printable ASCII is written out as in Python."""
+    text = data[:most].decode("utf-8", "backslashreplace")
+    kept = "".join(one if one.isascii() and one.isprintable() else ascii(one)[1:-1] for one in text)
+    return kept + (f"… ({len(data)} bytes)" if len(data) > most else "")
+
+
+def difference(due: bytes, came: bytes) -> str:
+    """Where two byte strings part, and what stands there in each; empty if they are the same."""
+    if due == came:
+        return ""
+    least = min(len(due), len(came))
+    at = next((place for place in range(least) if due[place] != came[place]), least)
+    # Not in the middle of a character.
+    while at and any(part[at : at + 1] and part[at] & 0xC0 == 0x80 for part in (due, came)):
+        at -= 1
+    there = [bytes_as_text(part[at : at + _PARTED], most=_PARTED) or "its end" for part in (due, came)]
+    order = "the same bytes in another order; " if sorted(due) == sorted(came) else ""
+    return f"{order}they part at byte {at}: {there[0]} is due, {there[1]} came"
 
 
 def plain(text: str) -> str:

@@ -31,9 +31,10 @@ class Outcome(Enum):
 class Result:
     """One case. `verdict` is holdfast's own word; `message` is one line and `text` the whole explanation.
 
-    `excused` is the issue under which the failure is expected. `severity` is that of the gravest clause: `critical`
-    for a MUST, `minor` for a SHOULD. `transcript` is the conversation, a line for each exchange. `started` is None
-    where nothing was exchanged; `seconds` is how long the case took.
+    `cause` is the heading of the findings that it belongs to, with what usually mends them. `excused` is the issue
+    under which the failure is expected. `severity` is that of the gravest clause: `critical` for a MUST, `minor` for a
+    SHOULD. `transcript` is the conversation, a line for each exchange. `started` is None where nothing was exchanged;
+    `seconds` is how long the case took.
     """
 
     case: str
@@ -45,6 +46,7 @@ class Result:
     severity: str
     message: str = ""
     text: str = ""
+    cause: str = ""
     excused: str | None = None
     transcript: str = ""
     started: datetime | None = None

@@ -26,9 +26,20 @@ def lint_contract(contract: Contract, *, mutants: Mutants, suite_clauses: Mappin
         *_digests(contract),
         *_mutants(contract, mutants),
         *_teeth(contract, mutants),
+        *_remedies(contract, mutants),
         *_suites(contract, suite_clauses),
         *unswept(contract),
     ]
+
+
+def _remedies(contract: Contract, mutants: Mutants) -> Iterable[str]:
+    """Advice was tried: the planted bugs that it names are there, and so are its clauses."""
+    planted = {mutant.name for mutant in mutants.mutants}
+    for remedy in contract.remedies.values():
+        for name in sorted({*remedy.tried} - planted | {*remedy.clauses} - contract.clauses.keys()):
+            yield f"remedy {remedy.name}: names {name}, which is no planted bug and no clause"
+        if not remedy.clauses and remedy.detail is None:
+            yield f"remedy {remedy.name}: says neither by clauses nor by a detail what it mends"
 
 
 def _coverage(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:

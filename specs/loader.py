@@ -95,6 +95,7 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
         for file, read in (("contract.yaml", _contract_file), ("methods.yaml", _methods_file))
     )
     name = terms["contract"]
+    binding = {member: value for member, value in terms.items() if member != "remedies"}
     if name != folder.name or methods["contract"] != name or methods["version"] != terms["version"]:
         raise SpecError(f"{folder}: contract.yaml, methods.yaml and the folder must agree on name and version")
     if with_cases:
@@ -111,13 +112,14 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
             "parameters": _placed(terms["parameters"]),
             "reasons": _placed(terms["reasons"]),
             "roles": _placed(terms.get("roles", {})),
+            "remedies": _placed(terms.get("remedies", {})),
             "relations": _relations(terms.get("relations", {})),
             "clauses": _clauses(terms["clauses"], folder / "contract.yaml"),
             "methods": _methods(methods, folder / "methods.yaml"),
             "cases": [case for source, data in cases.items() for case in _cases(data, source)],
             "workloads": {} if faults is None else _workloads(faults),
             "faults": [] if faults is None else [{**fault, "contract": name} for fault in faults["cases"]],
-            "digest": strictjson.digest({"contract": terms, "methods": methods}),
+            "digest": strictjson.digest({"contract": binding, "methods": methods}),
             "neighbours": None if neighbours is None else _neighbours(neighbours),
             "cases_digest": strictjson.digest(
                 [*cases.values(), *(file for file in (neighbours, faults) if file is not None)]

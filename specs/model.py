@@ -192,6 +192,21 @@ class Clause(Entry, frozen=True):
     roles: Annotated[tuple[RoleName, ...], DISTINCT] = ()
 
 
+class Remedy(Entry, frozen=True):
+    """What usually mends findings of one cause: those of `clauses` whose detail fits `detail`, as far as it says them.
+
+    `tried` are planted bugs, each with a case that shows this remedy: the reference is that program with the advice
+    applied, and has no such finding.
+    """
+
+    name: Placed
+    cause: Text
+    mends: Text
+    tried: Annotated[Mapping[Label, CaseId], Meta(min_length=1)]
+    clauses: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
+    detail: Text | None = None
+
+
 class Terms(Entry, frozen=True):
     """What contract.yaml says, but for its clauses. Either `inertness` or `stateless` is there."""
 
@@ -211,6 +226,7 @@ class Terms(Entry, frozen=True):
     inertness: Inertness | None = None
     stateless: Annotated[Text, Meta(description="Why a refusal has nothing that it could change.")] | None = None
     roles: Mapping[RoleName, Role] = {}
+    remedies: Mapping[Label, Remedy] = {}
 
 
 class ContractFile(Terms, frozen=True, kw_only=True):
@@ -376,7 +392,8 @@ class CaseFile(Entry, frozen=True):
 class Contract(Terms, frozen=True, kw_only=True, eq=False):
     """All of a contract's files: its terms, clauses, methods, scripted cases, near misses and faults.
 
-    `digest` covers contract.yaml and methods.yaml, `cases_digest` every case file, neighbours.yaml and faults.yaml.
+    `digest` covers contract.yaml but for its remedies, and methods.yaml; `cases_digest` covers every case file,
+    neighbours.yaml and faults.yaml.
     """
 
     clauses: Mapping[str, Clause]

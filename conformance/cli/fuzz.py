@@ -35,7 +35,7 @@ from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import unclaimed
 from holdfast.conformance.run.recorder import Caller, Recorder, header_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest, worst
+from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest, gravest_finding
 from holdfast.reports.evidence import EvidenceError, SeedOrigin
 from holdfast.specs import Contract, load_contract
 from holdfast.specs.errors import unknown
@@ -149,7 +149,7 @@ def _run(
                 for name, methods in missing.items():
                     if methods and format_ is Format.TEXT:
                         out().print(f"not asked, for it is not claimed: {name}: {', '.join(methods)}", markup=False)
-            verdict = worst(result.judgement.verdict for result in results)
+            verdict = gravest_finding(result.judgement.verdict for result in results)
             # Of what was not asked nothing is said, as with `holdfast verify`: other cases, methods that are not there.
             is_whole = len(chosen) == len(planned) and not any(missing.values())
             exits = [exit_of(each.judgement.verdict) for each in results]

@@ -17,7 +17,7 @@ from holdfast.conformance.gallery.page import FOLDER, INDEX, facts_of, page
 from holdfast.conformance.gallery.page import table as table_of
 from holdfast.conformance.gallery.running import TRIES, RunError, installed
 from holdfast.conformance.gallery.running import run as run_entry
-from holdfast.conformance.verdict import Exit, Verdict, exit_of, worst
+from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 
 
 class _Gallery(Group):
@@ -59,7 +59,7 @@ def run(
         (write / FOLDER).mkdir(parents=True, exist_ok=True)
         (write / FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
         out().print(f"wrote {write / FOLDER / name}.md", markup=False)
-    raise typer.Exit(int(exit_of(worst(Verdict(verdict) for verdict in ran.verdicts.values()))))
+    raise typer.Exit(int(gravest(exit_of(Verdict(verdict)) for verdict in ran.verdicts.values())))
 
 
 def list_() -> None:

@@ -68,6 +68,8 @@ class Target:
     nursery: tuple[str, ...] = ()
     # It is a server that the kit's own adapter asks: whether it can be asked is another question than what it is.
     is_server: bool = False
+    # The options that name a server, as the user typed them; empty for a command.
+    typed: tuple[str, ...] = ()
 
 
 def target_of(
@@ -130,7 +132,10 @@ def _over_http(words: Sequence[str], launcher: str | None, url: str | None, star
     started = ("--start", shlex.join(command)) if command else ()
     adapter = (*_BRIDGE, "--url", place.rstrip("/"), *started)
     name = command[0] if command else place
-    return Target(adapter, () if launcher is None else words_of("--launcher", launcher), name, is_server=True)
+    typed = (*(() if url is None else ("--url", url)), *(() if start is None else ("--start", start)))
+    return Target(
+        adapter, () if launcher is None else words_of("--launcher", launcher), name, is_server=True, typed=typed
+    )
 
 
 def _around(file: Path) -> Target:
@@ -141,7 +146,8 @@ def _around(file: Path) -> Target:
         read(file)
     except ProfileError as error:
         stop(Exit.USAGE, f"--service: {error}")
-    return Target((*_AROUND, str(file.absolute())), (), file.absolute().parent.name, is_server=True)
+    typed = ("--service", str(file))
+    return Target((*_AROUND, str(file.absolute())), (), file.absolute().parent.name, is_server=True, typed=typed)
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:

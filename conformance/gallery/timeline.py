@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.servers.wires.profile import ProfileError, whole
+from holdfast.servers.wires.profile import FIRST, ProfileError, whole
 
 _TEXT = 100
 _ALWAYS = {"line": "store", "serve_store": "store", "instance": "process", "pass_time": "clock", "pause": "clock"}
@@ -70,13 +71,13 @@ def _lines(
     answer = record.answer or {}
     value = answer.get("value") or {}
     if method in _SENT:
-        came = _came(answer, value) if method == "submit" else f"is at: {value.get('at')}"
+        came = _came(answer, value, profile) if method == "submit" else f"is at: {value.get('at')}"
         wire, text = "client", f"{_request(args.get('request', args), profile)}  ->  {came}"
     elif method == "burst":
-        counted = [_outcome(each) for each in value.get("answers", ())]
+        counted = [_outcome(each, profile) for each in value.get("answers", ())]
         wire, text = "client", f"{len(args['requests'])} at once  ->  {', '.join(counted)}"
     elif method in ("finish", "cut"):
-        came = _outcome(value) if method == "finish" else "goes away"
+        came = _outcome(value, profile) if method == "finish" else "goes away"
         wire, text = "client", f"{args['name']}  ->  {came}"
     elif method == "seen":
         wire, text = "sink", f"has seen {value.get('effects')} effects of {value.get('attempts')} attempts"
@@ -101,14 +102,20 @@ def _request(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
     return f"{method} {path}{query} to instance {request.get('instance', 0)}, key {keys}, {shown}"
 
 
-def _came(answer: Mapping[str, Any], value: Mapping[str, Any]) -> str:
+def _came(answer: Mapping[str, Any], value: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
     if answer.get("outcome") not in ("accepted", "refused"):
         return str(answer.get("detail") or answer.get("outcome") or "no answer")
-    return _outcome({**(answer.get("data") or value), **{k: answer.get(k) for k in ("outcome", "effect", "reason")}})
+    members = {name: answer.get(name) for name in ("outcome", "effect", "reason")}
+    return _outcome({**(answer.get("data") or value), **members}, profile)
 
 
-def _outcome(found: Mapping[str, Any]) -> str:
+def _outcome(found: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
     what = {"new": "its own answer", "prior": "an answer from before"}.get(str(found.get("effect")), "an answer")
+    if profile["profile"]["handler"] == "behind":
+        # The handler runs behind the answer, so the answer is of no execution.
+        what = "an answer"
+    if found.get("marked"):
+        what = f"{what}, marked as a replay,"
     if found.get("outcome") != "accepted":
         what = str(found.get("reason"))
     body = _shown(from_base64url(found["body"])[:_TEXT]) if found.get("body") else ""
@@ -126,17 +133,22 @@ def _ending(args: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in ending.items() if name != "body") or "as before"
 
 
-def curls(records: Sequence[Record], n: int | None) -> list[str]:
-    """The requests of the same tag as lines of curl."""
+def curls(
+    records: Sequence[Record], n: int | None, credentials: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+) -> list[str]:
+    """The requests of the same tag as lines of curl, with the headers of their principals.
+
+    A value that begins with `$` is a variable of the shell.
+    """
     profile = profile_of(records)
     if profile is None:
         return []
     asked = [(record, *_asked(record)) for record in records if n is None or record.n <= n]
     sent = [args.get("request", args) for _, method, args in asked if method in _SENT]
-    return [_curl(each, profile) for each in sent if each["tag"] == sent[-1]["tag"]]
+    return [_curl(each, profile, credentials) for each in sent if each["tag"] == sent[-1]["tag"]]
 
 
-def _curl(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
+def _curl(request: Mapping[str, Any], profile: Mapping[str, Any], credentials: Mapping[str, Mapping[str, str]]) -> str:
     route = profile["routes"].get(request.get("route", "create"), {})
     words = ["curl", "-i", "-X", request.get("method") or route.get("method", "POST")]
     for key in request["keys"]:
@@ -145,4 +157,7 @@ def _curl(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
     body = from_base64url(request["body"])
     words += ["--data-binary", _shown(body[: 4 * _TEXT])]
     query = f"?{request['query']}" if request.get("query") else ""
-    return f'{shlex.join(words)} "$SERVICE{route.get("path", "")}{query}"'
+    line = shlex.join(words)
+    for name, value in credentials.get(request.get("principal", FIRST), {}).items():
+        line += f' -H "{name}: {value}"' if value.startswith("$") else f" -H {shlex.quote(f'{name}: {value}')}"
+    return f'{line} "$SERVICE{route.get("path", "")}{query}"'

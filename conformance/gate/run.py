@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast.conformance.gate.model import GateReason, ReasonCode, Requirement, some_of
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, worst
+from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.reports.earlier import PARTIAL, PREVIOUS
 from holdfast.reports.evidence import Claimed, DefectKind, Header, KitIdentity, Run
 
@@ -123,7 +123,7 @@ def _end(run: Run) -> Iterator[GateReason]:
     if ended in _ENDED:
         code, text = _ENDED[ended]
         yield GateReason(code, text, Exit.INCOMPLETE if ended is Exit.USAGE else ended)
-    shown = worst(Verdict(line.verdict) for line in run.verdicts).value
+    shown = gravest_finding(Verdict(line.verdict) for line in run.verdicts).value
     due = _exits_due(run)
     if ended not in _ENDED and ended not in due:
         if ended in {gravest([exit_, Exit.INCOMPLETE]) for exit_ in due}:
@@ -135,7 +135,7 @@ def _end(run: Run) -> Iterator[GateReason]:
             )
             yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
     if run.verdicts and run.footer.verdict != shown:
-        text = f"the footer says {run.footer.verdict}, the worst verdict is {shown}"
+        text = f"the footer says {run.footer.verdict}, the gravest finding is {shown}"
         yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
 
 

@@ -74,6 +74,11 @@ class CaseResult:
         """Whether no worker was left for it."""
         return self.judgement == exhausted()
 
+    @property
+    def judged_side(self) -> tuple[Record, ...]:
+        """The records of the side that was judged."""
+        return self.twin if self.judgement.side is Side.TWIN else self.main
+
 
 class Engine:
     """Runs cases against one adapter. A context manager: its exit ends every process and removes every folder."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from holdfast.conformance.run.findings import Finding, Group, encoded_in, finding_of, grouped, texts_in
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, harm_of
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
@@ -46,8 +47,24 @@ def results_of(
     exchanges = run.sides()
     by_name = {contract.name: contract for contract in contracts}
     narrowed = header.selection.expression is not None
+    findings = {
+        planned.id: finding_of(
+            line, exchanges.get(planned.id, {}).get(line.side or "", ()), planned, by_name[planned.contract]
+        )
+        for planned in plan
+        if (line := lines.get(planned.id)) is not None
+    }
+    groups = {each.planned.id: group for group in grouped(findings.values(), contracts) for each in group.members}
     cases = [
-        _result(planned, lines.get(planned.id), by_name[planned.contract], exchanges.get(planned.id, {}), header)
+        _result(
+            planned,
+            lines.get(planned.id),
+            by_name[planned.contract],
+            exchanges.get(planned.id, {}),
+            header,
+            finding=findings.get(planned.id),
+            group=groups.get(planned.id),
+        )
         for planned in plan
         if planned.id in lines or not narrowed
     ]
@@ -88,6 +105,9 @@ def _result(
     contract: Contract,
     sides: Mapping[str, Sequence[Exchange]],
     header: Header,
+    *,
+    finding: Finding | None,
+    group: Group | None,
 ) -> Result:
     clauses = [contract.clauses[name] for name in planned.clauses]
     binds = any(clause.level is Level.MUST for clause in clauses)
@@ -107,14 +127,16 @@ def _result(
         message="the case was planned and has no result",
         text="\n".join(clauses_text),
     )
-    if line is None:
+    if line is None or finding is None:
         return missing
+    cause = "" if group is None else group.heading
     explained = [
         f"{name}: {text}"
         for name, text in (
-            ("detail", line.detail),
-            ("expected", line.expected),
-            ("received", line.received),
+            ("cause", cause),
+            ("detail", finding.detail),
+            ("expected", finding.expected),
+            ("received", finding.received),
             ("judged", _place(line)),
             ("advice", line.advice),
             ("failure mode", line.silence or ""),
@@ -127,10 +149,11 @@ def _result(
         missing,
         outcome=_outcome(verdict, line, binds=binds),
         verdict=line.verdict,
-        message=" ".join(line.detail.split()),
+        message=" ".join(finding.detail.split()),
+        cause=cause,
         text="\n".join([f"{line.verdict}: {planned.title}", *clauses_text, *explained]),
         excused=line.excused,
-        transcript="" if verdict is Verdict.CONFORMS else _transcript(sides, line),
+        transcript="" if verdict is Verdict.CONFORMS else _transcript(sides, line, contract),
         started=header.started + timedelta(microseconds=min(sent)) if sent else None,
         seconds=line.seconds,
     )
@@ -154,10 +177,11 @@ def _place(line: VerdictLine) -> str:
     return f"{line.side} side" + ("" if line.n is None else f", exchange {line.n}")
 
 
-def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine) -> str:
+def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine, contract: Contract) -> str:
     """The exchanges of the failed side, or of both where none failed; the judged one has the member `judged`.
 
-    A text that is too long is cut at its beginning if that keeps the judged exchange.
+    Bytes stand in the member `text` as text. A transcript that is too long is cut at its beginning if that keeps the
+    judged exchange.
     """
     shown = [each for side, found in sides.items() for each in found if line.side in (None, side)]
     lines: list[str] = []
@@ -165,6 +189,9 @@ def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine) -> s
     for each in shown:
         members = {name: value for name, value in written(each).items() if name not in ("type", "case")}
         judged = each.n == line.n
+        method = contract.methods.get((each.request or {}).get("method", ""))
+        texts = texts_in([each.request, each.answer], encoded_in(method))
+        members |= {"text": [f"{name}: {text}" for name, text in texts]} if texts else {}
         lines.append(canonical({**members, **({"judged": True} if judged else {})}).decode())
         until = len("\n".join(lines)) if judged else until
     text = "\n".join(lines)

@@ -11,7 +11,7 @@ from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import PlannedCase, uncovered
 from holdfast.conformance.selfcheck.baselines import Baseline, Policy
-from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, gravest, worst
+from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.specs import Clause, Contract
 from holdfast.specs.model import Level, Proof
 
@@ -48,8 +48,8 @@ class Summary:
 
     @property
     def of_claimed(self) -> Verdict:
-        """The worst verdict of what the adapter claims."""
-        return worst(result.judgement.verdict for result in self.results if self.is_asked(result))
+        """The gravest finding in what the adapter claims."""
+        return gravest_finding(result.judgement.verdict for result in self.results if self.is_asked(result))
 
 
 def missing_result(planned: PlannedCase) -> CaseResult:
@@ -127,7 +127,7 @@ def summarise(
         missing=missing,
         rows=rows,
         counts=Counter(result.judgement.verdict for result in results),
-        verdict=worst(result.judgement.verdict for result in results),
+        verdict=gravest_finding(result.judgement.verdict for result in results),
         exit=gravest(exits),
         notes=tuple(notes),
         not_asked=not_asked,
@@ -191,6 +191,6 @@ def _row(
         cases=len(cases),
         ran=len(ran),
         conforming=sum(verdict is Verdict.CONFORMS for verdict in ran),
-        verdict=worst(ran) if ran else None,
+        verdict=gravest_finding(ran) if ran else None,
         baseline=scores,
     )

@@ -25,6 +25,8 @@ ENDS = "-end"
 
 # Two principals, another credential of the first, and one that is refused.
 PRINCIPALS = ("a", "b", "again", "refused")
+# The one that a request without a principal is of.
+FIRST = PRINCIPALS[0]
 
 
 class ProfileError(ValueError):

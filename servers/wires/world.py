@@ -20,7 +20,7 @@ from holdfast.servers.pace import scaled
 from holdfast.servers.wires.client import Exchange, Request, Response
 from holdfast.servers.wires.instances import EndedError, Running, free_port
 from holdfast.servers.wires.outcome import outcome_of, published
-from holdfast.servers.wires.profile import Service
+from holdfast.servers.wires.profile import FIRST, Service
 from holdfast.servers.wires.proxy import Fault, Proxy
 from holdfast.servers.wires.sink import Ending, Sink
 
@@ -299,7 +299,7 @@ class World:
             raise UseError(f"[route] has no {asked.get('route')!r}")
         headers = [("Host", "service"), ("Content-Type", asked.get("content_type", "application/json"))]
         headers += [(service.profile.header, value) for value in asked.get("keys", ())]
-        headers += list(service.credentials.get(asked.get("principal", "a"), {}).items())
+        headers += list(service.credentials.get(asked.get("principal", FIRST), {}).items())
         headers += [(name, value) for name, value in asked.get("headers", ())]
         if service.service.start is None:
             # A service that runs already has no other way to know it.

@@ -19,7 +19,7 @@ import pytest
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cli.console import Format
 from holdfast.conformance.cli.target import target_of
-from holdfast.conformance.cli.verify.failure import again, around, transcribed
+from holdfast.conformance.cli.verify.failure import again, around, credentials_of, transcribed
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.run.engine import twin_goes_first
 from holdfast.conformance.run.plan import ALL_FORMS, plan_of
@@ -150,16 +150,19 @@ def test_a_line_repeats_a_fault(tmp_path: Path, tracer: object) -> None:
 def options(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Options:
     """What `verify` makes of a target and settings."""
     monkeypatch.setattr(sys, "argv", ["holdfast", "verify", *(["--"] if words != ["reference"] else []), *words])
-    target = target_of(words, launcher=changes.pop("launcher", None))
+    named = {name: changes.pop(name, None) for name in ("launcher", "url", "start", "service")}
+    target = target_of(words, **named)
     settings = RunSettings(target.adapter, (), "s", launcher=target.launcher, **changes)
     return Options(
         settings=settings, evidence=Path("run.jsonl"), expression=None, clauses=(), cases=(), forms=ALL_FORMS,
         xfail=None, jobs=1, exit_first=False, junitxml=None, alluredir=None,
         caller=Caller(SeedOrigin.CHOSEN), adapter_files=(), format=Format.TEXT, reference=target.is_reference,
+        typed=target.typed,
     )  # fmt: skip
 
 
 PLANNED = plan_of(load_contract("jcs"))[0]
+SERVICE = Path(__file__).parents[1] / "wires" / "service.toml"
 
 
 def test_the_reference_stands_only_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +172,29 @@ def test_the_reference_stands_only_for_itself(monkeypatch: pytest.MonkeyPatch) -
     for command in (["./reference_impl/mine", "adapter"], ["python", "-m", "holdfast.reference_impl", "adapter"]):
         line, _ = again(PLANNED, options(command, monkeypatch))
         assert shlex.split(line)[-len(command) - 1 :] == ["--", *command]
+
+
+@pytest.mark.parametrize(
+    "named", [{"service": SERVICE}, {"url": "http://127.0.0.1:8080"}, {"start": "node 'my server.js' --at {port}"}]
+)
+def test_a_server_is_named_as_the_user_named_it(named: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    line, gaps = again(PLANNED, options([], monkeypatch, **named))
+    ((option, value),) = named.items()
+    assert shlex.split(line)[-2:] == [f"--{option}", str(value)]
+    assert "holdfast.conformance" not in line
+    assert gaps == ()
+
+
+def test_a_line_of_curl_has_the_credential_or_a_name_for_a_secret_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "service.toml"
+    text = SERVICE.read_text(encoding="utf-8").replace(
+        "[profile]", '[credentials]\na = { X-Tenant = "one", Authorization = "Bearer abc-of-a" }\n\n[profile]'
+    )
+    file.write_text(text, encoding="utf-8")
+    found = credentials_of(options([], monkeypatch, service=file))
+    assert found == {"a": {"X-Tenant": "one", "Authorization": "$CREDENTIAL_A"}}
 
 
 def test_a_secret_is_not_printed_and_the_line_says_that_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from holdfast.conformance.verdict import Verdict, worst
+from holdfast.conformance.verdict import Verdict, gravest_finding
 from holdfast.reports.evidence import Artefact, Source
 from holdfast.reports.evidence.identity import digest_of
 from holdfast.specs import strictjson
@@ -170,7 +170,7 @@ def _in_line(lines: Sequence[Line]) -> Line:
     found = [word for word in said if isinstance(word, str)]
     known = [Verdict(word) for word in found if word in {verdict.value for verdict in Verdict}]
     counts = dict(Counter(found))
-    return {**lines[-1], "counts": counts, "lines": len(lines) - 1, "verdict": worst(known).value}
+    return {**lines[-1], "counts": counts, "lines": len(lines) - 1, "verdict": gravest_finding(known).value}
 
 
 def _digested(line: Line) -> Line:

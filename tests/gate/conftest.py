@@ -22,7 +22,7 @@ from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.decision import Extent, GateDecision, Requirement, decide
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.steps.start import START
-from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, worst
+from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, gravest_finding, worst
 from holdfast.reports.evidence import (
     AdapterIdentity,
     Artefact,
@@ -202,7 +202,7 @@ class Bench:
                         n=judged.n,
                     )
                 )
-            shown = worst(found)
+            shown = gravest_finding(found)
             counted = worst(verdict for verdict in bearing) if bearing else Verdict.CONFORMS
             writer.write(artefacts)
             writer.finish(verdict=shown.value, exit_status=int(exit_of(counted)), finished=finished)
@@ -236,7 +236,7 @@ def forge(path: Path, edit: Edit) -> Path:
         lines[-1]["counts"] = {word: words.count(word) for word in words}
         lines[-1]["lines"] = len(lines) - 1
         known = [Verdict(word) for word in words if word in {verdict.value for verdict in Verdict}]
-        lines[-1]["verdict"] = worst(known).value
+        lines[-1]["verdict"] = gravest_finding(known).value
     path.write_bytes(b"".join(raw + b"\n" for raw in resealed(lines)))
     return path
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.reports.evidence import read_evidence
+from holdfast.specs import load_contract
 
 ADAPTER = Path(__file__).with_name("function_guard.py")
 _SUITE = "idempotency-key/suite/"
@@ -20,6 +21,7 @@ _DEATH = f"{_SUITE}a-success-survives-the-death-of-the-instance"
 
 def verified(folder: Path, bug: str, *cases: str) -> tuple[dict[str, str], str]:
     words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--contract", "idempotency-key"]
+    words += ["--verbose"]
     words += [word for case in cases for word in ("--case", case)]
     done = subprocess.run(
         [*words, "--", sys.executable, str(ADAPTER), bug],
@@ -37,8 +39,17 @@ def test_a_sound_guard_of_a_function_conforms_where_it_can_be_asked(tmp_path: Pa
     found, said = verified(tmp_path, "", _PAYLOAD, _UNKNOWN, _RETRY, _DEATH)
     assert found == {_PAYLOAD: "conforms", _UNKNOWN: "conforms", _RETRY: "conforms", _DEATH: "unsupported"}
     assert "a function has no processes" in said
+    assert "mends" not in said
 
 
-@pytest.mark.parametrize(("bug", "case"), [("payload", _PAYLOAD), ("failed", _UNKNOWN)])
-def test_a_broken_guard_of_a_function_fails_open(tmp_path: Path, bug: str, case: str) -> None:
-    assert verified(tmp_path, bug, case)[0] == {case: "fail_open"}
+@pytest.mark.parametrize(
+    ("bug", "case", "remedy"),
+    [("payload", _PAYLOAD, "compare-a-fingerprint"), ("failed", _UNKNOWN, "keep-the-key-on-a-throw")],
+)
+def test_a_broken_guard_of_a_function_fails_open_and_reads_what_mends_it(
+    tmp_path: Path, bug: str, case: str, remedy: str
+) -> None:
+    found, said = verified(tmp_path, bug, case)
+    assert found == {case: "fail_open"}
+    # The sound guard is this program with the advice applied.
+    assert load_contract("idempotency-key").remedies[remedy].mends in " ".join(said.split())

@@ -56,4 +56,4 @@ def assert_verdicts(said: str) -> None:
     table = re.findall(r"^\| `([a-z-]+)` \| `([a-z_]+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(table) == 5
     for case, verdict in table:
-        assert re.search(rf"^{verdict}  once/\w+/{case} ", said, re.MULTILINE), (case, verdict)
+        assert re.search(rf"^{verdict}  once/\w+/{case}$", said, re.MULTILINE), (case, verdict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,19 @@ def test_a_timeline_has_the_tag_of_the_finding_and_what_befell_the_store() -> No
     assert [line.split()[2] for line in lines] == ["client", "store", "sink"]
     assert "2 effects" in lines[-1]
     assert [line for line in curls(records, 1) if "/orders" in line and "'Key: k'" in line]
+    headers = {"X-Tenant": "it's one", "Authorization": "$CREDENTIAL_A"}
+    (line,) = curls(records, 1, {"a": headers, "b": {"X-Tenant": "another"}})
+    expanded = subprocess.run(
+        ["sh", "-c", line.replace("curl", "printf '%s\\n'", 1)], capture_output=True, text=True, check=True,
+        env={"CREDENTIAL_A": "Bearer a", "SERVICE": "http://x"},
+    ).stdout.splitlines()  # fmt: skip
+    assert {"X-Tenant: it's one", "Authorization: Bearer a", "http://x/orders"} <= {*expanded}
+    # An answer in front of its effect is of no execution.
+    behind = {**profile, "profile": {"header": "Key", "handler": "behind"}}
+    answer = {"outcome": "accepted", "effect": "new", "value": {"status": 202, "body": ""}}
+    answered = replace(_record(2, "submit", one, None), answer=answer)
+    assert "its own answer" in timeline([records[0], answered], 2)[-1]
+    assert "its own answer" not in timeline([_record(0, "profile", {}, behind), answered], 2)[-1]
     # Another contract has no wires.
     assert timeline(records[1:], 4) == []
 

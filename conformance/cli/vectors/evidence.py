@@ -17,7 +17,7 @@ from holdfast.conformance.cli.vectors.text import answer_text, reproduction, sho
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.run.recorder import environment, pin_of
-from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, worst
+from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, gravest_finding, worst
 from holdfast.reports import evidence
 from holdfast.reports.evidence import (
     AdapterIdentity,
@@ -95,7 +95,7 @@ def record(result: Result, where: Path | Place) -> Exit:
             verdicts.append(verdict)
             writer.write(_verdict_line(result, row, verdict))
         writer.write(Identity(command, started=header.started, redactor=redactor).conclude())
-        writer.finish(verdict=worst(verdicts).value, exit_status=int(status))
+        writer.finish(verdict=gravest_finding(verdicts).value, exit_status=int(status))
         writer.confirm()
     return status
 

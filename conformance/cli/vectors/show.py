@@ -13,6 +13,7 @@ from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.cli.vectors.verify import runnable
 from holdfast.conformance.verdict import Exit, gravest
+from holdfast.reports.plain import bytes_as_text
 from holdfast.servers.janitor import Janitor
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -235,10 +236,7 @@ def _print(found: Shown, answered: Answered | None, finding: str | None, profile
 
 
 def _text(data: bytes) -> str:
-    """Bytes as text in which everything that is not printable ASCII is written out."""
-    text = data[:_MAX_SHOWN].decode("utf-8", "backslashreplace")
-    kept = "".join(one if one.isascii() and one.isprintable() else ascii(one)[1:-1] for one in text)
-    return kept + (f"… ({len(data)} bytes)" if len(data) > _MAX_SHOWN else "")
+    return bytes_as_text(data, most=_MAX_SHOWN)
 
 
 def _answer(answer: Answered) -> str:

@@ -19,6 +19,7 @@ from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partiti
 from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import EvidenceError, Place
+from holdfast.reports.plain import difference
 from holdfast.vectors.jcs.clauses import section_of
 from holdfast.vectors.taxonomy import Profile
 
@@ -279,4 +280,6 @@ def print_counterexample(console: Console, result: Result, found: Counterexample
     console.print(f"    document  {shown(found.smallest)}", markup=False)
     console.print(f"    expected  {answer_text(pair[0])}", markup=False)
     console.print(f"    answered  {answer_text(pair[1])}", markup=False)
+    if all(one.status.value == "canonical" for one in pair):
+        console.print(f"    parts     {difference(pair[0].body, pair[1].body)}", markup=False)
     console.print(f"    again     {reproduction(result, found)}", markup=False)

@@ -112,6 +112,7 @@ def verify(
     service: Service = None,
     junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None,
     alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="also print why cases are not claimed")] = False,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Verify an adapter: `holdfast verify reference`, `holdfast verify -- COMMAND…`, or an HTTP service (--service)."""
@@ -156,6 +157,8 @@ def verify(
         format=format_,
         reference=target.is_reference,
         is_server=target.is_server,
+        typed=target.typed,
+        verbose=verbose,
     )
     _publishable(options)
     raise typer.Exit(int(run(options)))

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.rule import Rule
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.values import at_path, is_missing
 from holdfast.conformance.cli.console import print_lines
-from holdfast.conformance.cli.verify.styles import styled
+from holdfast.conformance.cli.verify.styles import style_of, styled
 from holdfast.conformance.durability.reported import in_words
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.run.findings import Finding, Group, encoded_in, texts_in
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.settings import FAULT_SECONDS
 from holdfast.conformance.verdict import Verdict, harm_of
 from holdfast.reports.evidence import MARK
-from holdfast.servers.wires.profile import CONTRACT
+from holdfast.servers.wires.profile import CONTRACT, read
 from holdfast.specs import Case, Contract
 from holdfast.specs.strictjson import canonical
 
@@ -41,17 +43,36 @@ _AROUND = re.compile(r"\b(before|after) \[")
 # Of the lines of a service's timeline.
 _TIMELINE = 14
 _LOG_LINES = 6
+# Of the findings of one cause behind the first.
+_ALSO = 12
 _SHOWN, _SHOWN_VALUE, _SHOWN_TEXT = 220, 80, 2000
 
 
-def print_failure(
-    console: Console, result: CaseResult, planned: PlannedCase, contract: Contract, options: Options
+def print_group(console: Console, group: Group, result: CaseResult, contract: Contract, options: Options) -> None:
+    """Print findings of one cause: its heading, the gravest of them in full, and the others below."""
+    first, *others = group.members
+    console.print(Rule(style=style_of(first.verdict)))
+    if others or group.remedy is not None:
+        number = f"{len(group.members)} cases: " if others else ""
+        console.print(f"{number}{escape(group.cause)}", style="bold")
+    if group.remedy is not None:
+        console.print(f"mends    {group.remedy.mends}", markup=False)
+    _print_failure(console, first, result, contract, options)
+    for each in others[:_ALSO]:
+        console.print(f"{styled(each.verdict)}  {escape(each.planned.id)}")
+        console.print(f"         {each.clause}: {_cut(each.detail, _SHOWN)}", markup=False, style="dim")
+    if len(others) > _ALSO:
+        console.print(f"         and {len(others) - _ALSO} more; all are in {options.evidence}", markup=False)
+    console.print()
+
+
+def _print_failure(
+    console: Console, finding: Finding, result: CaseResult, contract: Contract, options: Options
 ) -> None:
-    """Print one case that does not conform."""
-    judged = result.judgement
-    console.rule(f"{styled(judged.verdict)}  {escape(result.case)}", align="left")
+    judged, planned = result.judgement, finding.planned
+    console.print(f"{styled(finding.verdict)}  {escape(planned.id)}")
     console.print(escape(planned.title), style="bold")
-    clause = contract.clauses[planned.clauses[0]]
+    clause = contract.clauses[finding.clause]
     console.print(f"clause   {clause.id} ({clause.level.value}, {clause.basis.value}): {clause.text}", markup=False)
     console.print(f"harm     {harm_of(clause, judged.verdict)}", markup=False)
     case = contract.case(result.case)
@@ -59,11 +80,11 @@ def print_failure(
         was, becomes = _twin_values(case)
         console.print(f"twin     {case.twin.step}: {case.twin.path} is {becomes} instead of {was}", markup=False)
     kind = "" if judged.silence is None else f" ({judged.silence.value})"
-    records = result.twin if judged.side is Side.TWIN else result.main
+    records = result.judged_side
     for name, text in (
-        ("detail", judged.detail + kind),
-        ("expected", judged.expected),
-        ("received", judged.received),
+        ("detail", finding.detail + kind),
+        ("expected", finding.expected),
+        ("received", finding.received),
         ("judged", _place(judged, records, case)),
         ("advice", judged.advice),
     ):
@@ -75,7 +96,8 @@ def print_failure(
     if lines:
         console.print("what happened:", style="bold")
         print_lines(console, lines[-_TIMELINE:])
-        print_lines(console, [f"         {line}" for line in curls(records, judged.n)[-2:]], style="dim")
+        sent = curls(records, judged.n, credentials_of(options))
+        print_lines(console, [f"         {line}" for line in sent[-2:]], style="dim")
     shown = [] if lines else around(records, judged.n)
     if shown:
         side = (judged.side or Side.MAIN).value
@@ -86,16 +108,31 @@ def print_failure(
         is_judged = record.n == judged.n
         style = "bold" if is_judged else "dim"
         print_lines(console, transcribed(record, case, mark="=>" if is_judged else "  "), style=style)
+        method = contract.methods.get((record.request or {}).get("method", ""))
+        for name, text in texts_in([record.request, record.answer], encoded_in(method)):
+            console.print(f"        = {name}: {_cut(text, _SHOWN)}", markup=False, style=style)
     if judged.verdict is Verdict.NOT_REACHED and not (result.main or result.twin):
         console.print("again    it was not started; repeat the first failing case", markup=False)
-        console.print()
         return
     command, gaps = again(planned, options)
     # Unbroken on a terminal too: it is there to be copied.
     console.print(f"again    {command}", markup=False, soft_wrap=True)
     for gap in gaps:
         console.print(f"fill in  {gap}", markup=False, soft_wrap=True)
-    console.print()
+
+
+def credentials_of(options: Options) -> Mapping[str, Mapping[str, str]]:
+    """The headers of each principal of a service, a secret as the name of a shell variable."""
+    if options.typed[:1] != ("--service",):
+        return {}
+    found: dict[str, Mapping[str, str]] = {}
+    for principal, headers in read(Path(options.typed[1])).credentials.items():
+        shown = options.redactor.named(headers)
+        found[principal] = {
+            name: value if shown[name] == value else f"$CREDENTIAL_{principal.upper()}"
+            for name, value in headers.items()
+        }
+    return found
 
 
 def _place(judged: Judgement, records: Sequence[Record], case: Case | None) -> str:
@@ -202,6 +239,9 @@ def again(planned: PlannedCase, options: Options) -> tuple[str, tuple[str, ...]]
         launcher = redactor.command(settings.launcher)
         words += ["--launcher", shlex.join(launcher)]
         gaps += _gaps("--launcher", launcher, settings.launcher)
+    if options.typed:
+        typed = redactor.command(options.typed)
+        return shlex.join([*words, *typed]), (*gaps, *_gaps("what names the server", typed, options.typed))
     adapter = redactor.command(settings.adapter)
     gaps += _gaps("the adapter's command", adapter, settings.adapter)
     return shlex.join([*words, "--", *adapter]), tuple(gaps)

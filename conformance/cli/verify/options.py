@@ -37,8 +37,11 @@ class Options:
     format: Format
     # Whether `reference` was to be verified, by that word.
     reference: bool = False
-    # See `Target.is_server`.
+    # See `Target`.
     is_server: bool = False
+    typed: tuple[str, ...] = ()
+    # Whether the reasons of what is declared absent are printed.
+    verbose: bool = False
 
     @property
     def narrowed(self) -> str | None:

@@ -15,8 +15,13 @@ _STYLE = {
 }
 
 
+def style_of(verdict: Verdict) -> str:
+    """The colour of a verdict."""
+    return _STYLE.get(verdict, "cyan")
+
+
 def styled(verdict: Verdict | None) -> str:
     """A verdict with its colour."""
     if verdict is None:
         return "[dim]-[/dim]"
-    return f"[{_STYLE.get(verdict, 'cyan')}]{verdict.value}[/]"
+    return f"[{style_of(verdict)}]{verdict.value}[/]"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.cli.console import out, print_table
-from holdfast.conformance.cli.verify.failure import print_failure
+from holdfast.conformance.cli.verify.failure import print_group
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
+from holdfast.conformance.run.findings import absent, finding_of, grouped
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.summary import ClauseRow, Summary
 from holdfast.conformance.selfcheck.baselines import Policy
-from holdfast.conformance.verdict import Exit, Verdict
+from holdfast.conformance.verdict import REPORTED, Exit, Verdict
 from holdfast.reports.evidence import Artefacts
 from holdfast.specs import Contract
 from holdfast.specs.model import Proof
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from holdfast.conformance.gate.decision import GateDecision
     from holdfast.conformance.run.xfail import Applied
 
-# How many failing cases are printed in full; the rest is in the evidence.
+# How many groups of failing cases are printed; the rest is in the evidence.
 MAX_FAILURES = 12
 MAX_REASONS = 5
 
@@ -43,30 +45,35 @@ def print_summary(
     options: Options,
     contracts: Sequence[Contract],
     plan: Sequence[PlannedCase],
+    not_claimed: Mapping[str, Mapping[str, str]],
 ) -> None:
-    """Everything `holdfast verify` says at the end: fail-opens first, then the table, then the counts."""
+    """Everything `holdfast verify` says at the end: the gravest findings first, then the table, then the counts.
+
+    `not_claimed` has by contract what hello says the adapter lacks, with its reasons.
+    """
     console = out()
     by_id = {case.id: case for case in plan}
     by_name = {contract.name: contract for contract in contracts}
-    order = list(Verdict)
-    failing = sorted(
+    results = {result.case: result for result in summary.results}
+    groups = grouped(
         (
-            result
-            for result in summary.results
-            if result.judgement.verdict is not Verdict.CONFORMS and summary.is_asked(result)
+            finding_of(each.judgement, each.judged_side, by_id[each.case], by_name[by_id[each.case].contract])
+            for each in summary.results
         ),
-        key=lambda result: order.index(result.judgement.verdict),
+        contracts,
     )
     for entry in applied.listed:
         console.print("excused, and open" if entry.verdict.is_open else "excused", style="bold red", end=": ")
         said = f"{entry.verdict.value} {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
         console.print(said, markup=False)
-    for result in failing[:MAX_FAILURES]:
-        planned = by_id[result.case]
-        print_failure(console, result, planned, by_name[planned.contract], options)
-    if len(failing) > MAX_FAILURES:
-        console.print(f"… and {len(failing) - MAX_FAILURES} more; all are in {options.evidence}", markup=False)
+    for group in groups[:MAX_FAILURES]:
+        first = group.members[0]
+        print_group(console, group, results[first.planned.id], by_name[first.planned.contract], options)
+    if len(groups) > MAX_FAILURES:
+        left = sum(len(group.members) for group in groups[MAX_FAILURES:])
+        console.print(f"… and {left} more cases; all are in {options.evidence}", markup=False)
         console.print()
+    _print_absent(console, summary, by_id, not_claimed, options)
     for contract in contracts:
         print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
     for line in summary.notes:
@@ -85,6 +92,30 @@ def print_summary(
         console.print(f"  … and {len(decision.reasons) - MAX_REASONS} more; `holdfast gate` says them all")
     colour = "green" if final is Exit.OK else "red"
     console.print(f"verdict:  {styled(summary.of_claimed)}   exit [{colour}]{int(final)}[/]")
+
+
+def _print_absent(
+    console: Console,
+    summary: Summary,
+    plan: Mapping[str, PlannedCase],
+    not_claimed: Mapping[str, Mapping[str, str]],
+    options: Options,
+) -> None:
+    """One line for all that hello or a profile declares absent; the reasons with --verbose."""
+    lacking = [each for each in summary.results if each.judgement.verdict is Verdict.UNSUPPORTED]
+    if not lacking:
+        return
+    counted = absent(((plan[each.case], each.judgement.detail) for each in lacking), not_claimed)
+    named = Counter[str]()
+    for (name, _), count in counted.items():
+        named[name or "its profile or limits"] += count
+    words = ", ".join(f"{name} ({count})" for name, count in named.most_common())
+    more = "" if options.verbose else "; --verbose has the reasons"
+    needed = "1 case needs" if len(lacking) == 1 else f"{len(lacking)} cases need"
+    console.print(f"not claimed: {needed} what the adapter declares absent: {words}{more}", markup=False)
+    for (name, reason), count in counted.items() if options.verbose else ():
+        console.print(f"  {name or 'declared'} ({count}): {reason}", markup=False)
+    console.print()
 
 
 def artefacts_text(artefacts: Artefacts | None) -> str:
@@ -129,7 +160,7 @@ def _score(value: int | None) -> str:
 
 def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract]) -> None:
     counts = ", ".join(
-        f"{summary.counts[verdict]} {verdict.value}" for verdict in Verdict if summary.counts.get(verdict)
+        f"{summary.counts[verdict]} {verdict.value}" for verdict in REPORTED if summary.counts.get(verdict)
     )
     console.print(f"cases:    {counts or 'none'}")
     mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]

@@ -268,6 +268,7 @@ class Verification:
                 options=self._options,
                 contracts=self._contracts,
                 plan=self._plan,
+                not_claimed={contract.name: self._engine.not_claimed(contract) for contract in self._contracts},
             )
         return final
 

@@ -17,6 +17,7 @@ from holdfast.conformance.suites.jcs.documents import (
 )
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
+from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.vectors.record import Canonical, Expected, Vector, load
 from holdfast.vectors.taxonomy import Profile
 
@@ -64,11 +65,15 @@ def args_of(document: bytes, profile: Profile) -> Mapping[str, Any]:
     return {"document": base64url(document), "profile": profile.value}
 
 
+def _text(data: bytes) -> str:
+    return bytes_as_text(data, most=80)
+
+
 def described(answer: Answer) -> str:
     if answer.outcome == "refused":
         return str(answer.reason)
     value = answer.value or {}
-    return f"accepted {from_base64url(value['canonical'])[:80]!r}" if "canonical" in value else answer.outcome
+    return f"accepted {_text(from_base64url(value['canonical']))}" if "canonical" in value else answer.outcome
 
 
 # Committed vectors
@@ -83,21 +88,22 @@ def canonicalised(
     session: SuiteSession, record: Vector, profile: Profile, due: Expected, floor: int
 ) -> Iterator[Found]:
     answer = session.call("canonicalise", args_of(record.document, profile))
-    where = f"{record.document[:80]!r} ({record.id}) in {profile.value}"
+    where = f"{_text(record.document)} ({record.id}) in {profile.value}"
     if answer.outcome == "refused":
         if _too_deep(answer, record.document, floor):
             return
         if isinstance(due, Canonical):
             yield Found(
-                Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, {due.body[:80]!r} is due", answer.n
+                Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, {_text(due.body)} is due", answer.n
             )
         elif answer.reason != due.reason:
             yield Found(Verdict.WRONG_REASON, f"{where}: refused with {answer.reason}, {due.reason} is due", answer.n)
     elif not isinstance(due, Canonical):
         yield Found(Verdict.FAIL_OPEN, f"{where}: {described(answer)}, {due.reason} is due", answer.n)
-    elif from_base64url(answer.value["canonical"]) != due.body:
+    elif parts := difference(due.body, from_base64url(answer.value["canonical"])):
+        text = f"{where}: {described(answer)}, {_text(due.body)} is due; {parts}"
         part = part_of(due.body, from_base64url(answer.value["canonical"]))
-        yield Found(Verdict.WRONG_REASON, f"{where}: {described(answer)}, {due.body[:80]!r} is due", answer.n, part)
+        yield Found(Verdict.WRONG_REASON, text, answer.n, part)
 
 
 def in_profile(profile: Profile, session: SuiteSession, record: Vector, floor: int) -> Iterator[Found]:
@@ -110,7 +116,7 @@ def verified(profile: Profile, session: SuiteSession, record: Vector, floor: int
     body = due.body if isinstance(due, Canonical) else None
     for document in (record.document,) if body in (None, record.document) else (record.document, body):
         answer = session.call("verify", args_of(document, profile))
-        where = f"verify of {document[:80]!r} ({record.id}) in {profile.value}"
+        where = f"verify of {_text(document)} ({record.id}) in {profile.value}"
         if _too_deep(answer, document, floor):
             continue
         if document == body:
