@@ -53,7 +53,7 @@ def test_the_package_is_the_command() -> None:
 def test_what_a_library_logs_is_no_output_of_a_command() -> None:
     code = (
         "import logging, sys; from holdfast.conformance.cli.outermost.run import run; "
-        "sys.argv = ['holdfast', '--help']; run(); logging.exception('py4j logs the signal that meets it'); logging.getLogger('py4j').error('so')"
+        "sys.argv = ['holdfast', '--help']; run(); logging.exception('so'); logging.getLogger('py4j').error('so')"
     )
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""

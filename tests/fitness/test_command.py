@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -43,6 +44,8 @@ from holdfast.conformance.verdict import Exit
 from holdfast.specs import schema, strictjson
 from tests.fitness.documented import DOCUMENTED, LEDGER, ledger_ddl, surface_ddl
 from tests.fitness.lives import LiveServer
+from tests.fitness.relays import relay
+from tests.packaging.test_docs import followed
 
 PASSWORD = "s3cret-Pa55-word"
 _NAMED = (
@@ -608,3 +611,21 @@ def test_a_name_with_a_line_feed_in_it_is_no_line_of_ours(documented: Assessment
         Exit.FAIL_OPEN,
     )
     assert [line for line in described.getvalue().splitlines() if line.startswith("exit:")] == ["exit:   10"]
+
+
+def test_a_table_is_proven_fit_as_the_how_to_page_says(live_server: LiveServer, tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "prove-a-table.md"
+    (login,) = re.findall(r"^ *```sql\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    with live_server.database("registry") as connection, relay(live_server) as between:
+        connection.execute(surface_ddl())
+        connection.execute(login)
+        # By these libpq finds the server that the page calls `db`.
+        here = {
+            "PGHOSTADDR": "127.0.0.1",
+            "PGPORT": str(between.port),
+            "PGSSLMODE": "disable",
+            "PGGSSENCMODE": "disable",
+        }
+        said = followed("prove-a-table.md", tmp_path, **here)
+    assert said.splitlines()[0].startswith("FIT"), said
+    assert json.loads((tmp_path / "proof.json").read_text(encoding="utf-8"))

@@ -8,7 +8,9 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -120,34 +122,105 @@ def test_the_committed_page_of_commands_is_what_is_generated() -> None:
     assert committed == commands_page(), "run `holdfast explain --write docs`"
 
 
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; a warning fails the build."""
+    folder = tmp_path_factory.mktemp("built") / "site"
     # Its author advertises a successor in each run.
     variables = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(ROOT / ".ci" / "mkdocs.yml")]
-    ended = subprocess.run(
-        [*words, "-d", str(tmp_path / "site")], env=variables, capture_output=True, text=True, timeout=LIMIT_S
-    )
+    ended = subprocess.run([*words, "-d", str(folder)], env=variables, capture_output=True, text=True, timeout=LIMIT_S)
     assert ended.returncode == 0, ended.stderr
-    assert (tmp_path / "site" / "search" / "search_index.json").exists()
+    return folder
 
 
-def test_the_commands_of_the_how_to_pages_that_need_no_system_of_the_reader_are_run(tmp_path: Path) -> None:
-    ran = 0
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "holdfast").symlink_to(Path(sys.executable).with_name("holdfast"))
-    variables = environment(tmp_path)
-    variables["PATH"] = f"{tmp_path / 'bin'}:{variables['PATH']}"
-    for page in sorted((ROOT / "docs" / "how-to").glob("*.md")):
-        for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
-            if kind == "sh":
-                ended = subprocess.run(
-                    ["sh", "-e", "-c", body],
-                    cwd=tmp_path,
-                    env=variables,
-                    capture_output=True,
-                    text=True,
-                    timeout=LIMIT_S,
-                )
-                assert ended.returncode == 0, f"{page.name}: {body}\n{ended.stdout[-800:]}\n{ended.stderr[-800:]}"
-                ran += 1
-    assert ran >= 2
+class Rendered(HTMLParser):
+    """The levels of the headings of a page of the site, and its text outside code."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.levels: list[int] = []
+        self.text = ""
+        self._code = 0
+        whole = page.read_text(encoding="utf-8")
+        self.feed(whole[whole.index("<article") : whole.index("</article>")])
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._code += tag == "code"
+        if re.fullmatch("h[1-6]", tag):
+            self.levels.append(int(tag[1]))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._code -= tag == "code"
+
+    def handle_data(self, data: str) -> None:
+        self.text += "" if self._code else data
+
+
+def test_the_site_can_be_searched(site: Path) -> None:
+    assert (site / "search" / "search_index.json").exists()
+
+
+def test_a_page_of_the_site_has_the_headings_of_its_source_and_no_loose_fence(site: Path) -> None:
+    docs = ROOT / "docs"
+    for source in (page for page in PAGES if page.is_relative_to(docs)):
+        place = site / source.relative_to(docs).with_suffix("" if source.name != "index.md" else ".html")
+        shown = Rendered(place if place.is_file() else place / "index.html")
+        own = BLOCK.sub("", source.read_text(encoding="utf-8"))
+        assert shown.levels == [len(marks) for marks in re.findall(r"^(#+) ", own, re.MULTILINE)], source
+        assert "```" not in shown.text, source
+
+
+def test_a_fence_names_its_language_alone_so_that_every_renderer_reads_it() -> None:
+    fences = [line for page in PAGES for line in re.findall(r"^ *```[^\n]*$", page.read_text("utf-8"), re.MULTILINE)]
+    assert len(fences) > 200
+    assert [fence for fence in fences if not re.fullmatch(r" *```\w*", fence)] == []
+
+
+def followed(page: str, folder: Path, **variables: str) -> str:
+    """Run the blocks of a how-to page in a folder, in order, as one reader types them. Return what they print."""
+    blocks = BLOCK.findall((ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8"))
+    script = "\n".join(textwrap.dedent(body) for kind, body in blocks if kind == "sh")
+    assert script
+    (folder / "bin").mkdir(exist_ok=True)
+    if not (folder / "bin" / "holdfast").exists():
+        (folder / "bin" / "holdfast").symlink_to(Path(sys.executable).with_name("holdfast"))
+    known = environment(folder)
+    ended = subprocess.run(
+        ["sh", "-e", "-c", script],
+        cwd=folder,
+        env={**known, "PATH": f"{folder / 'bin'}:{known['PATH']}", **variables},
+        capture_output=True,
+        text=True,
+        timeout=4 * LIMIT_S,
+        check=False,
+    )
+    assert ended.returncode == 0, f"{page}: {ended.stdout[-3000:]}\n{ended.stderr[-800:]}"
+    return ended.stdout
+
+
+def test_a_build_is_gated_and_its_report_is_read_as_the_how_to_pages_say(tmp_path: Path) -> None:
+    assert "CAN_PROCEED = YES" in followed("gate-a-build.md", tmp_path)
+    said = followed("read-a-report.md", tmp_path)
+    assert said.count("CAN_PROCEED = YES") == 2
+    assert "not asked: --nonce" in said.split("CAN_PROCEED = YES")[1]
+
+
+@pytest.mark.sweep
+def test_sdks_are_compared_as_the_how_to_page_says(tmp_path: Path) -> None:
+    assert "rows agree" in followed("compare-sdks.md", tmp_path)
+
+
+def test_every_how_to_page_is_followed_by_a_test() -> None:
+    # That of the table is in tests/fitness, which has a server.
+    tests = [ROOT / "tests" / "packaging" / "test_docs.py", ROOT / "tests" / "fitness" / "test_command.py"]
+    named = {name for test in tests for name in re.findall(r'"([a-z-]+\.md)"', test.read_text(encoding="utf-8"))}
+    assert {page.name for page in (ROOT / "docs" / "how-to").glob("*.md")} <= named
+
+
+def test_the_first_page_leads_to_every_kind_of_user() -> None:
+    first = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    begin = first[first.index("## Where to begin") :]
+    how_to = [page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.parent.name == "how-to"]
+    others = ["services.md", "http.md", "crash.md", "adapter-protocol.md", "adding-a-contract.md", "tutorial.md"]
+    assert [page for page in (*how_to, *others) if f"]({page})" not in begin] == []

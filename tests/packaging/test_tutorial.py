@@ -12,7 +12,8 @@ from tests.hostile.verify import environment
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
-BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What a block is for beside being read stands in a comment before it, which no renderer shows.
+BLOCK = re.compile(r"^(?:<!-- (?:file|expect)=(\S+) -->\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LIMIT_S = 120.0
 # The installation is that of these tests.
 INSTALLED = ("python3 -m venv .venv\n", ".venv/bin/pip install .\n")
@@ -33,14 +34,14 @@ def test_the_tutorial_ends_with_a_guard_that_the_gate_lets_pass(tmp_path: Path) 
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     variables = {**environment(tmp_path), "HOLDFAST_SPECS": str(tmp_path / "guard" / "contracts")}
     said = ""
-    for kind, options, body in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+    for option, kind, body in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
         if kind == "diff":
-            path = tmp_path / options.removeprefix(" file=")
+            path = tmp_path / option
             path.write_text(changed(path.read_text(encoding="utf-8"), body), encoding="utf-8")
         elif kind == "sh":
             for line in INSTALLED:
                 body = body.replace(line, "")
-            due = int(options.removeprefix(" expect=") or 0)
+            due = int(option or 0)
             ended = subprocess.run(
                 ["sh", "-e", "-c", body], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=LIMIT_S
             )
