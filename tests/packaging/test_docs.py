@@ -9,15 +9,15 @@ import shlex
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.cli.commands import app
+from holdfast.conformance.cli.commands import _Commands, app
 from holdfast.conformance.cli.explain.commands_page import PAGE, commands_page
-from holdfast.conformance.cli.group import Group, load
+from holdfast.conformance.cli.group import Entry, Group, load
 from tests.hostile.verify import environment
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +106,29 @@ def parsed(words: list[str]) -> set[str]:
 @pytest.mark.parametrize(("page", "shown"), SHOWN)
 def test_a_command_that_a_page_shows_is_one_of_the_command_line(page: str, shown: str) -> None:
     parsed(words_of(shown)[1:])
+
+
+def options_of(entries: Mapping[str, Entry]) -> Iterator[str]:
+    """Every option of these commands."""
+    for name, entry in entries.items():
+        loaded = load(name, entry)
+        if isinstance(loaded, Group):
+            yield from options_of(type(loaded).entries)
+        else:
+            yield from (option for each in loaded.params for option in (*each.opts, *each.secondary_opts))
+
+
+# Of pg_dump, of `holdfast reference serve`, and of the commands that contracts have for their operators.
+ELSEWHERE = {"--schema-only", "--port", "--new-id", "--failed", "--from"}
+
+
+def test_an_option_that_a_page_names_in_its_text_is_one_of_a_command() -> None:
+    known = {*options_of(_Commands.entries), *ELSEWHERE, "--help", "--version"}
+    pages = [page for page in PAGES if "gallery" not in page.parts]
+    texts = {page.name: BLOCK.sub("", page.read_text(encoding="utf-8")) for page in pages}
+    named = {(name, option) for name, text in texts.items() for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+    assert len(named) > 100
+    assert {one for one in named if one[1] not in known} == set()
 
 
 def test_a_command_in_a_block_is_one_that_a_test_names_with_these_options() -> None:
