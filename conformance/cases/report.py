@@ -40,7 +40,8 @@ class Report:
 
     `do` is given what it is about, the workdir unless `about` says something else of the driver.
     `schema` describes the value, with `definitions` for its references. `contradiction` finds errors that a schema
-    cannot express. `difference` finds parts of the value that contradict the action's operand.
+    cannot express. `difference` finds parts of the value that contradict the action's operand. `rows` are its lists of
+    what was done or is kept, with the verdict on one too many (`holdfast.conformance.cases.match.gravity`).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Report:
     contradiction: Callable[[Value], str | None] = no_contradiction
     difference: Callable[[Value, Mapping[str, Any]], str | None] = no_difference
     about: Callable[[Any], Any] = attrgetter("workdir")
+    rows: Mapping[str, str] = field(default_factory=dict)
 
     def perform(self, driver: Any, action: Action) -> None:
         """See `Act`."""

@@ -87,7 +87,8 @@ def judge_value(
     otherwise: Mapping[str, Any] | None = None,
     rows: Mapping[str, str] = MappingProxyType({}),
 ) -> Judgement | None:
-    """None if the value is as expected. `otherwise` is the default expectation of the step, `rows` is as in `gravity`.
+    """None if the value is as expected. `otherwise` is the default expectation of the step, `rows` adds to those
+    of the report.
 
     A failed observation or trial proves nothing, NOT_REACHED, unless the step says what it expects of `error`.
     """
@@ -98,7 +99,9 @@ def judge_value(
     problem = mismatches(expected, value, under="value")
     if problem is None:
         return None
-    return wrong(reading.case.kind, step, problem, repr(expected), value, gravity(expected, value, rows=rows))
+    return wrong(
+        reading.case.kind, step, problem, repr(expected), value, gravity(expected, value, rows={**report.rows, **rows})
+    )
 
 
 def wrong(

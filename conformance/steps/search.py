@@ -45,6 +45,7 @@ SEARCH = Report(
     ),
     contradiction=_contradiction,
     difference=_difference,
+    rows={"found": "state_leak"},
 )
 
 

@@ -48,6 +48,7 @@ LIST = Report(
     ),
     contradiction=_contradiction,
     difference=lambda value, operand: outside(value["files"], operand),
+    rows={"files": "state_leak"},
 )
 
 STEP = Step(

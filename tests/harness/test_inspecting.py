@@ -70,7 +70,7 @@ def test_the_harness_sees_schema_and_rows_of_the_database_itself() -> None:
 @pytest.mark.parametrize(
     ("step", "due", "words"),
     [
-        (inspect(rows__entry={"$count": 2}), "wrong_reason", "expected 2 elements, got 1"),
+        (inspect(rows__entry={"$count": 2}), "lost_durability", "expected 2 elements, got 1"),
         ({**inspect(rows__entry=[]), "else": "state_leak"}, "state_leak", "value.rows.entry"),
         ({"inspect": "store", "bind": {"x": "value.rows.nothing"}}, "not_reached", "no value.rows.nothing"),
         ({"file": "data/none", "expect": {"value": {"exists": True}}}, "wrong_reason", "value.exists"),
@@ -180,7 +180,7 @@ def test_everything_below_a_folder_is_listed_and_no_link_followed() -> None:
         ({"tree": "..", "expect": {"value": {"exists": True}}}, "kit_fault", "inside the workdir"),
         ({"tree": "data/../..", "expect": {"value": {"exists": True}}}, "kit_fault", "inside the workdir"),
         ({"tree": "/", "expect": {"value": {"exists": True}}}, "kit_fault", "inside the workdir"),
-        ({"tree": "data", "expect": {"value": {"files": []}}}, "wrong_reason", "value.files"),
+        ({"tree": "data", "expect": {"value": {"files": []}}}, "state_leak", "value.files"),
         ({"tree": "data/ledger.db", "expect": {"value": {"files": []}}}, "not_reached", "no folder"),
         ({"link": "../x", "to": "data"}, "kit_fault", "inside the workdir"),
         ({"link": "x", "to": "/etc/passwd"}, "kit_fault", "relative path"),
@@ -303,7 +303,7 @@ def test_a_search_reads_names_targets_of_links_and_every_file() -> None:
 @pytest.mark.parametrize(
     ("step", "due", "words"),
     [
-        ({"search": "in", "for": ["canary"], "expect": {"value": {"found": []}}}, "wrong_reason", "value.found"),
+        ({"search": "in", "for": ["canary"], "expect": {"value": {"found": []}}}, "state_leak", "value.found"),
         ({"search": "in", "for": ["canary"], "expect": {"value": {"found": []}}, "else": "fail_open"}, "fail_open", ""),
         ({"search": "none", "for": ["canary"], "expect": {"value": {"found": []}}}, "not_reached", "no such folder"),
         ({"search": "in/x", "for": ["canary"], "expect": {"value": {"found": []}}}, "not_reached", "no folder"),
@@ -371,7 +371,7 @@ def test_a_row_that_the_store_refuses_to_hold_ends_the_case_well() -> None:
     # What fails for any other reason is no prevention.
     assert verdict({**row, "insert": "nothing"})[0] == "not_reached"
     # Where it can be stored the case goes on.
-    assert verdict({**row, "row": {"key": "two"}}, inspect(rows__entry=[]))[0] == "wrong_reason"
+    assert verdict({**row, "row": {"key": "two"}}, inspect(rows__entry=[]))[0] == "state_leak"
     # A twin that changes the row shows that another one can be stored.
     step = {**row, "label": "stored", "row": {"key": "zero"}}
     twin = Twin("stored", {"row.key": "hush"}, {"outcome": "accepted"}, "put")
