@@ -211,8 +211,8 @@ def styled(root: Path, edits: dict[str, str], later: dict[str, str]) -> Path:
     for name, value in edits.items():
         text = re.sub(rf"(?m)^  {name}=.*$", f"  {name}={value}", text)
     (root / "first").rename(root / "edited")
-    for old in (root / "edited").glob("OPTIONS-*"):
-        old.write_text(text)
+    for file in (root / "edited").glob("OPTIONS-*"):
+        file.write_text(text)
     options, families = Options.load_latest(str(root / "edited"))
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -230,9 +230,9 @@ def styled(root: Path, edits: dict[str, str], later: dict[str, str]) -> Path:
     shutil.rmtree(folder)
     (root / "kept").rename(folder)
     (folder / "rocksdict-config.json").unlink(missing_ok=True)
-    for each in folder.glob("OPTIONS-*"):
+    for file in folder.glob("OPTIONS-*"):
         for old, new in {"disable_auto_compactions=true": "disable_auto_compactions=false", **later}.items():
-            each.write_text(each.read_text().replace(old, new))
+            file.write_text(file.read_text().replace(old, new))
     return folder
 
 
