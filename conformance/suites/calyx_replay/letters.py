@@ -26,7 +26,7 @@ FORGERIES: Mapping[str, str] = {
 }
 
 # Names that members have elsewhere in an envelope or in a row. In a header they are members like any other.
-_NAMES = ("signature", "ciphertext", "header", "protocol_version", "replay_key", "seen_at")
+_NAMES = ("signature", "ciphertext", "header", "protocol_version", "envelope_timestamp", "seen_at")
 # One letter in three has such a member in its header.
 _NAMED = 3
 

@@ -62,9 +62,9 @@ class Letter:
 class Record:
     """A row that came at a time, with a `seen_at` between two instants, which are the same where it is known.
 
-    `order` is that of the operations by which rows came. Not `sure`: it may have been pruned. A row that was migrated
-    from ahead may stay until its time comes, `ahead`, however old it is (CALYX-MIG-8). An older version `spelt` its
-    `seen_at` in this way; what it wrote may be no instant, which is never old.
+    `order` is that of the operations by which rows came. Not `sure`: it may have been pruned. A row whose envelope is
+    from ahead of its `seen_at`, as one that was migrated, may stay until its time comes, `ahead`, however old it is
+    (CALYX-MIG-8). An older version `spelt` its `seen_at` in this way; what it wrote may be no instant, never old.
     """
 
     row: Mapping[str, str]
@@ -297,9 +297,22 @@ Inserted = tuple[Mapping[str, str], datetime, str | float | None]
 
 def inserted(state: State, rows: Sequence[Inserted], now: datetime) -> State:
     """Rows that another program puts into the store now, each with the time of its `seen_at`, and how it is spelt."""
-    more = {row["replay_key"]: Record(row, now, state.count, at, at, spelt=spelt) for row, at, spelt in rows}
+    more = {
+        row["replay_key"]: Record(row, now, state.count, at, at, ahead=_ahead(row, at), spelt=spelt)
+        for row, at, spelt in rows
+    }
     records = {**state.records, **more}
     return replace(state, records=records, known=state.known | more.keys(), count=state.count + 1)
+
+
+def _ahead(row: Mapping[str, str], at: datetime) -> datetime:
+    """The time of a row's envelope, if that is after its `seen_at`. One that cannot be read is no time."""
+    try:
+        claimed = datetime.fromisoformat(row["envelope_timestamp"])
+    except ValueError:
+        return BEGINNING
+    claimed = claimed if claimed.tzinfo else claimed.replace(tzinfo=UTC)
+    return claimed if claimed > at else BEGINNING
 
 
 def lacking(state: State, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> tuple[str, str, str] | None:
@@ -333,7 +346,8 @@ def _half_pruned(state: State, found: Collection[str]) -> str | None:
         if key not in found:
             pruned[record.order] = max(pruned.get(record.order, BEGINNING), record.earliest)
     for key, record in state.records.items():
-        if key in found and any(record.order <= order and record.latest < at for order, at in pruned.items()):
+        latest = max(record.latest, record.ahead)
+        if key in found and any(record.order <= order and latest < at for order, at in pruned.items()):
             return key
     return None
 
@@ -362,7 +376,8 @@ def overdue(terms: Terms, state: State) -> str | None:
     limit = BEGINNING if terms.retention < terms.least else state.receipts[0]
     for key, record in state.records.items():
         is_timed = record.sure and record.latest < NEVER
-        if is_timed and limit > BEGINNING and record.came < limit - terms.retention - terms.interval:
+        latest = max(record.came, record.ahead)
+        if is_timed and limit > BEGINNING and latest < limit - terms.retention - terms.interval:
             return key
     return None
 
