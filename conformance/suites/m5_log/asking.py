@@ -24,7 +24,13 @@ from holdfast.conformance.suites.m5_log.graphs import (
     order_of,
     state_of,
 )
-from holdfast.conformance.suites.m5_log.world import COMMAND, must_be_done, must_be_refused, place_status, place_trust
+from holdfast.conformance.suites.m5_log.world import (
+    COMMAND,
+    must_be_done,
+    must_be_refused,
+    place_status,
+    place_trust,
+)
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -96,7 +102,7 @@ class Asker:
     def ask(self, question: str) -> None:
         """Ask one of `QUESTIONS`."""
         asked = {
-            "order": self._order,
+            "order": self.must_be_in_order,
             "dump": self._dump,
             "load": self._load,
             "delete": self._delete,
@@ -291,9 +297,10 @@ class Asker:
 
     # The order, ranges and parts
 
-    def _order(self) -> None:
-        found, due = self.session.observe("topo_iter")["op_ids"], order_of(self.stored)
-        self.must_list_all("topo_iter", due, found, "the order")
+    def must_be_in_order(self, when: str = "now") -> None:
+        """Everything that does not wait stands in the order, once."""
+        found = self.session.observe("topo_iter")["op_ids"]
+        self.must_list_all("topo_iter", order_of(self.stored), found, f"the order {when}")
 
     def _range(self) -> None:
         total = len(order_of(self.stored))

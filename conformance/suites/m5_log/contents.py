@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.graphs import ISSUER
-from holdfast.conformance.suites.m5_log.world import must_be_done, must_be_refused
+from holdfast.conformance.suites.m5_log.graphs import ISSUER, Made
+from holdfast.conformance.suites.m5_log.world import must_be_done, must_be_refused, must_have_rows
 from holdfast.vectors.derive import derive
 from holdfast.vectors.m5_log.encoding import binary
 
@@ -131,14 +131,15 @@ def test_what_is_nearly_an_operation_is_refused_and_what_is_at_its_bounds_is_not
         author = f"alice {session.rand('contents')}"
         stored = []
         for ms, (what, draft) in enumerate(_fitting()):
-            raw = derive("m5.op", {"key": author, "ms": ms, **draft})
-            must_be_done(bench, session.call("put_op", {"op": raw}), what)
-            stored.append(derive("m5.op_id", raw))
+            made = Made.of({"key": author, "ms": ms, "parents": [], **draft})
+            must_be_done(bench, session.call("put_op", {"op": made.raw}), what)
+            stored.append(made)
+        must_have_rows(bench, session, stored)
         for what, draft, other in _wrong():
             answer = session.call("put_op", {"op": derive("m5.op", {"key": author, "ms": 0, **draft})})
             if answer.outcome != "refused" or answer.reason not in ("OP_MALFORMED", other):
                 verdict = "wrong_reason" if answer.outcome == "refused" else "fail_open"
                 told = f"{answer.outcome} {answer.reason or ''}"
                 bench.weigh(verdict, f"{what}: it is no operation", expected="refused OP_MALFORMED", received=told)
-        if (found := session.observe("iter_ops")["op_ids"]) != sorted(stored):
+        if (found := session.observe("iter_ops")["op_ids"]) != sorted(each.op_id for each in stored):
             bench.fail("state_leak", "what is stored", expected=f"{len(stored)} operations", received=f"{len(found)}")

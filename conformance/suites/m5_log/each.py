@@ -60,9 +60,9 @@ def test_every_operation_is_known_when_it_is_asked_for_again(bench: Bench) -> No
                     world.ask(world.asked("put_op"), worker=1, lost=True)
                     session.restart(1)
                     world.compare()
-                world.ask(asked)
+                world.ask_again(asked)
                 session.restart()
-                world.ask(asked)
+                world.ask_again(asked)
                 # It gives back the lock.
                 session.restart()
                 world.ask(asked, worker=1)

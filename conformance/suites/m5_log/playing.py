@@ -6,7 +6,7 @@ import time
 
 from holdfast.conformance.suites.m5_log.asking import QUESTIONS, TRUSTED, Asker
 from holdfast.conformance.suites.m5_log.graphs import ISSUER, Made, order_of
-from holdfast.conformance.suites.m5_log.world import COMMAND
+from holdfast.conformance.suites.m5_log.world import COMMAND, must_have_rows
 
 # How long after a call the process is killed, in seconds: within an append, or behind it.
 _MOMENTS = (0.0, 0.001, 0.003, 0.006, 0.01)
@@ -38,7 +38,10 @@ class Player(Asker):
                 self.session.restart()
                 self.compare("after a restart")
             elif what == "again":
+                # The process knows the order from before.
+                self.must_be_in_order("before a retry")
                 self._put(self.dice.choice(self.stored), new=False)
+                self.must_be_in_order("behind a retry")
             elif what == "checkpoint":
                 self.checkpoint()
             elif what == "credential" and credentials:
@@ -102,6 +105,8 @@ class Player(Asker):
     def compare(self, when: str) -> None:
         """Everything that the log shows is that of the oracle, and verify-store finds nothing."""
         order, session = order_of(self.stored), self.session
+        if when == _END:
+            must_have_rows(self.bench, session, self.stored)
         there = [row["value"] for row in session.observe("store")["ops"]]
         if sorted(there) != sorted(each.raw for each in self.stored):
             verdict = self.bench.verdict_on(
@@ -111,8 +116,7 @@ class Player(Asker):
         for each in self.dice.sample(self.stored, min(_LOOKED_UP, len(self.stored))):
             if session.observe("get_op", {"op_id": each.op_id}) != {"has": True, "op": each.raw}:
                 self.differs("lost_durability", f"an operation {when}", each.raw, "nothing, or other bytes")
-        found = session.observe("topo_iter")["op_ids"]
-        self.must_list_all("topo_iter", order, found, f"the order {when}")
+        self.must_be_in_order(when)
         listed, due = session.observe("iter_ops")["op_ids"], sorted(each.op_id for each in self.stored)
         self.must_list_all("iter_ops", due, listed, f"the list of operations {when}")
         waiting = sorted({each.op_id for each in self.stored} - set(order))

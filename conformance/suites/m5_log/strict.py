@@ -13,7 +13,15 @@ from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import ISSUER, Issued, Made, clock_of, order_of, state_of
-from holdfast.conformance.suites.m5_log.world import COMMAND, World, alter, must_be_done, must_be_refused, place_status
+from holdfast.conformance.suites.m5_log.world import (
+    COMMAND,
+    World,
+    alter,
+    must_be_done,
+    must_be_refused,
+    must_have_rows,
+    place_status,
+)
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -144,7 +152,7 @@ def test_no_near_miss_of_a_clock_is_as_early(bench: Bench) -> None:
             session.restart()
 
 
-@clause("M5-PUT-4", "M5-PEN-1", provocations=(COMMAND,), whole=True, written=True)
+@clause("M5-PUT-4", "M5-PEN-1", "M5-PUT-8", "M5-CF-3", provocations=(COMMAND,), whole=True, written=True)
 def test_more_than_a_thousand_missing_parents_are_all_named(bench: Bench) -> None:
     """A few operations, each with as many parents as it may have. Here and after a restart."""
     with bench.session() as session:
@@ -152,6 +160,7 @@ def test_more_than_a_thousand_missing_parents_are_all_named(bench: Bench) -> Non
         missing = [[session.hex64(f"{of} {number}") for number in range(_MOST_PARENTS)] for of in range(_FULL)]
         made = [_made(author, number, number, parents) for number, parents in enumerate(missing)]
         _append(bench, session, made)
+        must_have_rows(bench, session, made)
         child = {parent: each.op_id for each in made for parent in each.parents}
         named = [{"op_id": parent, "children": [child[parent]]} for parent in sorted(child)]
         for _ in range(2):

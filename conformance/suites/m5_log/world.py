@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.graphs import ISSUER, Issued, Made, state_of
+from holdfast.conformance.suites.m5_log.graphs import ISSUER, Issued, Made, clock_of, state_of
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -87,6 +87,21 @@ def must_be_refused(bench: Bench, answer: Answer, reason: str, what: str) -> Non
         verdict = "wrong_reason" if answer.outcome == "refused" else "fail_open"
         received = f"{answer.outcome} {answer.reason or ''}"
         bench.weigh(verdict, f"{what} was not refused with {reason}", expected=reason, received=received)
+
+
+def must_have_rows(bench: Bench, session: SuiteSession, stored: Iterable[Made]) -> None:
+    """Fail unless edges and by_author have the rows of these operations, byte for byte, and no others."""
+    due: dict[str, dict[str, str]] = {"edges": {}, "by_author": {}}
+    for each in stored:
+        due["edges"][each.op_id] = "".join(each.parents)
+        due["by_author"][derive("m5.public_key", each.draft["key"]) + clock_of(each) + each.op_id] = ""
+    rows = session.inspect()["rows"]
+    for family, wanted in due.items():
+        found = {row["key"]["blob"]: row["value"]["blob"] for row in rows[family]}
+        if found != wanted:
+            key = next(key for key in sorted(wanted.keys() | found.keys()) if found.get(key) != wanted.get(key))
+            verdict, there = "lost_durability" if key in wanted else "state_leak", str(found.get(key))
+            bench.fail(verdict, f"the row {key} of {family}", expected=str(wanted.get(key))[:400], received=there[:400])
 
 
 def place_trust(session: SuiteSession, trusted: Sequence[str] | Mapping[str, str]) -> None:
@@ -187,6 +202,20 @@ class World:
         if all(self._opens(order) for order in itertools.permutations(answered)):
             verdict = "fail_open"
         self._bench.fail(verdict, told[:400], expected="what follows from all that was done", received=shown[:600])
+
+    def ask_again(self, asked: Asked) -> None:
+        """Ask once more. The process knows the order from before, and is asked for it again."""
+        self.must_be_in_order("before a retry")
+        self.ask(asked)
+        self.must_be_in_order("behind a retry")
+
+    def must_be_in_order(self, when: str) -> None:
+        """Fail unless everything stands in the order, once."""
+        due = {"op_ids": [each.op_id for each in self.log.stored]}
+        found = self.session.observe("topo_iter")
+        if found != due:
+            verdict = self._bench.verdict_on("topo_iter", due, found, "lost_durability")
+            self._bench.fail(verdict, f"the order {when} differs", expected=str(due), received=str(found))
 
     def _behind(self, order: Iterable[tuple[Asked, Answer]], *, lost: bool) -> Log | None:
         """The log behind these requests, one after the other; None if an answer is wrong then."""
