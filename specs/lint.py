@@ -5,6 +5,7 @@ Each check returns problems as text; none of them stops at the first.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -13,6 +14,11 @@ from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Basis, Case, Contract, Kind, Level, Proof
 from holdfast.specs.mutants import Mutants
 from holdfast.specs.sweeps import unswept
+
+# Words of a clause that leave something open, and two reasons for one refusal.
+_PERMITS = re.compile(
+    r"\b(may|optional|optionally|either|need not|at liberty|not demanded)\b|\b[A-Z]+_[A-Z_]+ or (with )?[A-Z]+_[A-Z_]+"
+)
 
 
 def lint_contract(contract: Contract, *, mutants: Mutants, suite_clauses: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -25,6 +31,7 @@ def lint_contract(contract: Contract, *, mutants: Mutants, suite_clauses: Mappin
         *_refusals(contract),
         *_digests(contract),
         *_mutants(contract, mutants),
+        *_choices(contract, mutants),
         *_teeth(contract, mutants),
         *_remedies(contract, mutants),
         *_suites(contract, suite_clauses),
@@ -126,6 +133,27 @@ def _mutants(contract: Contract, declared: Mutants) -> Iterable[str]:
             yield f"clause {clause_id}: is called unbreakable in mutants.yaml and does not exist"
         elif declared.breaking(clause_id):
             yield f"clause {clause_id}: is called unbreakable in mutants.yaml, yet a mutant breaks it"
+
+
+def _choices(contract: Contract, declared: Mutants) -> Iterable[str]:
+    """Each clause that permits something has a variant that does it, or a reason why there is none."""
+    texts = {clause.id: " ".join(clause.text.split()) for clause in contract.clauses.values()}
+    for choice in declared.choices:
+        if choice.permitted not in texts.get(choice.clauses[0], ""):
+            yield f"choice {choice.name}: {choice.permitted!r} does not stand in clause {choice.clauses[0]}"
+        for clause_id in set(choice.clauses) - texts.keys():
+            yield f"choice {choice.name}: names clause {clause_id}, which does not exist"
+    open_, chosen = declared.no_choice.keys(), {choice.clauses[0] for choice in declared.choices}
+    for clause_id, text in texts.items():
+        permits = _PERMITS.search(text)
+        if permits and clause_id not in open_ | chosen:
+            yield (
+                f"clause {clause_id}: permits something ({permits.group()!r}), and no choice of mutants.yaml makes it; "
+                "add a variant of the reference, or say under `no_choice` why there is none"
+            )
+    for clause_id in open_:
+        if clause_id not in texts or clause_id in chosen:
+            yield f"clause {clause_id}: stands under `no_choice` and does not exist, or has a choice"
 
 
 def _teeth(contract: Contract, declared: Mutants) -> Iterable[str]:

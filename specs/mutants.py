@@ -66,17 +66,50 @@ class Mutant(Entry, frozen=True, omit_defaults=True):
         return {clause: group.why for group in self.may_fail for clause in group.clauses}
 
 
+class Choice(Entry, frozen=True, omit_defaults=True):
+    """A choice that a clause leaves open, and which the reference does not make. A variant of the reference makes it.
+
+    `permitted` are the words of the first of its `clauses` that permit it. The variant's body stands beside those of
+    the bugs, under the same name; no case may accuse it.
+    """
+
+    name: Name
+    permitted: Text
+    clauses: Annotated[tuple[ClauseId, ...], msgspec.Meta(min_length=1)]
+    store: Text | None = None
+
+    @property
+    def variant(self) -> Mutant:
+        """The variant, as a bug that must not break anything."""
+        return Mutant(self.name, self.permitted, {}, store=self.store)
+
+
 class Mutants(Entry, frozen=True, omit_defaults=True):
-    """All planted bugs of one contract. `unbreakable` says of a clause why no bug can break it."""
+    """All planted bugs of one contract. `unbreakable` says of a clause why no bug can break it.
+
+    `choices` are its sound variants; `no_choice` says of a clause whose words permit something why it has none.
+    """
 
     contract: ContractName
     store: Text = "none"
     unbreakable: Mapping[ClauseId, Text] = {}
     mutants: tuple[Mutant, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    no_choice: Mapping[ClauseId, Text] = {}
 
     def store_of(self, mutant: Mutant) -> str:
         """The store with which this bug is run."""
         return mutant.store or self.store
+
+    @property
+    def planted(self) -> tuple[Mutant, ...]:
+        """All that a run of `selfcheck` plants: the bugs, and the sound variants."""
+        return *self.mutants, *(choice.variant for choice in self.choices)
+
+    def due(self, mutant: Mutant) -> frozenset[str]:
+        """The clauses whose cases it meets: those that it must break, of a sound variant those of its choice."""
+        of = (choice.clauses for choice in self.choices if choice.name == mutant.name)
+        return frozenset(mutant.must_fail).union(*of)
 
     def breaking(self, clause: str) -> tuple[Mutant, ...]:
         """The bugs that must break this clause."""
@@ -102,6 +135,8 @@ def written(mutants: Mutants) -> str:
         mutant["must_fail"] = _Line(mutant["must_fail"])
         for group in mutant.get("may_fail", ()):
             group["clauses"] = _Items(group["clauses"])
+    for choice in data.get("choices", ()):
+        choice["clauses"] = _Items(choice["clauses"])
     return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
 
 

@@ -84,11 +84,12 @@ class Planted:
         Not those that any bug may fail.
         """
         unmet = self.unmet.get(mutant.name, frozenset())
+        due = self.declared.due(mutant)
         cases = [
             case
             for case in self.plan
-            if not mutant.must_fail.keys().isdisjoint(case.clauses)
-            or (self.extent is not Extent.CLAUSES and not case.whole and case.id not in unmet)
+            if not due.isdisjoint(case.clauses)
+            or (self.extent is not Extent.CLAUSES and (not mutant.must_fail or not case.whole) and case.id not in unmet)
         ]
         faults = [
             case.id
@@ -143,7 +144,7 @@ def selfcheck(
         planted = [_chosen(load_contract(name), mutant, extent) for name in names]
     except SpecError as error:
         stop(Exit.USAGE if contract else Exit.KIT, str(error))
-    known = [each.name for one in planted for each in one.declared.mutants]
+    known = [each.name for one in planted for each in one.declared.planted]
     for name in mutant or ():
         if name not in known:
             stop(Exit.USAGE, f"unknown mutant {name}{meant(name, known)}; `holdfast reference mutants` lists them")
@@ -178,7 +179,7 @@ def selfcheck(
 
 def _chosen(contract: Contract, names: Sequence[str] | None, extent: Extent) -> Planted:
     declared = load_mutants(contract.name)
-    chosen = [each for each in declared.mutants if not names or each.name in names]
+    chosen = [each for each in declared.planted if not names or each.name in names]
     return Planted(contract, declared, chosen, extent, plan_of(contract))
 
 
@@ -215,11 +216,14 @@ def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> tuple[Kill, Mut
     if harvest.problem:
         kill, seen = Kill(mutant, {}, (harvest.problem,), ()), mutant
     else:
-        task, whole = planted.task(mutant), planted.whole
+        # Any bug may fail a case that holds an adapter against the whole contract; a sound variant may not.
+        task, whole = planted.task(mutant), planted.whole if mutant.must_fail else frozenset[str]()
         plan = {case.id: case.clauses for case in planted.plan}
         kill = judge_kill(mutant, harvest.shown, due=(*task.cases, *task.faults), whole=whole)
         seen = observed(mutant, harvest.shown, plan, whole=whole, unmet=planted.unmet.get(mutant.name, ()))
-    word = "killed" if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
+    word = (
+        ("killed" if mutant.must_fail else "accused of nothing") if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
+    )
     err().print(f"{word} {mutant.name}")
     for line in (*kill.missed, *kill.stray):
         err().print(f"    {escape(line)}")
@@ -242,7 +246,7 @@ def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
     for column in ("mutant", "killed", "must fail", "also failing, declared"):
         table.add_column(column, overflow="fold")
     for kill in kills:
-        due = [f"{clause} {verdict}" for clause, verdict in kill.mutant.must_fail.items()]
+        due = [f"{clause} {verdict}" for clause, verdict in kill.mutant.must_fail.items()] or ["nothing: it is sound"]
         mark = "[green]yes[/]" if kill.as_declared else "[bold red]NO[/]"
         table.add_row(kill.mutant.name, mark, ", ".join(due), ", ".join(kill.also_failing))
     print_table(console, table)

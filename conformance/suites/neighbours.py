@@ -10,17 +10,24 @@
 
 All near misses that are malformed are sent in a row beside one good value, which must be accepted at the end. Each of
 the others has values of its own, so that no near miss meets another one.
+
+A near miss that is accepted as new is read back: where the state that the contract lets observe shows a good value once
+it is accepted, it has to show the near miss as well, in a spelling of the same normal form.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.inertness import judge_all_inert
+from holdfast.conformance.cases.match import same
 from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.cases.values import (
     CaseError,
@@ -127,20 +134,85 @@ class Swept:
         self._storable = one.stored and "x" in names_in(list(one.given))
         self._late = self._chosen or varied.path is not None
         self._sent = 0
+        # What was accepted as new in this session.
+        self._accepted: list[tuple[str, Neighbour]] = []
 
     def run(self) -> list[_Found]:
         """Send all near misses; what was found. A sweep that could send none has proven nothing."""
         with self._bench.session() as session:
             names = self._in_a_row(session)
+        shown = self._shows() if names and not self._found else False
+        lost: list[str] = []
+        accepted = 0
         size = 1 if self._sweep.sessions is Sessions.EACH else _IN_A_SESSION
         for first in range(0, len(names), size):
             with self._bench.session() as session:
                 for name in names[first : first + size]:
                     self._alone_in(session, name)
+                accepted += len(self._accepted)
+                lost += [name for name, _ in self._unread(session)]
+        # Where no good value says what is shown, most of the near misses do.
+        is_shown = shown or (shown is None and 2 * len(lost) <= accepted)
+        # Another near miss may have come in its place: once more, in a session of its own.
+        for name in dict.fromkeys(lost if is_shown else ()):
+            with self._bench.session() as session:
+                self._alone_in(session, name)
+                for _, near in self._unread(session):
+                    self._not_there(near)
         if not self._found and not self._sent:
             detail = f"{self._varied.name}: no near miss could be sent"
             self._found.append(_Found(Verdict.NOT_REACHED, detail, "at least one near miss", "none", None))
         return self._found
+
+    # Reading back
+
+    def _shows(self) -> bool | None:
+        """Whether the observed state shows a good value that the probe presents and that is accepted as new.
+
+        None where that cannot be tried: an answer chooses good values, or they are always the same, so that what is
+        shown may be another one.
+        """
+        if self._contract.inertness_of(self._method) is None:
+            return False
+        if self._late:
+            return None
+        with self._bench.session() as session:
+            scope = self._scope(session, "read back")
+            good, stored = self._original(self._scope(session, "read back beside")), self._original(scope)
+            if good == stored:
+                return None
+            given = self._given(session, _valued(scope, stored, good), "a good value")
+            if given is None:
+                return False
+            before = self._like(good, self._observed(session))
+            is_new = session.call(self._sweep.probe["call"], self._args(given)).effect == "new"
+            return is_new and len(self._like(good, self._observed(session))) > len(before)
+
+    def _unread(self, session: SuiteSession) -> list[tuple[str, Neighbour]]:
+        """The near misses that were accepted as new in this session and that the observed state does not show."""
+        accepted, self._accepted = self._accepted, []
+        if self._found:
+            return []
+        nodes = self._observed(session) if accepted else []
+        return [(name, near) for name, near in accepted if not self._like(near.value, nodes)]
+
+    def _observed(self, session: SuiteSession) -> list[Any]:
+        return list(_nodes(observed(self._contract, self._method, session)))
+
+    def _like(self, value: Any, nodes: Iterable[Any]) -> list[Any]:
+        """The observed values that are this one, in any spelling of its normal form."""
+        spelt = [value]
+        if isinstance(value, str):
+            digest = {"text_sha256": sha256(value.encode("utf-8", "surrogatepass")).hexdigest()}
+            spelt += [{**digest, "bytes": len(value.encode("utf-8", "surrogatepass"))}]
+            with contextlib.suppress(ValueError):
+                spelt += [from_base64url(value).hex()]
+        return [node for node in nodes if any(map(partial(same, node), spelt)) or self._class(value, node)[0] == _SAME]
+
+    def _not_there(self, near: Neighbour) -> None:
+        due = f"{_shown(near.value)} in the observed state"
+        detail = "accepted as new, and the observed state does not show it"
+        self._note(near, Judgement(Verdict.LOST_DURABILITY, detail=detail, expected=due, received="no such value"))
 
     # Values
 
@@ -309,6 +381,8 @@ class Swept:
         answer = self._probed(session, given, near, {due, *((_MALFORMED,) if doubtful else ())})
         if due == _MALFORMED and answer is not None:
             self._inert(session, before, [str(answer.reason)])
+        if answer is not None and answer.effect == "new" and not doubtful and due in (_SAME, _OTHER):
+            self._accepted.append((name, near))
         if answer is not None and answer.effect == "new" and self._sweep.again is not None:
             self._asked(session, given, near, self._sweep.again, "asked again: ")
 
@@ -391,6 +465,14 @@ class Swept:
         source = f" ({near.source})" if near.source else ""
         text = f"{self._varied.name}: {near.name}, {_shown(near.value)}{beside}{source}: {judged.detail}"
         self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    """A JSON value, and every value in it."""
+    yield value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for each in inner:
+        yield from _nodes(each)
 
 
 def _valued(scope: Scope, stored: Any, presented: Any) -> Scope:

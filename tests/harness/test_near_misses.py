@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -60,8 +61,10 @@ Reading = Callable[[str], str]
 class Shelf:
     """A shelf. `fits` judges arguments, `read` is what a key is taken for when it is looked up."""
 
-    def __init__(self, fits: Callable[[Any], bool], read: Reading, *, leaks: bool = False) -> None:
-        self._fits, self._read, self._leaks = fits, read, leaks
+    def __init__(
+        self, fits: Callable[[Any], bool], read: Reading, *, leaks: bool = False, written: Reading = str
+    ) -> None:
+        self._fits, self._read, self._leaks, self._written = fits, read, leaks, written
         self._rows: dict[str, dict[str, str]] = {}
         self._audit: list[dict[str, str]] = []
 
@@ -78,7 +81,7 @@ class Shelf:
         key = self._read(str(args["key"]))
         if key in self._rows:
             return self._refused("DUPLICATE")
-        self._rows[key] = {"key": key, "nonce": str(args["nonce"])}
+        self._rows[key] = {"key": self._written(key), "nonce": str(args["nonce"])}
         return {"outcome": "accepted", "effect": "new", "value": {"entry": dict(args)}}
 
     def _refused(self, reason: str) -> dict[str, Any]:
@@ -148,6 +151,20 @@ def test_a_shelf_that_accepts_what_the_format_forbids_is_found(contract: Contrac
 def test_a_refusal_of_a_malformed_near_miss_that_leaves_a_row_is_found(contract: Contract) -> None:
     judgement, _ = judged(contract, lambda: Shelf(strict(contract), str, leaks=True))
     assert judgement.verdict is Verdict.STATE_LEAK
+
+
+def test_a_shelf_that_accepts_a_near_miss_and_stores_another_value_is_found(contract: Contract) -> None:
+    judgement, _ = judged(contract, lambda: Shelf(strict(contract), str, written=lambda key: key[:40]))
+    assert judgement.verdict is Verdict.LOST_DURABILITY
+    assert "accepted as new, and the observed state does not show it" in judgement.detail
+
+
+def test_a_shelf_whose_state_shows_no_keys_is_accused_of_nothing(contract: Contract) -> None:
+    def digest(key: str) -> str:
+        return "k" + hashlib.sha256(key.encode()).hexdigest()[:20]
+
+    judgement, _ = judged(contract, lambda: Shelf(strict(contract), str, written=digest))
+    assert judgement.verdict is Verdict.CONFORMS
 
 
 def test_a_shelf_that_refuses_a_good_near_miss_is_found(contract: Contract) -> None:

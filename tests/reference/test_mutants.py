@@ -67,7 +67,7 @@ def test_names_are_unique() -> None:
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_every_bug_is_declared_and_every_declared_one_is_there(name: str) -> None:
-    declared = [mutant.name for mutant in load_mutants(name).mutants]
+    declared = [each.name for each in load_mutants(name).planted]
     assert sorted(declared) == sorted(bug.name for bug in BUGS if bug.contract == name)
 
 

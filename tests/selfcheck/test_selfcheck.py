@@ -44,10 +44,38 @@ def test_one_mutant_of_each_contract_is_killed_as_declared(tmp_path: Path) -> No
     assert done.returncode == 0
 
 
-def one_of(contract: str) -> str:
-    """A mutant without a server, by the digest of the contract: another one after each change of it."""
+def test_what_a_clause_permits_is_accused_of_nothing(tmp_path: Path) -> None:
+    chosen = [one_of(name, sound=True) for name in contract_names() if load_mutants(name).choices]
+    assert chosen
+    done = selfcheck(*(word for name in chosen for word in ("--mutant", name)), "--format", "json", folder=tmp_path)
+    data = json.loads(done.stdout)
+    assert {kill["mutant"] for kill in data["kills"]} == set(chosen)
+    assert data["good"], done.stderr
+
+
+def test_a_sound_variant_meets_the_whole_contract_where_every_bug_may_fail_too() -> None:
+    contract, declared = load_contract("calyx-replay"), load_mutants("calyx-replay")
+    variant, whole = declared.choices[0].variant, [case.id for case in plan_of(contract) if case.whole]
+    own = Planted(contract, declared, [variant], Extent.CLAUSES, plan_of(contract)).task(variant).cases
+    everything = Planted(contract, declared, [variant], Extent.CASES, plan_of(contract)).task(variant).cases
+    assert any("/mig-8/" in case for case in own)
+    assert set(own) < set(everything)
+    assert whole
+    assert set(whole) <= set(everything)
+
+
+def test_a_sound_variant_that_a_case_accuses_is_reported() -> None:
+    shown = [Shown("toy/one", ("TOY-01",), "conforms"), Shown("toy/two", ("TOY-02",), "state_leak", "a row too many")]
+    kill = judge_kill(Mutant("some-choice", "it may", {}), shown, due=("toy/one", "toy/two"))
+    assert not kill.as_declared
+    assert "toy/two: state_leak" in kill.stray[0]
+
+
+def one_of(contract: str, *, sound: bool = False) -> str:
+    """A bug or a sound variant without a server, by the digest of the contract: another after each change of it."""
     declared = load_mutants(contract)
-    names = [each.name for each in declared.mutants if declared.store_of(each) in ("sqlite", "none")]
+    planted = [choice.variant for choice in declared.choices] if sound else declared.mutants
+    names = [each.name for each in planted if declared.store_of(each) in ("sqlite", "none")]
     return names[int(load_contract(contract).digest.removeprefix("sha256:"), 16) % len(names)]
 
 

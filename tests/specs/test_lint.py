@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from holdfast.specs.lint import lint_contract
-from holdfast.specs.mutants import Allowed, Mutant, Mutants
+from holdfast.specs.mutants import Allowed, Choice, Mutant, Mutants
 from tests.specs.conftest import Spoilt
 
 AGAIN = "a-second-put-of-a-key-is-refused"
@@ -239,3 +239,28 @@ def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
     clean.case(AGAIN).pop("twin")
     clean.case(SHELF)["clause_digests"].clear()
     assert len(found(clean, without("TOY-02"))) == 3
+
+
+def permitted(toy: Spoilt, *choices: Choice, **no_choice: str) -> list[str]:
+    """What the linter says where TOY-01 permits something."""
+    toy.clause("TOY-01")["text"] = "A key stands once on the shelf, or it may stand there twice."
+    note_digests(toy)
+    declared = Mutants("toy", mutants=MUTANTS, choices=choices, no_choice=no_choice)
+    return lint_contract(toy.read(), mutants=declared, suite_clauses={})
+
+
+def test_what_a_clause_permits_has_a_variant_or_a_reason(clean: Spoilt) -> None:
+    one(permitted(clean), "clause TOY-01", "permits something ('may')")
+    assert permitted(clean, Choice("twice", "it may stand there twice", ("TOY-01",))) == []
+    assert permitted(clean, **{"TOY-01": "no shelf is so wide"}) == []
+
+
+def test_a_choice_quotes_the_clause_that_permits_it(clean: Spoilt) -> None:
+    one(permitted(clean, Choice("thrice", "it may stand there thrice", ("TOY-01",))), "choice thrice", "does not stand")
+    twice = Choice("twice", "it may stand there twice", ("TOY-01", "TOY-99"))
+    one(permitted(clean, twice), "choice twice", "TOY-99")
+
+
+def test_a_reason_for_no_choice_is_of_a_clause_that_has_none(clean: Spoilt) -> None:
+    twice = Choice("twice", "it may stand there twice", ("TOY-01",))
+    one(permitted(clean, twice, **{"TOY-01": "no shelf is so wide"}), "clause TOY-01", "no_choice")

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import contract_folders, contract_names
-from holdfast.specs.mutants import FILE, Allowed, Mutant, Mutants, load_mutants, read_mutants, written
+from holdfast.specs.mutants import FILE, Allowed, Choice, Mutant, Mutants, load_mutants, read_mutants, written
 from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.yamlfile import read_yaml
 
@@ -27,6 +27,8 @@ TOY = Mutants(
             "postgres",
         ),
     ),
+    (Choice("third", "or twice", ("TOY-02",)),),
+    {"TOY-03": "it permits nothing"},
 )
 
 

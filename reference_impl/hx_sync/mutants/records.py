@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from holdfast.reference_impl.hx_sync import canonical
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
-from holdfast.reference_impl.hx_sync.records import Batch, Records
+from holdfast.reference_impl.hx_sync.records import Batch, EventRow, Records
 from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
 from holdfast.reference_impl.planting import Change, part
 
@@ -39,7 +40,14 @@ class UnknownMembersIgnored(Records):
         return super().lists({name: found for name, found in value.items() if name in _LISTS})
 
 
+class WordsComposed(Records):
+    def event(self, record: Any, header: Header) -> EventRow:
+        row = super().event(record, header)
+        return (*row[:-1], unicodedata.normalize("NFC", row[-1]))
+
+
 BUGS: Mapping[str, Change] = {
+    "words-composed": part(records=WordsComposed),
     "optional-lists-required": part(objects=OptionalListsRequired),
     "events-defaulted": part(records=EventsDefaulted),
     "unknown-lists-untold": part(records=UnknownListsUntold),

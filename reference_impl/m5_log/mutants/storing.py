@@ -16,7 +16,7 @@ from holdfast.reference_impl.m5_log.credentials import Verifier
 from holdfast.reference_impl.m5_log.database import Access, Change, Database, Recovery
 from holdfast.reference_impl.m5_log.log import Log, Put
 from holdfast.reference_impl.m5_log.opening import Opened
-from holdfast.reference_impl.m5_log.operations import Operation, packed
+from holdfast.reference_impl.m5_log.operations import ID_BYTES, Operation, packed
 from holdfast.reference_impl.m5_log.state import Verified
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError
@@ -96,6 +96,20 @@ class SortedParents(Log):
     def rows(self, operation: Operation) -> Sequence[Change]:
         first, _, *others = super().rows(operation)
         return [first, (Family.EDGES, operation.op_id, packed(sorted(operation.parents))), *others]
+
+
+class ParentsCountedInAByte(Log):
+    def rows(self, operation: Operation) -> Sequence[Change]:
+        first, (family, op_id, edges), *others = super().rows(operation)
+        counted = len(operation.parents) % 256
+        return [first, (family, op_id, edges and edges[: ID_BYTES * counted]), *others]
+
+
+class RetryPlacedAgain(Log):
+    def check_same(self, opened: Opened, operation: Operation) -> None:
+        super().check_same(opened, operation)
+        known = opened.dag._order
+        opened.dag._order = known and (*known, operation.op_id)
 
 
 class GenesisWithoutEdges(Log):
@@ -196,6 +210,8 @@ BUGS = {
     "unsynced-batch": part(database=Unsynced),
     "unsynced-without-fsync": part(database=UnsyncedWithoutFsync),
     "command-ends-at-once": part(database=Unsynced, store=EndsAtOnce),
+    "parents-counted-in-a-byte": part(log=ParentsCountedInAByte),
+    "retry-placed-again": part(log=RetryPlacedAgain),
     "row-by-row": part(store=RowByRow),
     "edges-in-a-second-batch": part(store=EdgesBehind),
     "witness-before-the-batch": part(store=MarkedFirst),
