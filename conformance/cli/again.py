@@ -112,6 +112,12 @@ def _read(
     header = run.header
     if header is None:
         stop(Exit.USAGE, f"{path}: expected the evidence of a run, got a file without a header")
+    if run.vectors:
+        words = [found.reproduce for each in run.vectors for found in each.counterexamples] or ["nothing differed"]
+        stop(
+            Exit.USAGE,
+            f"{path} is of `holdfast vectors verify`; one document is asked again by: {'; '.join(words[:3])}",
+        )
     line = next((each for each in run.verdicts if each.case == case), None)
     if line is None:
         near = meant(case, [each.case for each in run.verdicts])

@@ -49,7 +49,10 @@ class _Commands(Group):
             "Send what no client should send to an implementation that is asked over HTTP.",
             settings=REST,
         ),
-        "list": Entry("explain.listing:list_", "List contracts, clauses, cases, methods or reasons."),
+        "list": Entry(
+            "explain.listing:list_",
+            "List contracts, clauses, cases, methods, reasons, or the categories of `vectors verify`.",
+        ),
         "explain": Entry("explain.command:explain", "Explain a clause, a case, a method, a reason or a contract."),
         "crash": Entry(
             "crash.command:crash",

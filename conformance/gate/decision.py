@@ -25,7 +25,15 @@ from holdfast.conformance.gate.model import (
     Requirement,
     some_of,
 )
-from holdfast.conformance.gate.run import foreign_results, of_baseline, of_contract, of_file, of_name, of_run
+from holdfast.conformance.gate.run import (
+    foreign_results,
+    of_baseline,
+    of_contract,
+    of_file,
+    of_name,
+    of_run,
+    of_vectors,
+)
 from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.verdict import Exit, gravest
 from holdfast.reports.evidence import KitIdentity, Run
@@ -109,6 +117,9 @@ def decide(
         reasons.append(GateReason(ReasonCode.NOTHING_REQUIRED, text, Exit.INCOMPLETE))
     if header is None and not run.defects:
         reasons.append(GateReason(ReasonCode.DAMAGED, "the evidence has no header", Exit.INCOMPLETE))
+    if run.vectors and header is not None and all(case.startswith("vectors/") for case in header.plan):
+        reasons += of_vectors(run, required)
+        return _decided(reasons)
     if header is not None:
         reasons += of_run(run, header, kit=installed, now=now, max_age=max_age)
         reasons += of_identity(run, header, expected)
@@ -128,13 +139,22 @@ def decide(
         notes.append(f"run again, alone, after a limit of holdfast: {some_of([line.case for line in run.attempts])}")
     if baseline is not None and header is not None:
         reasons += of_baseline(run, header, baseline)
+    return _decided(reasons, notes, left_out, tuple(_not_asked(expected, fitness, baseline, max_age)))
+
+
+def _decided(
+    reasons: Sequence[GateReason],
+    notes: Sequence[str] = (),
+    left_out: Sequence[str] = (),
+    not_asked: tuple[str, ...] = (),
+) -> GateDecision:
     return GateDecision(
         can_proceed="NO" if reasons else "YES",
         reasons=tuple(sorted(reasons, key=lambda reason: _RANK[reason.exit])),
         exit=gravest(reason.exit for reason in reasons),
         notes=tuple(notes),
         left_out=tuple(left_out),
-        not_asked=tuple(_not_asked(expected, fitness, baseline, max_age)),
+        not_asked=not_asked,
     )
 
 

@@ -56,6 +56,22 @@ def of_name(path: Path) -> Iterator[GateReason]:
         yield GateReason(ReasonCode.UNFINISHED_RUN, text, Exit.INCOMPLETE)
 
 
+def of_vectors(run: Run, required: Sequence[Requirement]) -> Iterator[GateReason]:
+    """Evidence of `holdfast vectors verify`: it is of documents alone, and proves no contract."""
+    verdicts = [Verdict(line.verdict) for line in run.verdicts]
+    names = ", ".join(each.name for each in required) or "a contract"
+    right = sum(verdict is Verdict.CONFORMS for verdict in verdicts)
+    for line in run.vectors:
+        text = (
+            f"{line.count} generated documents of seed {line.seed} in the profile {line.profile}, {right} of "
+            f"{len(verdicts)} categories conform. Documents prove no clause of {names}: run `holdfast verify` with an "
+            "adapter, and let the exit status of `holdfast vectors verify` decide about documents"
+        )
+        status = gravest([Exit.INCOMPLETE, *map(exit_of, verdicts)])
+        code = {Exit.FAIL_OPEN: ReasonCode.FAIL_OPEN, Exit.KIT: ReasonCode.KIT_FAULT}.get(status, ReasonCode.NOT_IN_RUN)
+        yield GateReason(code, f"the run is one of `holdfast vectors verify`: {text}", status)
+
+
 def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age: timedelta) -> Iterator[GateReason]:
     """The kit, the selection, the age and the end of a run."""
     if (header.kit.name, header.kit.version) != (kit.name, kit.version):
@@ -83,9 +99,7 @@ def _parts(run: Run, header: Header) -> Iterator[GateReason]:
         text = "the contracts that it selects, names and plans are not the same"
         yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
     if run.vectors:
-        text = (
-            "results of generated documents stand in it, which `holdfast vectors verify` makes, not `holdfast verify`"
-        )
+        text = "a line of `holdfast vectors verify` stands among those of `holdfast verify`"
         yield GateReason(ReasonCode.EXTRA_RESULTS, f"{text}; run again", Exit.INCOMPLETE)
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.explain.pages import FOLDER, page_of
 from holdfast.specs import Contract, contract_names, load_contract, schema
+from holdfast.vectors.taxonomy import Category
 
 DOCS = Path(__file__).parents[2] / "docs"
 CONTRACTS = [load_contract(name) for name in contract_names()]
@@ -130,3 +131,11 @@ def test_the_matrix_is_of_one_contract_that_has_one() -> None:
     assert CliRunner().invoke(app, ["explain", "--matrix"]).exit_code == 64
     assert CliRunner().invoke(app, ["explain", "accept", "--matrix"]).exit_code == 64
     assert CliRunner().invoke(app, ["explain", "jcs", "--evidence", "run.jsonl"]).exit_code == 64
+
+
+def test_the_categories_of_vectors_are_listed_and_fit_the_schema() -> None:
+    done = CliRunner().invoke(app, ["list", "vectors", "--format", "json"])
+    assert done.exit_code == 0
+    data = json.loads(done.stdout)
+    assert schema.explain(schema.published_validator("list"), data) is None
+    assert [row["category"] for row in data["rows"]] == [each.value for each in Category]

@@ -165,13 +165,34 @@ def test_a_run_that_does_not_say_what_ran_holds(bench: Bench) -> None:
     assert "which files ran" in held(decision, ReasonCode.DAMAGED)
 
 
+TABLE: Json = {
+    "type": "vectors", "stream": "1", "seed": 0, "count": 0, "block_rows": 1, "root": None, "profile": "core",
+    "sdk": {"name": "", "language": "", "library": "", "version": ""}, "missing": 0, "restarts": 0, "table": [],
+    "counterexamples": [],
+}  # fmt: skip
+
+
 def test_results_of_documents_in_a_run_of_cases_hold(bench: Bench) -> None:
-    table: Json = {
-        "type": "vectors", "stream": "1", "seed": 0, "count": 0, "block_rows": 1, "root": None, "profile": "core",
-        "sdk": {"name": "", "language": "", "library": "", "version": ""}, "missing": 0, "restarts": 0, "table": [],
-        "counterexamples": [],
-    }  # fmt: skip
-    held(bench.forged(lambda lines: [*lines[:-2], table, *lines[-2:]]), ReasonCode.EXTRA_RESULTS)
+    held(bench.forged(lambda lines: [*lines[:-2], {**TABLE}, *lines[-2:]]), ReasonCode.EXTRA_RESULTS)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code", "status"),
+    [("conforms", ReasonCode.NOT_IN_RUN, Exit.INCOMPLETE), ("fail_open", ReasonCode.FAIL_OPEN, Exit.FAIL_OPEN)],
+)
+@pytest.mark.parametrize("origin", ["chosen", "fresh"])
+def test_a_run_of_documents_is_named_as_one_and_never_opens_the_gate(
+    bench: Bench, verdict: str, code: ReasonCode, status: Exit, origin: str
+) -> None:
+    def documents(lines: Lines) -> Lines:
+        header = {**lines[0], "plan": ["vectors/core/P1"], "seed_origin": origin, "nonce": None}
+        line = {**of(lines, "verdict")[0], "case": "vectors/core/P1", "verdict": verdict, "side": None, "n": None}
+        return [header, {**TABLE}, line, *lines[-2:]]
+
+    decision = bench.forged(documents)
+    (reason,) = decision.reasons
+    assert (decision.can_proceed, reason.code, decision.exit) == ("NO", code, status)
+    assert "`holdfast vectors verify`" in reason.text
 
 
 def test_an_edited_verdict_is_contradicted_by_its_exchanges(bench: Bench) -> None:

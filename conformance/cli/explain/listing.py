@@ -1,4 +1,4 @@
-"""`holdfast list`: contracts, clauses, cases, methods or reasons, as a table or as JSON."""
+"""`holdfast list`: contracts, clauses, cases, methods, reasons or categories of vectors, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from holdfast.conformance.cli.console import Format, out, print_json, print_line
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.vectors.taxonomy import Category
 
 # Left out of a table, where the rest needs the room.
 _FOR_PROGRAMS = frozenset({"scripted", "form", "provocations", "digest"})
@@ -28,6 +29,7 @@ class What(Enum):
     CASES = "cases"
     METHODS = "methods"
     REASONS = "reasons"
+    VECTORS = "vectors"
 
 
 def list_(
@@ -35,7 +37,7 @@ def list_(
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only of this contract; repeat")] = None,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
-    """List contracts, clauses, cases, methods or reasons."""
+    """List contracts, clauses, cases, methods, reasons, or the categories of `vectors verify`."""
     try:
         contracts = [load_contract(name) for name in (contract or contract_names())]
     except SpecError as error:
@@ -121,6 +123,11 @@ def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
             }
             for c in contracts
             for case in plan_of(c)
+        ]
+    if what is What.VECTORS:
+        return [
+            {"category": each.value, "due": "refused" if each.refused else "accepted", "title": each.title}
+            for each in Category
         ]
     return [
         {
