@@ -26,13 +26,22 @@ def attempts(found: Outcome) -> list[tuple[str, str]]:
     return [(line["case"], line["silence"]) for line in found.lines if line["type"] == "attempt"]
 
 
-def test_a_case_that_hung_and_conforms_alone_conforms_and_the_run_says_that_it_ran_twice(tmp_path: Path) -> None:
-    found = outcome("hang once", tmp_path)
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+    """The evidence of a run in which a case hung the first time, and the run."""
+    folder = tmp_path_factory.mktemp("once")
+    return folder / "run.jsonl", outcome("hang once", folder)
+
+
+def test_a_case_that_hung_and_conforms_alone_conforms_and_the_run_says_that_it_ran_twice(
+    once: tuple[Path, Outcome],
+) -> None:
+    evidence, found = once
     assert found.verdicts == {SHELF: "conforms"}
     ((case, silence),) = attempts(found)
     assert (case, silence in {"hang", "busy"}) == (SHELF, True)
     assert f"run again, alone, because a limit of holdfast had ended them: {SHELF}" in " ".join(found.stdout.split())
-    run = read_evidence(tmp_path / "run.jsonl")
+    run = read_evidence(evidence)
     assert not run.defects
     decision = decide(run, [parse_requirement("jcs")], now=datetime.now(UTC))
     assert decision.can_proceed == "NO"
@@ -59,9 +68,10 @@ def test_a_crash_is_no_limit_and_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["twice", "behind its verdict", "without a verdict"])
-def test_a_first_attempt_stands_once_and_before_the_verdict(place: str, tmp_path: Path) -> None:
-    outcome("hang once", tmp_path)
-    whole = read_evidence(tmp_path / "run.jsonl")
+def test_a_first_attempt_stands_once_and_before_the_verdict(
+    place: str, once: tuple[Path, Outcome], tmp_path: Path
+) -> None:
+    whole = read_evidence(once[0])
     assert whole.header is not None
     assert whole.artefacts is not None
     (first,), (verdict,) = whole.attempts, whole.verdicts
