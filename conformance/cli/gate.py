@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.verify.summary import artefacts_text
@@ -92,7 +93,7 @@ def gate(
     if format_ is Format.JSON:
         print_json(decision_json(decision, evidence, requirements, path=run))
     else:
-        _print(out(), decision, evidence, requirements, path=run)
+        print_decision(out(), decision, evidence, requirements, path=run)
     raise typer.Exit(int(decision.exit))
 
 
@@ -169,15 +170,16 @@ def decision_json(
     }
 
 
-def _print(
+def print_decision(
     console: Console, decision: GateDecision, evidence: Run, requirements: Sequence[Requirement], *, path: Path
 ) -> None:
+    """The answer with its reasons, what was required, and of which run."""
     console.print(
         f"CAN_PROCEED = {decision.can_proceed}", style="bold green" if decision.can_proceed == "YES" else "bold red"
     )
     for reason in decision.reasons:
-        console.print(f"  {reason.code.value}", style=_COLOUR.get(reason.exit, "yellow"), end=": ")
-        console.print(reason.text, markup=False)
+        # At once: a second print would not know how much of the line is used.
+        console.print(f"  [{_COLOUR.get(reason.exit, 'yellow')}]{reason.code.value}[/]: {escape(reason.text)}")
     for note in decision.notes:
         console.print(f"  note: {note}", markup=False, style="dim")
     if decision.can_proceed == "YES":

@@ -39,6 +39,8 @@ class Summary:
     verdict: Verdict
     exit: Exit
     notes: tuple[str, ...]
+    # What of the notes is about roles that the adapter does not claim.
+    of_roles: tuple[str, ...]
     # Cases of a role that the adapter does not claim: it was not asked.
     not_asked: frozenset[str] = frozenset()
 
@@ -79,6 +81,7 @@ def summarise(
     by_id = {result.case: result for result in results}
     missing = tuple(case for case in plan if case.id not in by_id)
     notes: list[str] = []
+    of_roles: list[str] = []
     exits = [
         exit_of(result.judgement.verdict)
         for result in results
@@ -110,7 +113,7 @@ def summarise(
         without = sorted(contract.roles.keys() & {*not_claimed.get(contract.name, ())})
         if without:
             number = sum(case.contract == contract.name and case.id in not_asked for case in plan)
-            notes.append(
+            of_roles.append(
                 f"{contract.name}: {number} cases are of what the adapter does not claim: {', '.join(without)}"
             )
         open_clauses = uncovered(contract, plan)
@@ -130,6 +133,7 @@ def summarise(
         verdict=gravest_finding(result.judgement.verdict for result in results),
         exit=gravest(exits),
         notes=tuple(notes),
+        of_roles=tuple(of_roles),
         not_asked=not_asked,
     )
 

@@ -17,10 +17,14 @@ import pytest
 from rich.table import Table
 
 from holdfast.conformance.cli.console import PlainConsole, print_table
+from holdfast.conformance.cli.gate import print_decision
 from holdfast.conformance.cli.verify.summary import print_clauses
+from holdfast.conformance.gate.model import GateDecision, GateReason, ReasonCode
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.summary import summarise
 from holdfast.conformance.selfcheck.baselines import load_baseline
+from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import read_evidence
 from holdfast.specs import load_contract
 from tests import warm
 from tests.hostile.verify import LIMIT_S, environment
@@ -63,6 +67,18 @@ def test_the_table_of_a_run_has_every_clause_at_any_width(
     summary = summarise([contract], plan_of(contract), [], narrowed=False, baselines={name: load_baseline(contract)})
     print_clauses(PlainConsole(width=width), contract, summary.rows, narrowed=False)
     is_readable(capsys.readouterr().out, width, [*contract.clauses, "accept-all", "refuse-all"])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_decision_of_the_gate_breaks_no_id(width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contract = load_contract("hx-sync")
+    ids = [case.id for case in plan_of(contract)][-12:]
+    reason = GateReason(ReasonCode.FAIL_OPEN, f"cases are [open] ({', '.join(ids)})", Exit.FAIL_OPEN)
+    empty = tmp_path / "run.jsonl"
+    empty.write_text("", encoding="utf-8")
+    decision = GateDecision("NO", Exit.FAIL_OPEN, (reason,), (), ())
+    print_decision(PlainConsole(width=width), decision, read_evidence(empty), [], path=empty)
+    is_readable(capsys.readouterr().out, width, [*ids, "[open]"])
 
 
 @pytest.mark.parametrize("width", [12, *WIDTHS])

@@ -84,7 +84,7 @@ def _record(n: int, method: str, args: dict[str, object], value: object) -> Reco
 
 def test_a_timeline_has_the_tag_of_the_finding_and_what_befell_the_store() -> None:
     profile = {"profile": {"header": "Key"}, "routes": {"create": {"path": "/orders", "method": "POST"}}}
-    one = {"tag": "hf-1", "body": "e30", "keys": ["k"]}
+    one: dict[str, object] = {"tag": "hf-1", "body": "e30", "keys": ["k"]}
     records = [
         _record(0, "profile", {}, profile),
         _record(1, "begin", {"name": "first", "request": one}, {"at": "sink"}),

@@ -194,8 +194,7 @@ def _print(console: Console, assessment: Assessment, document: Mapping[str, Any]
 
 
 def _print_reason(console: Console, letter: str, reason: view.ShownReason) -> None:
-    console.print(f"({letter}) {reason.code}", style=_COLOUR[reason.standing], end=": ", markup=False)
-    console.print(reason.text, markup=False)
+    console.print(f"[{_COLOUR[reason.standing]}]({letter}) {reason.code}[/]: {escape(reason.text)}")
     for row in reason.rows:
         console.print(f"      catalogue  {row}", markup=False)
     for probe in reason.probes:

@@ -63,9 +63,9 @@ def print_summary(
         contracts,
     )
     for entry in applied.listed:
-        console.print("excused, and open" if entry.verdict.is_open else "excused", style="bold red", end=": ")
+        excused = "excused, and open" if entry.verdict.is_open else "excused"
         said = f"{entry.verdict.value} {entry.id} ({entry.issue}, {entry.owner}, until {entry.expires})"
-        console.print(said, markup=False)
+        console.print(f"[bold red]{excused}[/]: {escape(said)}")
     for group in groups[:MAX_FAILURES]:
         first = group.members[0]
         print_group(console, group, results[first.planned.id], by_name[first.planned.contract], options)
@@ -165,13 +165,13 @@ def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contra
     console.print(f"cases:    {counts or 'none'}")
     mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]
     proven = sum(row.verdict is Verdict.CONFORMS and row.ran == row.cases for row in mine)
-    console.print(f"clauses:  {proven} of {len(mine)} that a run can prove conform in every case", end="")
+    clauses = [f"{proven} of {len(mine)} that a run can prove conform in every case"]
     for policy in Policy:
         scored = [row for row in mine if row.baseline[policy] is not None]
         if scored:
             full = sum(row.baseline[policy] == row.cases > 0 for row in scored)
-            console.print(f"; {policy.value}: {full}", end="")
-    console.print()
+            clauses.append(f"{policy.value}: {full}")
+    console.print(f"clauses:  {'; '.join(clauses)}")
     self_reported = [c.name for c in contracts if c.inertness is not None and c.inertness.seen_by == "self-reported"]
     if self_reported:
         console.print(f"state:    self-reported by the adapter ({', '.join(self_reported)})")
@@ -197,7 +197,7 @@ def summary_json(
             for entry in applied.listed
         ],
         "counts": {verdict.value: count for verdict, count in summary.counts.items()},
-        "notes": list(summary.notes),
+        "notes": [*summary.notes, *summary.of_roles],
         "clauses": [
             {
                 "clause": row.clause.id,

@@ -72,8 +72,7 @@ def _patiently(bench: Bench, session: SuiteSession, method: str, args: Mapping[s
     if quick:
         return answer
     detail = f"{method} was refused as {_UNAVAILABLE} {_TRIES} times, each after {_LONG_US / 1e6} s or more"
-    advice = "Repeat it on a machine that is less busy."
-    raise Finding(Judgement(Verdict.NOT_REACHED, detail=detail, advice=advice, n=answer.n))
+    raise Finding(Judgement(Verdict.NOT_REACHED, detail=detail, n=answer.n))
 
 
 def _migrate(bench: Bench, session: SuiteSession, due: int) -> None:
