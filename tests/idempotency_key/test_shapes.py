@@ -221,6 +221,15 @@ def test_no_answer_is_never_a_refusal_and_nothing_that_was_lost(test: str, behin
     assert judged(test, lambda: Gone(behind)) == "no_verdict"
 
 
+class ForgetsOne(Shape):
+    def do_burst(self, requests: list[dict[str, Any]]) -> dict[str, Any]:
+        return super().do_burst(requests[1:])
+
+
+def test_an_answer_for_each_request_of_a_burst_is_the_adapters_to_give() -> None:
+    assert judged(_RACE, ForgetsOne) == "no_verdict"
+
+
 class LosesMessages(Broker):
     """A message whose answer said that it was taken is never consumed."""
 

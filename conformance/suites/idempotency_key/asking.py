@@ -191,8 +191,11 @@ class Service:
 
     def burst(self, requests: Sequence[Mapping[str, Any]]) -> list[Got]:
         """Requests at once, and what came of each."""
-        told = self.session.provoke("burst", {"requests": list(requests)})
-        return [self._got(asked["tag"], each) for asked, each in zip(requests, told["answers"], strict=True)]
+        told = self.session.provoke("burst", {"requests": list(requests)})["answers"]
+        if len(told) != len(requests):
+            detail = f"burst: expected an answer for each of {len(requests)} requests, got {len(told)}"
+            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.GARBAGE, detail))
+        return [self._got(asked["tag"], each) for asked, each in zip(requests, told, strict=True)]
 
     def hold(self, tag: str, *, count: int = 1, when: str = "before") -> None:
         """Hold the next handlers of a tag."""
