@@ -138,17 +138,14 @@ class Tally:
 
     def has_no_point(self, recording: Recording, lacked: str, doubt: str = "") -> None:
         """The recording has no `lacked`: the layer does not apply, if nothing else can have done it unseen."""
-        seen = sum(not isinstance(one.action, Event) for one in recording.operations)
-        if any(one.call == "unseen" for one in recording.operations):
-            doubt = "a process that is not traced has changed files"
-        elif recording.refused:
-            doubt = f"{' and '.join(recording.refused)} was refused"
-        elif not seen:
-            doubt = "it was not seen to do anything to a file"
+        calls = [one.call for one in recording.operations if not isinstance(one.action, Event)]
+        doubt = doubt or ("a process that is not traced has changed files" if "unseen" in calls else "")
+        doubt = doubt or " and ".join(f"{call} was refused" for call in recording.refused)
+        doubt = doubt or ("" if calls else "it was not seen to do anything to a file")
         if doubt:
             self.cannot_tell(f"no {lacked} was recorded, and that there is none is not shown: {doubt}")
         else:
-            self.beside = f"does not apply: none of its {seen} recorded operations on files is a {lacked}"
+            self.beside = f"does not apply: none of its {len(calls)} recorded operations on files is a {lacked}"
             self.floor = 0
 
     def must_be_reached(self, expected: str) -> None:

@@ -17,7 +17,7 @@ from holdfast.conformance.faults.oracle import Kind, Verdict, compare
 from holdfast.conformance.faults.promises import Promises, UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Recording, RecordingError, read
 from holdfast.conformance.faults.report import RunError
-from holdfast.conformance.faults.subject import Facts, History, Outcome, Subject, SubjectError, Workload, perform
+from holdfast.conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
 from holdfast.conformance.faults.tracer import Fault
 from holdfast.conformance.faults.workspace import Workspace
 
@@ -25,8 +25,6 @@ from holdfast.conformance.faults.workspace import Workspace
 LEAST_TRIED = 8
 # Of the files outside of the work directory, the last 500 are watched, and 3 are named.
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
-# How many characters of what a subject shows are printed where it does not agree with what it was asked.
-_SHOWN = 200
 
 
 # How a subject is asked for a workload.
@@ -194,37 +192,29 @@ class Runs:
     def control(self) -> Verdict:
         """What it shows after it was ended in order and started again, where nothing was done to it; made once.
 
-        Raises RunError if it does not come so far, or shows something else than it was asked for before that: then it
-        does not speak the protocol, and no fault can be judged.
+        Raises RunError if it does not come so far, or shows something else before that: no fault can be judged then.
         """
         if self._control is None:
             every = frozenset(op.number for op in self.workload.ops)
-            subject = self.subject()
+            subject, verdict = self.subject(), Verdict(Kind.CLEAN)
             with self.workspace.begun_folder() as folder, in_order(subject, "while nothing was done to it"):
-                subject.start(folder)
-                accepted(perform(subject, self.workload))
-                found = subject.dump()
-                verdict = compare(self.workload, found, every, every)
-                if verdict.kind is not Kind.CLEAN:
-                    # What others have left elsewhere shows as well.
-                    self.confined()
-                    raise RunError(self._disagreement(found, verdict, ""))
-                subject.stop()
-                subject.start(folder)
-                found = subject.dump()
-                subject.stop()
-            verdict = compare(self.workload, found, every, every)
-            if verdict.kind is not Kind.CLEAN:
-                came = self._disagreement(found, verdict, ", after it was ended in order and started again,")
-                verdict = replace(verdict, came=came)
+                for when in ("", ", after it was ended in order and started again,"):
+                    subject.start(folder)
+                    if not when:
+                        accepted(perform(subject, self.workload))
+                    found = subject.dump()
+                    subject.stop()
+                    verdict = compare(self.workload, found, every, every)
+                    if verdict.kind is not Kind.CLEAN:
+                        asked = listed(f"`{short(op.text)}`" for op in self.workload.ops)
+                        came = f"asked was {asked}, and{when} it shows {short(repr(dict(found)), 200)}: {verdict.came}"
+                        verdict = replace(verdict, came=f"nothing was done to it; {came}")
+                        if not when:
+                            # What others have left elsewhere shows as well.
+                            self.confined()
+                            raise RunError(verdict.came)
             self._control = verdict
         return self._control
-
-    def _disagreement(self, found: Facts, verdict: Verdict, when: str) -> str:
-        """One line with what was asked, what was shown and where they differ."""
-        asked = listed(f"`{short(op.text)}`" for op in self.workload.ops)
-        shown = short(repr(dict(found)), _SHOWN)
-        return f"nothing was done to it; asked was {asked}, and{when} it shows {shown}: {verdict.came}"
 
     def beside(self) -> int:
         """How many processes it had beside itself, in the run in which nothing goes wrong, when it acknowledged.

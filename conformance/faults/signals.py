@@ -50,6 +50,7 @@ def _strike(sweep: Sweep, tally: Tally) -> Iterator[None]:
         moments += [_Moment(op, took * part / _PARTS) for part in range(_PARTS)]
         moments.append(_Moment(op, None))
     sweep.confined()
+    sweep.control()
     tally.total, tally.noun = len(moments), "moments"
     for number in spread(range(len(moments)), sweep.seed):
         yield

@@ -53,13 +53,6 @@ _STRUCK = {
     Layer.ERRORS: failing_from,
     Layer.SHORT: write_from,
 }
-# What a run has none of where a layer has no point in it.
-_LACKED = {
-    Layer.KILL: "change of a file",
-    Layer.TORN_KILL: "write call of two bytes or more",
-    Layer.ERRORS: "call on a file",
-    Layer.SHORT: "write call of two bytes or more",
-}
 # Of the time that is left, the share in which a file of a new name is looked for, and how many operations follow it.
 _LOOKING, _BEYOND = 0.1, 4
 # What is refused so that a program falls back to calls that can be observed, and its name in a report.
@@ -131,13 +124,12 @@ class Sweep(Runs):
             yield from lengthened._once(tally.layer)(tally)
 
     def _lengthened(self) -> tuple[Self | None, str]:
-        """The same in a session that goes on until it has left such a file, and a few operations more.
+        """The same in a session that goes on until it has left such a file, and a few operations more. Raises RunError.
 
-        None where none comes after the usual session; with words for the report if it has none either.
-        Raises RunError.
+        None where none comes after the usual session; with words for the report if that has none either.
         """
         assert self.longer is not None
-        usual, done, end = len(self.workload.ops), 0, ""
+        usual, end = len(self.workload.ops), ""
         seen: list[frozenset[str]] = []
         until = Deadline(self.deadline.left * _LOOKING)
         subject = self.subject()
@@ -150,15 +142,13 @@ class Sweep(Runs):
                     end = f", and the next was answered with {answer.outcome} ({short(answer.text)})"
                 if end or not until.left:
                     break
-                done += 1
-                names = frozenset(os.path.join(each, name) for each, _, files in os.walk(folder) for name in files)
-                if done > usual and names - seen[usual - 1]:
-                    workload = replace(self.longer, ops=self.longer.ops[: done + _BEYOND], long=True)
+                seen.append(frozenset(os.path.join(at, name) for at, _, files in os.walk(folder) for name in files))
+                if len(seen) > usual and seen[-1] - seen[usual - 1]:
+                    workload = replace(self.longer, ops=self.longer.ops[: len(seen) + _BEYOND], long=True)
                     return self.another(workload, self.workspace.base, "long-session", 0), ""
-                seen.append(names)
         if any(names - seen[0] for names in seen[:usual]):
             return None, ""
-        return None, f"; no file of a new name was seen after the first acknowledgement, in {done} writes{end}"
+        return None, f"; no file of a new name was seen after the first acknowledgement, in {len(seen)} writes{end}"
 
     def _once(self, layer: Layer) -> Work:
         works: Mapping[Layer, Work] = {
@@ -185,7 +175,6 @@ class Sweep(Runs):
         """The work of a layer that rests on the recording, with what was refused while that was made."""
         run = self.baseline()
         if (verdict := self.control()).kind is not Kind.CLEAN:
-            # It is broken without any fault, so that no fault can be blamed.
             tally.tried = tally.total = 1
             said = "Nothing was done to it: it was ended in order and started again."
             tally.findings.append(Finding(1, verdict, said, what="session"))
@@ -209,7 +198,8 @@ class Sweep(Runs):
         ordered = struck_at(struck_instead, in_place_first(run.recording, ordered))
         tally.total = len(ordered)
         if not ordered:
-            tally.has_no_point(run.recording, _LACKED[tally.layer])
+            # Of calls that fail, and of changes, there are none only where nothing was seen.
+            tally.has_no_point(run.recording, "write call of two bytes or more")
             return
         halves = parted(run.recording, run.windows) if tally.layer is Layer.KILL else ()
         marked = struck_at(struck_instead, halves)

@@ -30,6 +30,16 @@ class Reasons:
         """The forbidden result was shown."""
         self._reason(Standing.REFUTED, code, text, part, rows, probes)
 
+    def refute_unless(
+        self, by: str | None, code: Code, text: str, part: Part, rows: Iterable[Row] = (), *, doubt: Code | None = None
+    ) -> None:
+        """What a catalogue shows: refuted; unproven, as `doubt`, where all that was tried was refused `by` this."""
+        if by:
+            text = f"{text}; what was tried was refused ({by}), and that everything else is refused too is not shown"
+            self.unproven(doubt or code, text, part, rows=rows)
+        else:
+            self.refute(code, text, part, rows=rows)
+
     def unproven(
         self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
     ) -> None:

@@ -6,13 +6,15 @@ By default those that are marked `always`, one for each kind; with `-m sweep` th
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import psycopg
 import pytest
 
-from holdfast.conformance.fitness.model import Criterion, Standing, Status
+from holdfast.conformance.fitness.model import Criterion, Evidence, Standing, Status
 from holdfast.conformance.fitness.postgres.scratch import Scratch
+from tests.fitness.contradicting import contradictions
 from tests.fitness.lives import LiveServer
 from tests.fitness.schemas import DATABASE, Schema, schemas
 
@@ -38,6 +40,15 @@ def test_schema_is_judged_as_it_deserves(schema: Schema, live_server: LiveServer
     for letter, wanted in schema.codes.items():
         assert wanted <= {reason.code for reason in observed[letter].reasons}
     assert judgement.status is schema.status
+    assert found.evidence is not None
+    assert contradictions(found.evidence, judgement, partial(_refused, found.evidence)) == []
+
+
+def _refused(evidence: Evidence, name: str) -> bool:
+    probe = evidence.probe(name)
+    state = None if probe is None or probe.answer is None else probe.answer.sqlstate
+    # By the surface: a constraint, a guard or a privilege.
+    return state is not None and (state.startswith(("23", "P0")) or state in ("42501", "0A000"))
 
 
 def test_corpus_is_large_and_every_criterion_is_refuted_somewhere() -> None:

@@ -26,6 +26,7 @@ from holdfast.conformance.fitness.reasons import Reasons
 _CONSTRAINT_CLASSES = ("23",)
 _TYPE_REFUSES = ("22P02", "22021", "22001", "22003")
 NO_PRIVILEGE = "42501"
+_CHECK = "23514"
 # The error of a session above READ COMMITTED when another one was first: try again.
 NOT_SERIALIZED = "40001"
 # Under this name a race counts the rows of the key, where its loser had that error.
@@ -59,6 +60,8 @@ class Judging(Reasons):
     catalogue: Catalogue
     needs: tuple[EvidenceClass, ...]
     _silent: dict[str, str] = field(default_factory=dict)
+    # The probes that were refused by what does not show that others are, or that show nothing: by their answer.
+    _unread: dict[tuple[Part | None, str], list[str]] = field(default_factory=dict)
 
     def part(self, part: Part) -> RelationName | None:
         """The relation of a part, if the surface has one."""
@@ -88,6 +91,23 @@ class Judging(Reasons):
         if name not in self._silent and not any(probe.name == name for probe, _ in found):
             self._silent[name] = "it was not tried"
         return tuple(found)
+
+    def refusal(self, *names: str) -> str | None:
+        """What refused all of these probes, in words; empty where one was not refused, None where one was not tried."""
+        each = [self._answers(name) for name in names]
+        if not all(each):
+            return None
+        answers = [answer for found in each for answer in found]
+        return "; ".join(dict.fromkeys(map(_said, answers))) if all(map(_is_refusal, answers)) else ""
+
+    def unread(self, *names: str) -> bool:
+        """Whether all of these were refused, one of them by what is not shown to refuse others: that is a reason."""
+        states = {answer.sqlstate or "" for name in names for answer in self._answers(name)}
+        return bool(self.refusal(*names)) and any(state == _CHECK or not _of_constraints(state) for state in states)
+
+    def _answers(self, name: str) -> list[Answer]:
+        probes = (probe for probe in self.evidence.probes if probe.name in (name, LIVE + name))
+        return [probe.answer for probe in probes if probe.answer is not None]
 
     def staged(self, name: str) -> tuple[tuple[Probe, Answer], ...]:
         """A probe whose earlier statements all have to go through, because the last one builds on them."""
@@ -136,15 +156,15 @@ class Judging(Reasons):
                 )
                 self.unproven(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
             elif answer.sqlstate is not None and not (by or refused)(answer):
-                self.unproven(
-                    Code.PROBE_FAILED,
-                    f"the probe {probe.name} shows nothing: {_said(answer)}",
-                    part=part,
-                    probes=[probe.name],
-                )
+                unread = "was refused by what is not shown to refuse every other row or change"
+                of = unread if _is_refusal(answer) else "shows nothing"
+                self._unread.setdefault((part, f"{of}: {_said(answer)}"), []).append(probe.name)
 
     def finding(self) -> Finding:
         """How the criterion stands."""
+        for (part, said), names in self._unread.items():
+            described = f"the probe {names[0]}" if len(names) == 1 else f"each of the probes {', '.join(names)}"
+            self.unproven(Code.PROBE_FAILED, f"{described} {said}", part=part, probes=names)
         self._miss(self.needs)
         refuted = any(reason.standing is Standing.REFUTED for reason in self.reasons)
         # A refuted criterion has its reasons: what could not be tried besides is no news.
@@ -157,8 +177,16 @@ class Judging(Reasons):
 
 def refused(answer: Answer) -> bool:
     """Whether a constraint or a type has refused."""
-    state = answer.sqlstate or ""
+    return _of_constraints(answer.sqlstate or "")
+
+
+def _of_constraints(state: str) -> bool:
     return state.startswith(_CONSTRAINT_CLASSES) or state in _TYPE_REFUSES
+
+
+def _is_refusal(answer: Answer) -> bool:
+    """Whether anything that belongs to the surface has refused, whatever that shows of other rows and changes."""
+    return guarded(answer) or refused(answer) or answer.sqlstate in _BY_CHANCE
 
 
 def duplicate(catalogue: Catalogue, relation: RelationName, column: str) -> Callable[[Answer], bool]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.binding import conditions, weak_checks
+from holdfast.conformance.fitness.criteria.binding import checks_on, conditions, weak_checks
 from holdfast.conformance.fitness.criteria.inserting import called_on_insert, defaulted
 from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, refused, sound
 from holdfast.conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
@@ -21,6 +21,8 @@ _BYTES = "pg_catalog.bytea"
 _UUID = "pg_catalog.uuid"
 # pg_attribute.attidentity of a column that no statement gives a value.
 _ALWAYS = "a"
+# How the names of the probes of a key begin.
+_STEMS = {KEYS[0]: "key", KEYS[1]: "replay-key"}
 _BYTE_ORDERED = ("pg_catalog.C", "pg_catalog.POSIX")
 
 
@@ -94,7 +96,7 @@ def _not_unique(judging: Judging, part: Part, relation: RelationName, column: st
         judging.refute(Code.KEY_NOT_UNIQUE, text, part=part, rows=near)
 
 
-def _column(judging: Judging, part: Part, relation: RelationName, name: str) -> Row | None:
+def _column(judging: Judging, part: Part, relation: RelationName, name: str, trial: str) -> Row | None:
     """The column, held to what a key must be."""
     row = judging.catalogue.column(relation, name)
     if row is None:
@@ -102,7 +104,8 @@ def _column(judging: Judging, part: Part, relation: RelationName, name: str) -> 
     judging.rest_on(row)
     what = f"{name} of {relation}"
     if not row["not_null"]:
-        judging.refute(Code.KEY_NULLABLE, f"{what} may be NULL, and NULLs are never equal", part=part, rows=[row])
+        text = f"{what} is not declared NOT NULL, and NULLs are never equal"
+        judging.refute_unless(judging.refusal(trial), Code.KEY_NULLABLE, text, part, [row])
     if row["base_type"] not in (*_TEXTS, _BYTES, _UUID):
         text = f"{what} is of type {row['type']}; text, bytea and uuid keep a key as it is and compare its bytes"
         judging.refute(Code.KEY_TYPE, text, part=part, rows=[row])
@@ -134,18 +137,19 @@ def _collated(judging: Judging, part: Part, relation: RelationName, row: Row) ->
         judging.unproven(Code.COLLATION_UNSTABLE, text, part=part, rows=[row])
 
 
-def _canonical(judging: Judging, relation: RelationName, row: Row) -> None:
+def _canonical(judging: Judging, relation: RelationName, row: Row, stem: str) -> None:
     """A key is held to one spelling by its type, by the text of a check, or by a check that a policy vouches for."""
     name = str(row["name"])
     if row["base_type"] == _UUID:
         return
-    checks = judging.catalogue.checks(relation, name)
+    checks = checks_on(judging, relation, name)
     judging.rest_on(*checks)
     good = sound(judging, checks)
     weak_checks(judging, relation, checks)
     if not checks:
-        text = f"no check holds {name} of {relation} to one spelling: the same key in upper case is another key"
-        judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
+        if row["base_type"] == _BYTES or not judging.unread(*(f"{stem}-{each}" for each in NEIGHBOURS)):
+            text = f"no check on {name} of {relation} alone shows that one key has one spelling"
+            judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
     elif row["base_type"] != _BYTES and good:
         _spelled(judging, relation, name, good)
 
@@ -186,12 +190,12 @@ def _keys(judging: Judging, relation: RelationName) -> None:
     missing: list[str] = []
     for word in KEYS:
         name = judging.policy.column(word)
-        row = _column(judging, Part.EFFECT, relation, name)
+        row = _column(judging, Part.EFFECT, relation, name, f"{_STEMS[word]}-null")
         if row is None:
             missing.append(name)
             continue
         _unique(judging, Part.EFFECT, relation, name)
-        _canonical(judging, relation, row)
+        _canonical(judging, relation, row, _STEMS[word])
     if missing:
         text = f"{relation} lacks {', '.join(missing)}"
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
@@ -240,19 +244,18 @@ def _by_canonical_form(judging: Judging, word: str) -> None:
     relation, name = judging.part(Part.EFFECT), judging.policy.column(word)
     if relation is None or (row := judging.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
         return
-    good = sound(judging, judging.catalogue.checks(relation, name))
+    good = sound(judging, checks_on(judging, relation, name))
     checks, plain = {str(check["name"]) for check in good}, _shows_one(judging, good, name)
 
     def holds(answer: Answer) -> bool:
         # A check over several columns may let the same spelling pass in another row, if nothing else refuses it.
         return refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in checks)
 
-    prefix = "key" if word == KEYS[0] else "replay-key"
     for suffix, (_, what) in NEIGHBOURS.items():
         text = f"the consumed {name} {what} is another key to {relation}"
-        judging.refused(f"{prefix}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
+        judging.refused(f"{_STEMS[word]}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
     text = f"two different values of {name} that begin alike are one key"
-    judging.admitted(f"{prefix}-prefix", Code.KEY_COLLISION, text, part=Part.EFFECT)
+    judging.admitted(f"{_STEMS[word]}-prefix", Code.KEY_COLLISION, text, part=Part.EFFECT)
 
 
 def _used_once(judging: Judging) -> None:
@@ -319,7 +322,7 @@ def _nonce_column(judging: Judging) -> None:
     relation, column = judging.part(Part.NONCE), judging.policy.column(NONCE)
     if relation is None or there(judging, Part.NONCE) is None:
         return
-    if _column(judging, Part.NONCE, relation, column) is None:
+    if _column(judging, Part.NONCE, relation, column, "nonce-null") is None:
         judging.refute(Code.MISSING_COLUMNS, f"{relation} lacks {column}", part=Part.NONCE)
         return
     _unique(judging, Part.NONCE, relation, column)

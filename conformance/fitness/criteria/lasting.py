@@ -37,7 +37,8 @@ def _decision(judging: Judging, relation: RelationName) -> None:
         text = f"{relation} lacks {name}, the decision that an exact retry gets"
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
     elif not row["not_null"]:
-        judging.refute(Code.DECISION_NULLABLE, f"{name} of {relation} may be NULL", part=Part.EFFECT, rows=[row])
+        by, text = judging.refusal("without-decision"), f"{name} of {relation} is not declared NOT NULL"
+        judging.refute_unless(by, Code.DECISION_NULLABLE, text, Part.EFFECT, [row])
     else:
         judging.rest_on(row)
 

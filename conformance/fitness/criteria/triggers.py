@@ -22,14 +22,23 @@ def guarded_by_triggers(judging: Judging, part: Part) -> None:
         return
     for relation in (name, *judging.catalogue.below(name)):
         triggers = [row for row in judging.catalogue.of("triggers", relation) if row["enabled"] != OFF]
+        own = relation == name
         if not triggers:
-            judging.refute(Code.NO_TRIGGERS, f"{relation} has no triggers: nothing guards its rows", part=part)
+            by = judging.refusal(*(trial for verb in VERBS for trial in _trials(judging, part, verb))) if own else ""
+            text = f"{relation} has no triggers that guard its rows"
+            judging.refute_unless(by, Code.NO_TRIGGERS, text, part, doubt=Code.GUARD_UNREVIEWED)
             continue
         for verb in VERBS:
-            _guard(judging, part, relation, verb, triggers)
+            _guard(judging, part, relation, verb, triggers, own=own)
 
 
-def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, triggers: list[Row]) -> None:
+def _trials(judging: Judging, part: Part, verb: str) -> list[str]:
+    """The probes that try a change of a part."""
+    suffix = "" if part is Part.EFFECT else f"-{part.value}"
+    return [f"{who}-{verb}{suffix}" for who in ("writer", "owner") if who == "owner" or judging.evidence.surface.writer]
+
+
+def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, triggers: list[Row], *, own: bool) -> None:
     near = [row for row in triggers if verb in row["events"]]
     good = [row for row in near if not any(_weaknesses(row, verb))]
     if good:
@@ -42,13 +51,21 @@ def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, trig
             )
             judging.unproven(Code.GUARD_UNREVIEWED, text, part=part, rows=good)
         return
-    for row in near:
-        described = ", ".join(_weaknesses(row, verb))
-        text = f"the trigger {row['name']} does not guard {relation} against {verb.upper()}: {described}"
-        judging.refute(Code.GUARD_MISSING, text, part=part, rows=[row])
-    if not near:
-        text = f"no trigger guards {relation} against {verb.upper()}"
-        judging.refute(Code.GUARD_MISSING, text, part=part)
+    # A change of the whole is no change of one of its partitions alone.
+    firing = [row for row in near if row["enabled"] in _FIRES]
+    by = judging.refusal(*_trials(judging, part, verb)) if own or firing else ""
+    if by and any(reviewed(judging, relation, row) for row in firing):
+        judging.rest_on(*firing)
+        return
+    weak = "; ".join(f"{row['name']}: {', '.join(_weaknesses(row, verb))}" for row in near) or "none fires at it"
+    text = (
+        f"no trigger of {relation} is shown to refuse every {verb.upper()} ({weak}); let one raise an exception BEFORE "
+        "it FOR EACH ROW (TRUNCATE: STATEMENT), without a condition, or name it in a policy as reviewed"
+    )
+    if firing and by is None:
+        judging.unproven(Code.GUARD_UNREVIEWED, text, part=part, rows=near)
+    else:
+        judging.refute_unless(by, Code.GUARD_MISSING, text, part, near, doubt=Code.GUARD_UNREVIEWED)
 
 
 # In PL/pgSQL a guard that always refuses: nothing before the exception, no condition, and no handler behind it. What

@@ -153,15 +153,19 @@ def _others(values: Mapping[str, str | None], columns: tuple[str, ...]) -> Itera
 
 def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...]) -> Probe:
     attempt = builder.attempt(name)
-    made: list[tuple[int, Statement, Answer]] = []
+    made: list[tuple[int, list[tuple[Statement, Answer]]]] = []
     for text, parameters in tries:
         with rolled_back(session):
-            statement, answer = session.send(text, parameters)
-        made.append((_gravity(answer), statement, answer))
+            sent = [session.send(text, parameters)]
+            # A guard may be due only at the commit.
+            if sent[0][1].sqlstate is None and (late := session.send("SET CONSTRAINTS ALL IMMEDIATE"))[1].sqlstate:
+                sent.append(late)
+        answer = sent[-1][1]
+        made.append((_gravity(answer), sent))
         if answer.sqlstate is None and answer.affected:
             break
     # Each was alone in its transaction, so that the order means nothing, and sorting keeps it otherwise.
-    for _, statement, answer in sorted(made, key=lambda entry: entry[0]):
+    for statement, answer in (each for _, sent in sorted(made, key=lambda entry: entry[0]) for each in sent):
         attempt.keep(statement, answer)
     return attempt.done()
 

@@ -10,7 +10,7 @@ from holdfast.conformance.fitness.model import Criterion, EvidenceClass, Finding
 from holdfast.conformance.fitness.reasons import Reasons
 from holdfast.conformance.fitness.sqlite.catalogue import Database, Relation, database, part
 from holdfast.conformance.fitness.sqlite.live import MAIN
-from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to
+from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, of_change
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
 
 # The evidence that each criterion needs; nothing is proven without it.
@@ -81,6 +81,13 @@ class Judging(Reasons):
         for name, outcome in found.items():
             if outcome in (Outcome.FAILED, Outcome.NOT_SHOWN):
                 self.inconclusive.setdefault((which, came_to(self.evidence.probe(name))), []).append(name)
+
+    def refusal(self, *names: str) -> str:
+        """What refused all of these attempts, in words; empty where one was not refused, or not tried."""
+        probes = [self.probe(name) for name in names]
+        if any(of_change(probe) is not Outcome.REFUSED for probe in probes):
+            return ""
+        return "; ".join(dict.fromkeys(map(came_to, probes)))
 
     def columns(
         self, relation: Relation, which: Part, words: Iterable[str], *, besides: tuple[str, ...] = ()

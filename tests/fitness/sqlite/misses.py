@@ -455,6 +455,13 @@ ROWS = (
         unproven={"c": "BINDING_MAY_BE_EMPTY"},
     ),
     Schema(
+        "binding-there-by-a-check-alone",
+        changed(
+            ("run_id TEXT NOT NULL CHECK (run_id <> '')", "run_id TEXT CHECK (run_id IS NOT NULL AND run_id <> '')")
+        ),
+        unproven={"c": "BINDING_NULLABLE"},
+    ),
+    Schema(
         "operation-free-in-some-rows",
         changed(("CHECK (operation = 'register_dot')", "CHECK (operation = 'register_dot' OR attempt_id = 'legacy')")),
         unproven={"c": "BINDING_MAY_BE_EMPTY", "d": "DOMAIN_UNCLEAR"},
@@ -505,6 +512,11 @@ GUARDS = (
         "guard-with-a-condition",
         changed(("BEFORE DELETE ON effect BEGIN", "BEFORE DELETE ON effect WHEN OLD.attempt_id = '1' BEGIN")),
         f="GUARD_MISSING CHANGE_ADMITTED",
+    ),
+    Schema(
+        "guard-with-a-condition-that-was-met",
+        changed(("BEFORE DELETE ON effect BEGIN", "BEFORE DELETE ON effect WHEN OLD.attempt_id <> '' BEGIN")),
+        unproven={"f": "GUARD_UNREVIEWED"},
     ),
     miss(
         "guard-of-some-columns",

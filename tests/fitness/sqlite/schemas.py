@@ -11,6 +11,8 @@ from holdfast.conformance.fitness.policy import Policy
 DECLARED: Mapping[str, str] = {"synchronous": "full", "recursive_triggers": "on"}
 
 _KEY = "CHECK (length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*')"
+_KEYS = ("logical_request_key", "replay_key", "deployed_artifact_hash")
+_TEXTS = ("canonical_target", "run_id", "owner_or_approval_binding")
 _GUARDS = """
 CREATE TRIGGER {0}_no_update BEFORE UPDATE ON {0} BEGIN SELECT RAISE(ABORT, '{0} is append-only'); END;
 CREATE TRIGGER {0}_no_delete BEFORE DELETE ON {0} BEGIN SELECT RAISE(ABORT, '{0} is append-only'); END;
@@ -145,8 +147,26 @@ RELAXED = changed(
     ),
 )
 
+# As Django writes one CheckConstraint over all columns.
+_TOGETHER = " AND ".join(
+    (
+        *(_KEY.format(name).removeprefix("CHECK ") for name in _KEYS),
+        "\"operation\" = 'register_dot'",
+        *(f"NOT (\"{name}\" = '')" for name in _TEXTS),
+    )
+)
+
 FIT_ONES = (
     Schema("fit"),
+    Schema(
+        "fit-one-check-for-all-columns",
+        changed(
+            *((f" {_KEY.format(name)}", "") for name in _KEYS),
+            *((f" CHECK ({name} <> '')", "") for name in _TEXTS),
+            (" CHECK (operation = 'register_dot')", ""),
+            ("UNIQUE (replay_key)\n)", f"UNIQUE (replay_key),\n  CONSTRAINT said CHECK (({_TOGETHER}))\n)"),
+        ),
+    ),
     Schema(
         "fit-key-is-the-primary-key",
         changed(

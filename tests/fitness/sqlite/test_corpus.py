@@ -9,7 +9,9 @@ import pytest
 
 from holdfast.conformance.fitness.model import Finding, Standing, Status
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.sqlite.outcomes import Outcome, of_attempt
 from tests.conftest import thinned
+from tests.fitness.contradicting import contradictions
 from tests.fitness.documented import sqlite_ddl
 from tests.fitness.sqlite.files import judged
 from tests.fitness.sqlite.misses import LEDGERS, SCHEMAS
@@ -24,7 +26,7 @@ def test_the_corpus_is_large_and_says_each_thing_once() -> None:
 
 @pytest.mark.parametrize("schema", thinned(SCHEMAS), ids=lambda schema: schema.name)
 def test_each_schema_is_judged_as_it_deserves(schema: Schema, tmp_path: Path) -> None:
-    _, judgement = judged(schema, tmp_path)
+    evidence, judgement = judged(schema, tmp_path)
 
     findings = judgement.findings
     text = "\n".join(f"{r.criterion.value} {r.standing.value} {r.code} {r.text}" for f in findings for r in f.reasons)
@@ -32,6 +34,9 @@ def test_each_schema_is_judged_as_it_deserves(schema: Schema, tmp_path: Path) ->
     assert _letters(findings, Standing.UNPROVEN) == sorted(schema.unproven), text
     assert judgement.status is (Status.NOT_FIT if schema.refuted or schema.unproven else Status.FIT)
     _has_codes(findings, {**schema.refuted, **schema.unproven}, text)
+    assert (
+        contradictions(evidence, judgement, lambda name: of_attempt(evidence.probe(name)) is Outcome.REFUSED) == []
+    ), text
 
 
 def _letters(findings: tuple[Finding, ...], standing: Standing) -> list[str]:

@@ -26,7 +26,8 @@ def binding(judging: Judging) -> None:
         name = f"{effect.name}.{column.name}"
         judging.rows.append(column.row)
         if not effect.refuses_null(column):
-            judging.refute(Code.BINDING_NULLABLE, f"{name} is not NOT NULL", Part.EFFECT, rows=(column.row,))
+            by, text = judging.refusal(f"without-{word}"), f"{name} is not declared NOT NULL"
+            judging.refute_unless(by, Code.BINDING_NULLABLE, text, Part.EFFECT, (column.row,))
         if column.generated:
             judging.refute(Code.BINDING_GENERATED, f"{name} is generated", Part.EFFECT, rows=(column.row,))
         if column.affinity not in ("TEXT", "BLOB"):
@@ -34,9 +35,6 @@ def binding(judging: Judging) -> None:
         if column.default is not None and column.default.upper() != "NULL":
             text = f"{name} has the default {column.default}"
             judging.refute(Code.BINDING_DEFAULT, text, Part.EFFECT, rows=(column.row,))
-        if not effect.conditions(column.name):
-            text = f"no CHECK of {name} holds regardless of the other columns, so it may be empty in other rows"
-            judging.unproven(Code.BINDING_MAY_BE_EMPTY, text, Part.EFFECT, rows=(effect.row,))
         for stem, code, text in (
             ("without", Code.BINDING_NULLABLE, f"a row without {word} went in"),
             ("omitted", Code.BINDING_DEFAULT, f"a row that does not name {word} went in"),
@@ -48,6 +46,10 @@ def binding(judging: Judging) -> None:
             ),
         ):
             judging.refused(Part.EFFECT, {f"{stem}-{word}": tried(judging, f"{stem}-{word}")}, code, text)
+    names = [judging.policy.column(word) for word in there]
+    if together := ", ".join(name for name in names if not effect.conditions(name)):
+        text = f"no CHECK of {effect.name} holds for {together} regardless of other columns, so other rows may be empty"
+        judging.unproven(Code.BINDING_MAY_BE_EMPTY, text, Part.EFFECT, rows=(effect.row,))
 
 
 def changes_texts(name: str, column: Column) -> str:

@@ -34,16 +34,20 @@ def _guarded(judging: Judging, relation: Relation, which: Part) -> None:
         judging.rows.append(
             {"relation": relation.name, "trigger": each.name, "timing": each.timing, "event": each.event}
         )
+    verbs = {"UPDATE": ("update",), "DELETE": ("delete", "truncate")}
+    by = {event: judging.refusal(*(f"writer-{verb}{SUFFIX[which]}" for verb in verbs[event])) for event in verbs}
     if not relation.triggers:
-        judging.refute(Code.NO_TRIGGERS, f"no trigger guards {relation.name}", which, rows=(relation.row,))
+        all_by = "; ".join(by.values()) if all(by.values()) else ""
+        text = f"no trigger guards {relation.name}"
+        judging.refute_unless(all_by, Code.NO_TRIGGERS, text, which, (relation.row,), doubt=Code.GUARD_UNREVIEWED)
     else:
         firing = [each for each in guards if each.unconditional and each.timing != "INSTEAD"]
-        guarded = {each.event for each in firing}
         _read_by_somebody(judging, relation, which, firing)
-        gone = [event for event in ("UPDATE", "DELETE") if event not in guarded]
-        if gone:
-            text = f"{relation.name}: no trigger without a condition guards every {' and '.join(gone)}"
-            judging.refute(Code.GUARD_MISSING, text, which, rows=(relation.row,))
+        vouched = {each.event for each in guards if each.name in judging.policy.reviewed and by[each.event]}
+        shown = {each.event for each in firing} | vouched
+        for event in (event for event in verbs if event not in shown):
+            text, doubt = f"{relation.name}: no trigger without a condition guards every {event}", Code.GUARD_UNREVIEWED
+            judging.refute_unless(by[event], Code.GUARD_MISSING, text, which, (relation.row,), doubt=doubt)
     for verb in ("update", "delete", "truncate", "upsert", "replace"):
         _unchanged(judging, which, f"writer-{verb}{SUFFIX[which]}")
 

@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.sqlite.spelling import WRITE_AS, one_spelling
 
 # Conflict clauses that a table must not have: both hide the error.
 _SWALLOWED = ("IGNORE", "REPLACE")
-_STEMS = {KEYS[0]: "key", KEYS[1]: "replay-key"}
+_STEMS = {KEYS[0]: "key", KEYS[1]: "replay-key", NONCE: "nonce"}
 
 
 def single_use(judging: Judging) -> None:
@@ -52,8 +52,8 @@ def _unique(judging: Judging, relation: Relation, which: Part, word: str) -> Non
     if not indexes:
         _not_unique(judging, relation, which, column.name)
     if not relation.refuses_null(column):
-        text = f"{relation.name}.{column.name} is not NOT NULL, and NULLs are never equal"
-        judging.refute(Code.KEY_NULLABLE, text, which, rows=(column.row,))
+        text = f"{relation.name}.{column.name} is not declared NOT NULL, and NULLs are never equal"
+        judging.refute_unless(judging.refusal(f"{_STEMS[word]}-null"), Code.KEY_NULLABLE, text, which, (column.row,))
     if column.generated:
         judging.refute(Code.KEY_GENERATED, f"{relation.name}.{column.name} is generated", which, rows=(column.row,))
     if column.default is not None:

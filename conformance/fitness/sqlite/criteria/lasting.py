@@ -30,8 +30,8 @@ def prior_decision(judging: Judging) -> None:
         )
     if not effect.is_rowid(column):
         if not effect.refuses_null(column):
-            text = f"{effect.name}.{column.name} is not NOT NULL"
-            judging.refute(Code.DECISION_NULLABLE, text, Part.EFFECT, rows=(column.row,))
+            by, text = judging.refusal("decision-null"), f"{effect.name}.{column.name} is not declared NOT NULL"
+            judging.refute_unless(by, Code.DECISION_NULLABLE, text, Part.EFFECT, (column.row,))
         found = {"decision-null": tried(judging, "decision-null")}
         judging.refused(Part.EFFECT, found, Code.DECISION_NULLABLE, "a row without a decision went in")
     probe = judging.probe("read-back")
