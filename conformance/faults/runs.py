@@ -201,6 +201,8 @@ class Runs:
                 for when in ("", ", after it was ended in order and started again,"):
                     subject.start(folder)
                     if not when:
+                        # A subject may show at first what it asked for at its start.
+                        subject.dump()
                         accepted(perform(subject, self.workload))
                     found = subject.dump()
                     subject.stop()
