@@ -193,8 +193,7 @@ class Service:
         """Requests at once, and what came of each."""
         told = self.session.provoke("burst", {"requests": list(requests)})["answers"]
         if len(told) != len(requests):
-            detail = f"burst: expected an answer for each of {len(requests)} requests, got {len(told)}"
-            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.GARBAGE, detail))
+            self.not_reached(f"burst: expected an answer for each of {len(requests)} requests, got {len(told)}")
         return [self._got(asked["tag"], each) for asked, each in zip(requests, told, strict=True)]
 
     def hold(self, tag: str, *, count: int = 1, when: str = "before") -> None:
