@@ -21,7 +21,6 @@ import contextlib
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -207,7 +206,13 @@ class Swept:
             spelt += [{**digest, "bytes": len(value.encode("utf-8", "surrogatepass"))}]
             with contextlib.suppress(ValueError):
                 spelt += [from_base64url(value).hex()]
-        return [node for node in nodes if any(map(partial(same, node), spelt)) or self._class(value, node)[0] == _SAME]
+        # A normal form is of values of one type.
+        return [
+            node
+            for node in nodes
+            if any(same(node, each) for each in spelt)
+            or (type(node) is type(value) and self._class(value, node)[0] == _SAME)
+        ]
 
     def _not_there(self, near: Neighbour) -> None:
         due = f"{_shown(near.value)} in the observed state"
