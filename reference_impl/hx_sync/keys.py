@@ -10,11 +10,12 @@ from uuid import UUID
 
 from nacl import pwhash
 
+from holdfast import install_line
 from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES
 
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 _SERVICE = "holdfast hx vault"
-_NO_KEYRING = "the system's keyring needs the library keyring; install it"
+_NO_KEYRING = "the system's keyring needs the library keyring"
 
 
 class KeyInvalidError(ValueError):
@@ -51,7 +52,7 @@ class VaultKeys:
 
             text = keyring.get_password(_SERVICE, vault_id)
         except ImportError as error:
-            raise KeyInvalidError(_NO_KEYRING) from error
+            raise KeyInvalidError(f"{_NO_KEYRING}: `{install_line('hx')}`") from error
         except Exception as error:  # backends raise what they like
             raise KeyInvalidError(f"the keyring cannot be asked: {type(error).__name__}") from error
         if text is None:
@@ -68,7 +69,7 @@ class VaultKeys:
             if found is None:
                 keyring.set_password(_SERVICE, vault_id, digits)
         except ImportError as error:
-            raise KeyInvalidError(_NO_KEYRING) from error
+            raise KeyInvalidError(f"{_NO_KEYRING}: `{install_line('hx')}`") from error
         except Exception as error:  # backends raise what they like
             raise KeyInvalidError(f"the keyring cannot be written: {type(error).__name__}") from error
         if found not in (None, digits):

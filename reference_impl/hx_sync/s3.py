@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from holdfast import install_line
 from holdfast.reference_impl.hx_sync.layout import Layout, begins
 from holdfast.reference_impl.hx_sync.storage import Listing, Put, TooLargeError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
@@ -34,7 +35,7 @@ def connected(url: str, layout: Layout, *, max_object_bytes: int) -> S3Store:
         # Imported here, so that only its users wait for the import.
         import boto3
     except ImportError as error:
-        raise ValueError("a store in S3 needs boto3; install it") from error
+        raise ValueError(f"a store in S3 needs boto3: `{install_line('hx')}`") from error
     return S3Store(boto3.client("s3"), bucket, prefix, layout, max_object_bytes=max_object_bytes)
 
 
