@@ -138,7 +138,6 @@ class Sweep(Runs):
             for op in self.longer.ops:
                 answer = subject.submit(op)
                 if answer.outcome is not Outcome.OK:
-                    # It may have no room for so much.
                     end = f", and the next was answered with {answer.outcome} ({short(answer.text)})"
                 if end or not until.left:
                     break
@@ -198,7 +197,6 @@ class Sweep(Runs):
         ordered = struck_at(struck_instead, in_place_first(run.recording, ordered))
         tally.total = len(ordered)
         if not ordered:
-            # Of calls that fail, and of changes, there are none only where nothing was seen.
             tally.has_no_point(run.recording, "write call of two bytes or more")
             return
         halves = parted(run.recording, run.windows) if tally.layer is Layer.KILL else ()
