@@ -13,7 +13,7 @@ import holdfast
 from holdfast.conformance.cli.console import out, stop
 from holdfast.conformance.cli.group import Entry, Group
 from holdfast.conformance.gallery.entry import EntryError, names, read
-from holdfast.conformance.gallery.page import FOLDER, INDEX, facts_of, page
+from holdfast.conformance.gallery.page import FOLDER, INDEX, Audience, facts_of, page
 from holdfast.conformance.gallery.page import table as table_of
 from holdfast.conformance.gallery.running import TRIES, RunError, installed
 from holdfast.conformance.gallery.running import run as run_entry
@@ -34,13 +34,18 @@ class _Gallery(Group):
 app = typer.Typer(name="gallery", cls=_Gallery, no_args_is_help=True, add_completion=False)
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "holdfast" / FOLDER
 Write = Annotated[
-    Path | None, typer.Option("--write", metavar="FOLDER", help="write it to FOLDER/gallery, for example docs")
+    Path | None, typer.Option("--write", metavar="FOLDER", help="write it to FOLDER/gallery, with all that was found")
+]
+Publish = Annotated[
+    Path | None,
+    typer.Option("--publish", metavar="FOLDER", help="write what its documentation states to FOLDER/gallery, as docs"),
 ]
 
 
 def run(
     name: Annotated[str, typer.Argument(help="an entry, as `holdfast gallery list` names it")],
     write: Write = None,
+    publish: Publish = None,
     folder: Annotated[Path, typer.Option(help="where entries are installed")] = _CACHE,
     seed: Annotated[str, typer.Option(help="fixes keys and bodies")] = "gallery",
 ) -> None:
@@ -52,13 +57,14 @@ def run(
         stop(Exit.USAGE, str(error))
     except (RunError, OSError) as error:
         stop(Exit.ADAPTER, f"not proven: {error}")
-    text = page(name, entry, ran, version=holdfast.__version__)
-    if write is None:
-        print(text)
-    else:
-        (write / FOLDER).mkdir(parents=True, exist_ok=True)
-        (write / FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
-        out().print(f"wrote {write / FOLDER / name}.md", markup=False)
+    if write is None and publish is None:
+        print(page(name, entry, ran, version=holdfast.__version__))
+    for parent, audience in ((write, Audience.LOCAL), (publish, Audience.PUBLIC)):
+        if parent is not None:
+            (parent / FOLDER).mkdir(parents=True, exist_ok=True)
+            text = page(name, entry, ran, version=holdfast.__version__, audience=audience)
+            (parent / FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
+            out().print(f"wrote {parent / FOLDER / name}.md", markup=False)
     raise typer.Exit(int(gravest(exit_of(Verdict(verdict)) for verdict in ran.verdicts.values())))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -18,11 +19,15 @@ class EntryError(ValueError):
 
 
 class Declared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A limit that the library's own documentation states, and the cases that fail by it."""
+    """A limit that the library's own documentation or its issue tracker states, and the cases that fail by it.
+
+    `url` is where the quotation stands, in the version of the entry.
+    """
 
     cases: tuple[str, ...]
     quote: str
     source: str
+    url: Annotated[str, msgspec.Meta(pattern="^https://")]
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +42,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     install: tuple[str, ...]
     safe: str
     declared: tuple[Declared, ...] = ()
+    # Whom the findings were reported to, when and where; empty as long as no maintainer was informed.
+    disclosure: str = ""
 
     def quoted(self, case: str) -> Declared | None:
         """The limit that a case fails by, if the documentation states it."""

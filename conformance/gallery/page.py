@@ -2,32 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, unique
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from holdfast.conformance.gallery.entry import Entry
+from holdfast.conformance.gallery.entry import ENTRIES, Entry
 from holdfast.conformance.gallery.running import TRIES, Finding, Ran
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
-from holdfast.conformance.suites.idempotency_key.asking import DECLARED
-from holdfast.servers.wires.profile import CONTRACT
+from holdfast.servers.wires.profile import CONTRACT, whole
+from holdfast.specs import load_contract
 
 FOLDER, INDEX = "gallery", "index.md"
 _FENCE = "---\n"
 _ABOVE = """# The gallery
 
-Published libraries, pinned, behind a service of at most 60 lines. Each was run by `holdfast gallery run NAME` against
-[the contract `idempotency-key`](../contracts/idempotency-key.md), with the profile that its own documentation gives it.
+Published libraries, pinned, each behind a service of at most 60 lines with a real store, two credentials and a safe
+route. Each is run against [the contract `idempotency-key`](../contracts/idempotency-key.md), with the profile that its
+own documentation gives it.
 
-A clause in bold failed open: there was a second effect, or the answer to another request. What is *declared* stands in
-the documentation of the library, and its page quotes it. Every finding came three times of three.
-`holdfast gallery table --write docs` wrote this page.
+**What is published.** Only limits that the library's own documentation or its public issue tracker states; each page
+quotes them, with address and version. What else a run finds is first reported to the maintainers, and is no part of
+these pages before that. `holdfast gallery run NAME --write FOLDER` shows you all of it, on your machine.
 
-| library | language | package | store | date | found | declared | to be safe |
-|---|---|---|---|---|---|---|---|
+**State of disclosure.** {disclosure}
+
+**To object.** A profile that is not what the documentation says, a service that uses the library wrongly, a finding
+that is none: open an issue of holdfast with the name of the entry and, if you can, a `service.toml` that shows it. The
+page is taken out until the issue is decided, and made again then.
+
 """
+_NOBODY = "No maintainer has been informed so far, so no finding beyond the quoted limits is published."
+# What the marks in the picture mean.
+_OPEN, _WRONG, _CHOSEN = "\u25cf", "\u25cb", "\u25d0"
+_LEGEND = f"{_OPEN} fails open, {_WRONG} departs otherwise, {_CHOSEN} left out by choice; no mark: nothing is published"
+
+
+@unique
+class Audience(Enum):
+    """Who reads a page: whoever ran the entry, or everybody. The second sees quoted limits alone."""
+
+    LOCAL = "local"
+    PUBLIC = "public"
+
+
+# What a profile leaves out by choice, although the clause asks for it.
+_LEFT_OUT: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
+    "IK-SCOPE-1": ("two principals share a key", lambda said: "principal" not in said["scope"]),
+    "IK-FP-2": ("another query gets the first answer", lambda said: "query" not in said["fingerprint"]),
+    "IK-ONCE-3": ("instances do not share their keys", lambda said: not said["shared"]),
+    "IK-RESP-1": ("no answer is kept", lambda said: said["duplicate"] != "replay"),
+}
+
+
+def chosen(profile: Mapping[str, Any]) -> dict[str, str]:
+    """What a profile leaves out, in words, by the clause that is broken by this choice; see `profile.whole`."""
+    return {clause: words for clause, (words, is_out) in _LEFT_OUT.items() if is_out(profile)}
 
 
 def clauses_of(case: str) -> str:
@@ -36,9 +71,12 @@ def clauses_of(case: str) -> str:
     return ", ".join(marks[case].clauses) if case in marks else ""
 
 
-def page(name: str, entry: Entry, ran: Ran, *, version: str) -> str:
+def page(name: str, entry: Entry, ran: Ran, *, version: str, audience: Audience = Audience.LOCAL) -> str:
     """The page of an entry, its facts in front for `table`."""
-    counted = {verdict: list(ran.verdicts.values()).count(verdict) for verdict in sorted({*ran.verdicts.values()})}
+    public = audience is Audience.PUBLIC
+    shown = [each for each in ran.findings if not public or entry.quoted(each.case) is not None]
+    # No documentation is quoted for it.
+    left_out = {} if public else chosen(_profile(name))
     facts = {
         "name": name,
         "title": entry.title,
@@ -48,26 +86,47 @@ def page(name: str, entry: Entry, ran: Ran, *, version: str) -> str:
         "store": entry.store,
         "date": ran.date,
         "holdfast": version,
-        "cases": counted,
-        "findings": [_fact(entry, finding) for finding in ran.findings],
-        "safe": entry.safe,
+        "suite": ran.suite,
+        **({} if public else {"cases": _counted(ran.verdicts)}),
+        "findings": [_fact(entry, finding) for finding in shown],
+        "chosen": left_out,
+        "disclosure": entry.disclosure,
+        # An advice that was not run is none.
+        "safe": entry.safe if ran.safe is not None else "",
     }
     front = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=118)
+    counts = "" if public else f": {_listed(ran.verdicts)}"
+    advice = "**Advice that no run has tried.** " if ran.safe is None else f"**To be safe** ({_listed(ran.safe)}). "
     words = [
         f"# {entry.title}",
         f"`{entry.package}` {entry.version} ({entry.language}, store: {entry.store}), {entry.homepage}. "
-        f"Run on {ran.date} by `holdfast gallery run {name}`: "
-        f"{', '.join(f'{count} {verdict}' for verdict, count in counted.items())}.",
+        f"Run on {ran.date} by `holdfast gallery run {name}` with the tests `{ran.suite[:19]}`{counts}.",
         f"The service is `conformance/gallery/entries/{name}`. Its profile is what the documentation of the library "
         "says; where that is silent, it is the mildest reading of what the code does.",
-        f"**To be safe.** {entry.safe}",
-        *(_finding(entry, finding) for finding in ran.findings),
+        *([] if public and ran.safe is None else [advice + entry.safe]),
+        *(f"Broken by choice ({clause}): {what}." for clause, what in left_out.items()),
+        *(_finding(entry, finding) for finding in shown),
     ]
     return _FENCE + front + _FENCE + "\n" + "\n\n".join(words) + "\n"
 
 
+def _profile(name: str) -> Mapping[str, Any]:
+    path = ENTRIES / name / "service.toml"
+    found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    profile: Mapping[str, Any] = whole({"profile": found.get("profile", {"key_syntax": "opaque"})})["profile"]
+    return profile
+
+
+def _counted(verdicts: Mapping[str, str]) -> dict[str, int]:
+    return dict(sorted(Counter(verdicts.values()).items()))
+
+
+def _listed(verdicts: Mapping[str, str]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in _counted(verdicts).items())
+
+
 def _fact(entry: Entry, finding: Finding) -> dict[str, Any]:
-    declared = entry.quoted(finding.case) is not None or DECLARED in finding.detail
+    declared = entry.quoted(finding.case) is not None
     return {"case": finding.case, "verdict": finding.verdict, "times": finding.times, "declared": declared}
 
 
@@ -75,15 +134,14 @@ def _finding(entry: Entry, finding: Finding) -> str:
     name = finding.case.rpartition("/")[2].replace("-", " ")
     clauses = clauses_of(finding.case)
     limit = entry.quoted(finding.case)
-    chosen = limit is not None or DECLARED in finding.detail
-    kind = "A limit that the documentation states" if chosen else "A finding"
+    kind = "A finding that no documentation states" if limit is None else "A limit that the documentation states"
     detail = finding.detail.partition("; the call was")[0]
     parts = [
         f"## {name[0].upper()}{name[1:]}",
         f"{kind}: **{finding.verdict}** ({clauses}), {finding.times} of {TRIES} times. {detail}.",
     ]
     if limit is not None:
-        parts.append(f"> {limit.quote}\n>\n> {limit.source}")
+        parts.append(f"> {limit.quote}\n>\n> [{limit.source}]({limit.url})")
     told = [lines[-16:] for lines in (finding.lines, finding.curls) if lines]
     parts += ["```text\n" + "\n".join(lines) + "\n```" for lines in told]
     return "\n\n".join(parts)
@@ -99,22 +157,35 @@ def facts_of(folder: Path) -> list[Mapping[str, Any]]:
     return found
 
 
-def broken(facts: Mapping[str, Any], *, declared: bool) -> list[str]:
-    """The clauses that an entry breaks, by its documentation or not; each with its verdict if it is not open."""
-    told = []
-    for finding in facts["findings"]:
-        if finding["declared"] is declared and finding["times"] == TRIES:
-            first = clauses_of(finding["case"]).partition(",")[0].removeprefix("IK-")
-            told.append(f"**{first}**" if finding["verdict"] == "fail_open" else first)
-    return told
+def _marks(facts: Mapping[str, Any]) -> Mapping[str, str]:
+    """The gravest mark of each class of clauses, as KEY and RACE."""
+    found = {clause.split("-")[1]: _CHOSEN for clause in facts.get("chosen", {})}
+    for finding in sorted(facts["findings"], key=lambda each: bool(each["verdict"] == "fail_open")):
+        if finding["times"] == TRIES:
+            of = clauses_of(finding["case"]).split("-")[1]
+            found[of] = _OPEN if finding["verdict"] == "fail_open" else _WRONG
+    return found
 
 
 def table(pages: Sequence[Mapping[str, Any]]) -> str:
-    """The table of all entries, as Markdown."""
+    """The picture of all entries, library by class of clause, and a line on each, as Markdown with an HTML table."""
+    informed = [f"{facts['title']}: {facts['disclosure']}" for facts in pages if facts.get("disclosure")]
+    above = _ABOVE.format(disclosure=" ".join(informed) or _NOBODY)
+    if not pages:
+        return above + "No page is published at present: each has to be made again with the tests of today.\n"
+    classes = list(dict.fromkeys(clause.split("-")[1] for clause in load_contract(CONTRACT).clauses))
+    marked = {facts["name"]: _marks(facts) for facts in pages}
     rows = [
-        f"| [{facts['title']}]({facts['name']}.md) | {facts['language']} | `{facts['package']}` {facts['version']} "
-        f"| {facts['store']} | {facts['date']} | {', '.join(broken(facts, declared=False)) or '-'} "
-        f"| {', '.join(broken(facts, declared=True)) or '-'} | {facts['safe']} |"
+        f'<tr><th scope="row">{escape(facts["title"].partition(":")[0])}</th>'
+        + "".join(f"<td>{marked[facts['name']].get(each, '')}</td>" for each in classes)
+        + "</tr>"
         for facts in pages
     ]
-    return _ABOVE + "\n".join(rows) + "\n"
+    head = "".join(f"<th>{each}</th>" for each in classes)
+    picture = ['<div style="overflow-x: auto; font-size: small">', "<table>", f"<tr><th></th>{head}</tr>", *rows]
+    lines = [
+        f"- [{facts['title']}]({facts['name']}.md): `{facts['package']}` {facts['version']}, {facts['store']}, "
+        f"{facts['date']}, tests `{str(facts.get('suite', ''))[:19]}`. {facts['safe']}".rstrip()
+        for facts in pages
+    ]
+    return above + "\n".join([*picture, "</table>", "</div>", "", f"{_LEGEND}.", "", *lines]) + "\n"

@@ -20,6 +20,8 @@ from holdfast.servers.wires.profile import CONTRACT
 TRIES = 3
 _INSTALL_S, _RUN_S = 1200, 1800
 _SHOWN = ("conforms", "unsupported")
+# The service of an entry as its advice has it.
+SAFE = "safe.toml"
 
 
 class RunError(Exception):
@@ -45,12 +47,17 @@ class Ran:
     date: str
     verdicts: Mapping[str, str]
     findings: Sequence[Finding]
+    # The digest of the kit, which covers the tests.
+    suite: str = ""
+    # What the second profile showed, the one that follows the advice; None if there is none.
+    safe: Mapping[str, str] | None = None
 
 
 def installed(name: str, entry: Entry, below: Path) -> Path:
     """A copy of the entry in which its install commands were run. Raises RunError."""
     folder = below / name
     shutil.copytree(ENTRIES / name, folder, dirs_exist_ok=True)
+    shutil.copy(ENTRIES / "valkey.py", folder)
     for command in entry.install:
         words = shlex.split(command.replace("{python}", sys.executable))
         done = _done(words, folder, _INSTALL_S)
@@ -73,6 +80,7 @@ def _said(done: subprocess.CompletedProcess[bytes]) -> str:
 def run(folder: Path, seeds: Sequence[str]) -> Ran:
     """Verify an entry with the first seed, and again with each other what did not conform. Raises RunError."""
     first = _verified(folder, seeds[0], ())
+    safe = _verified(folder, f"{seeds[0]}-safe", (), SAFE) if (folder / SAFE).exists() else None
     verdicts = {line.case: line.verdict for line in first.verdicts}
     failed = [case for case, verdict in verdicts.items() if verdict not in _SHOWN]
     again = [_verified(folder, seed, failed) for seed in seeds[1:]] if failed else []
@@ -84,13 +92,14 @@ def run(folder: Path, seeds: Sequence[str]) -> Ran:
         told = timeline(records, line.n), curls(records, line.n)
         findings.append(Finding(case, line.verdict, 1 + len(same), line.detail, *told))
     assert first.header is not None
-    return Ran(str(first.header.started)[:10], verdicts, findings)
+    advised = None if safe is None else {line.case: line.verdict for line in safe.verdicts}
+    return Ran(str(first.header.started)[:10], verdicts, findings, first.header.kit.digest, advised)
 
 
-def _verified(folder: Path, seed: str, cases: Sequence[str]) -> Run:
+def _verified(folder: Path, seed: str, cases: Sequence[str], service: str = "service.toml") -> Run:
     evidence = folder / "holdfast-out" / f"{seed}.jsonl"
     words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--contract", CONTRACT]
-    words += ["--service", "service.toml", "--seed", seed, "--jobs", "1", "--evidence", str(evidence)]
+    words += ["--service", service, "--seed", seed, "--jobs", "1", "--evidence", str(evidence)]
     words += [word for case in cases for word in ("--case", case)]
     # What an earlier run left says nothing of this one.
     evidence.unlink(missing_ok=True)
@@ -99,5 +108,5 @@ def _verified(folder: Path, seed: str, cases: Sequence[str]) -> Run:
     if found is None or found.footer is None:
         raise RunError(f"the run did not come to its end: {_said(done)}")
     if not found.verdicts or all(line.verdict == Verdict.NO_VERDICT.value for line in found.verdicts):
-        raise RunError(f"the service did not start; `holdfast doctor --service {folder}/service.toml` says why")
+        raise RunError(f"the service did not start; `holdfast doctor --service {folder}/{service}` says why")
     return found

@@ -11,12 +11,11 @@ adapter.connect().catch((error) => {
 });
 
 const app = express();
-app.get("/health", (req, res) => res.send("ok"));
-
 // The middleware compares req.body, so each media type is parsed; the raw bytes are for the sink.
 const parse = { limit: "20mb", verify: (req, res, raw) => void (req.raw = raw) };
 app.use(express.json(parse), express.text({ ...parse, type: () => true }));
 app.use(idempotency.idempotency({ dataAdapter: adapter }));
+app.get("/health", (req, res) => res.send("ok"));
 
 async function create(req, res) {
   const idempotencyService = idempotency.getSharedIdempotencyService();

@@ -43,10 +43,10 @@ func effect(c fiber.Ctx) error {
 
 func main() {
 	app := fiber.New()
-	app.Get("/health", func(c fiber.Ctx) error { return c.SendString("ok") })
 	app.Use(idempotency.New(idempotency.Config{
 		Storage: redis.New(redis.Config{URL: os.Getenv("STORE_URL")}),
 	}))
+	app.Get("/health", func(c fiber.Ctx) error { return c.SendString("ok") })
 	app.Post("/orders", effect)
 	app.Post("/refunds", effect)
 	log.Fatal(app.Listen("127.0.0.1:"+os.Getenv("PORT"), fiber.ListenConfig{DisableStartupMessage: true}))

@@ -40,6 +40,7 @@ function handlerOf(route) {
 const routes = { "/orders": handlerOf("orders"), "/refunds": handlerOf("refunds") };
 
 createServer(async (req, res) => {
+  if (req.url === "/health") return res.end("ok");
   const handler = req.method === "POST" ? routes[req.url.split("?")[0]] : undefined;
   if (!handler) return res.writeHead(404).end();
   const deadline = Date.now() + TIMEOUT_MS;

@@ -35,8 +35,8 @@ func effect(w http.ResponseWriter, body []byte) error {
 
 func main() {
 	seen, _ := middleware.NewMapExpiringKeyRepository(24 * time.Hour)
-	key := middleware.NewMessageHasherFromMetadataField("Idempotency-Key")
-	deduplicator := &middleware.Deduplicator{KeyFactory: key, Repository: seen, Timeout: time.Minute}
+	deduplicator := &middleware.Deduplicator{KeyFactory: middleware.NewMessageHasherFromMetadataField("Idempotency-Key"), Repository: seen, Timeout: time.Minute}
+	http.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	http.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
 		keys, executed := r.Header.Values("Idempotency-Key"), false
 		body, err := io.ReadAll(r.Body)

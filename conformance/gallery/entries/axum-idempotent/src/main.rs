@@ -45,7 +45,7 @@ async fn main() {
         .use_idempotency_key_header(Some("Idempotency-Key"), true)
         .expire_after(60 * 5);
     let app = Router::new()
-        .route("/orders", post(effect))
+        .route("/orders", post(effect).get(|| async { "ok" }))
         .route("/refunds", post(effect))
         .layer(IdempotentLayer::<MokaStore>::new(options))
         .layer(SessionLayer::new(store).with_cookie_options(CookieOptions::build().name("session")))
