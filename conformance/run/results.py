@@ -111,6 +111,8 @@ def _result(
 ) -> Result:
     clauses = [contract.clauses[name] for name in planned.clauses]
     binds = any(clause.level is Level.MUST for clause in clauses)
+    claims = header.adapter.claims
+    not_claimed = {name for claim in claims if claim.contract == contract.name for name in claim.not_claimed}
     verdict = Verdict.NOT_REACHED if line is None else Verdict(line.verdict)
     clauses_text = [
         f"{clause.id} ({clause.level.value}): {clause.text}\nharm: {harm_of(clause, verdict) or clause.harm}"
@@ -147,7 +149,7 @@ def _result(
     sent = [each.sent_us for each in (*sides.get("main", ()), *sides.get("twin", ())) if each.sent_us is not None]
     return replace(
         missing,
-        outcome=_outcome(verdict, line, binds=binds),
+        outcome=_outcome(verdict, line, binds=binds and not contract.roles_of(planned.clauses) & not_claimed),
         verdict=line.verdict,
         message=" ".join(finding.detail.split()),
         cause=cause,

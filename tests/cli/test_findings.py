@@ -188,6 +188,7 @@ def test_wrong_results_lead_their_bytes_are_text_and_what_is_not_claimed_is_one_
     status, text = verified(tmp_path, "--contract", "jcs", "--seed", "s", *reports, *adapter, "code-points")
     lines = text.splitlines()
     assert "wrong_reason" in lines[-1]
+    assert status == 11
     assert lines[-1].endswith(f"exit {status}")
     first = next(number for number, line in enumerate(lines) if "wrong_reason" in line)
     assert any(JCS.remedies["utf-16-order"].cause in line for line in lines[:first])
@@ -197,6 +198,9 @@ def test_wrong_results_lead_their_bytes_are_text_and_what_is_not_claimed_is_one_
     assert 'they part at byte 2: \\U0001f600":2' in text
     case = next(one for one in JCS.cases if one.id.endswith("beyond-the-basic-plane"))
     found = {one.get("name"): one for one in ET.parse(tmp_path / "junit.xml").getroot().iter("testcase")}
+    # What is of roles that the adapter does not claim is no error.
+    assert [one for one in found.values() if one.find("skipped") is not None]
+    assert not [one for one in found.values() if one.find("error") is not None and one.get("name") != "run"]
     failure = found[case.id.rpartition("/")[2]].find("failure")
     assert failure is not None
     assert "\\U0001f600" in failure.get("message", "")
