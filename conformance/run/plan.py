@@ -64,7 +64,7 @@ def suite_modules(contract: str) -> tuple[ModuleType, ...]:
     """The modules of a contract's suite, if it has one, in the order of the plan.
 
     A suite is the package `holdfast.conformance.suites.<name with underscores>`. Its tests stand in the modules that it
-    lists as `MODULES`, or else in `suite`.
+    lists as `MODULES`, or else in `suite`; `SWEEPS` of a module has those that run sweeps.
     """
     name = f"holdfast.conformance.suites.{contract.replace('-', '_')}"
     if importlib.util.find_spec(name) is None:
@@ -96,14 +96,14 @@ def _a_session(bench: Bench) -> None:
 
 
 def _tests_of(module: ModuleType) -> list[tuple[Callable[..., Any], ClauseMark]]:
-    found = []
-    for name, function in inspect.getmembers(module, inspect.isfunction):
-        if name.startswith("test_") and function.__module__ == module.__name__:
+    found: list[tuple[Callable[..., Any], ClauseMark]] = []
+    for name, function in {**getattr(module, "SWEEPS", {}), **vars(module)}.items():
+        if name.startswith("test_") and inspect.isfunction(function) and function.__module__ == module.__name__:
             mark = mark_of(function)
             if mark is None:
                 raise SpecError(f"{module.__name__}.{name}: a suite test names its clauses; mark it with @clause(…)")
             found.append((function, mark))
-    return sorted(found, key=lambda pair: pair[0].__code__.co_firstlineno)
+    return found
 
 
 def methods_of(contract: Contract, case: Case) -> frozenset[str]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -38,6 +38,7 @@ from holdfast.conformance.cases.values import (
     put_path,
 )
 from holdfast.conformance.session import Answer
+from holdfast.conformance.suites import clause as marked
 from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.state import observed
@@ -55,6 +56,20 @@ _SAME, _OTHER, _MALFORMED, _OPEN = "same", "other", "malformed", "open"
 _SHOWN = 60
 # This number of near misses shares a session, which has a deadline.
 _IN_A_SESSION = 25
+
+
+def swept(module: str, **clauses: str) -> Mapping[str, Callable[[Bench], None]]:
+    """The suite tests of a module, by their names: each runs the sweeps that prove one clause."""
+
+    def test_of(name: str, clause: str) -> Callable[[Bench], None]:
+        @marked(clause)
+        def test(bench: Bench) -> None:
+            sweep(bench, clause)
+
+        test.__module__, test.__name__, test.__qualname__ = module, name, name
+        return test
+
+    return {name: test_of(name, clause) for name, clause in clauses.items()}
 
 
 def sweep(bench: Bench, clause: str) -> None:
