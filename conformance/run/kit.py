@@ -17,8 +17,6 @@ from holdfast import DISTRIBUTION
 from holdfast.specs import strictjson
 
 _PACKAGE = "holdfast"
-# Of an editable installation that was made before the distribution got its name.
-_FORMER = "holdfast"
 # The reference is judged and does not judge. Files that Python compiles for itself follow from the sources.
 _LEFT_OUT = frozenset({"reference_impl", "__pycache__"})
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -53,11 +51,7 @@ def libraries_of(distribution: str) -> dict[str, str]:
 
     Raises PackageNotFoundError if it is not installed itself.
     """
-    try:
-        required = requires(distribution)
-    except PackageNotFoundError:
-        required = requires(_FORMER)
-    return {name: _installed(name) for text in required or () for name in _required(text)}
+    return {name: _installed(name) for text in requires(distribution) or () for name in _required(text)}
 
 
 def _required(requirement: str) -> Iterator[str]:

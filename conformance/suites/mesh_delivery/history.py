@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.model import Args, Due, Message, Model
+from holdfast.conformance.suites.mesh_delivery.sends import Compared
 from holdfast.conformance.suites.mesh_delivery.steps import MADE, MEMBERS, MESHES, POINTS, QUEUES, WORKERS, Step, asked
 from holdfast.conformance.suites.session import SuiteSession
 
@@ -19,7 +20,7 @@ _CHECKS, _FOUND = "cm_broker_dedupe_orphan_check_total", "cm_broker_dedupe_orpha
 _Counter: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
 
 
-class Player:
+class Player(Compared):
     """One history under way. Implements `histories.Player`."""
 
     def __init__(self, bench: Bench, session: SuiteSession, days: int | None) -> None:
@@ -76,17 +77,6 @@ class Player:
             for receiver in (*mesh.members, *mesh.queues):
                 self._inbox(mesh_id, receiver)
         self._orphan()
-
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromisoformat(self._session.now)
-
-    def _differs(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
-
-    def _weigh(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        """The same, unless it is a wrong answer only, behind which the history goes on."""
-        self._bench.weigh(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
 
     # Sends
 

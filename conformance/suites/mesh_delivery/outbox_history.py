@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Generator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from holdfast.conformance.cases.values import format_instant
@@ -27,6 +27,7 @@ from holdfast.conformance.suites.mesh_delivery.outbox_model import (
 from holdfast.conformance.suites.mesh_delivery.outbox_overlap import UNAVAILABLE, Overlap
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG, Seen
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import MALFORMED, WRONG
+from holdfast.conformance.suites.mesh_delivery.sends import Compared
 from holdfast.conformance.suites.mesh_delivery.steps import MESHES, Step
 from holdfast.conformance.suites.session import SuiteSession
 
@@ -40,7 +41,7 @@ SEND: Mapping[str, Any] = {
 _MOST = 64
 
 
-class Player:
+class Player(Compared):
     """One history under way. Implements `histories.Player`."""
 
     def __init__(self, bench: Bench, session: SuiteSession, max_age_hours: int) -> None:
@@ -135,17 +136,6 @@ class Player:
         self._call("send", {**args, "request": {**args["request"], "body": "AQ"}}, 0)
         self._call("requeue", {"client_message_id": name, "new_id": "done"}, 0)
         self._call("requeue", {"client_message_id": name, "new_id": f"again{number}"}, 0)
-
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromisoformat(self._session.now)
-
-    def _differs(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
-
-    def _weigh(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        """The same, unless it is a wrong answer only, behind which the history goes on."""
-        self._bench.weigh(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
 
     def _args(self, method: str, about: Any) -> dict[str, Any]:
         """A send, or the requeue of a row by its id, of a dead one by its place, or of any where none is dead."""

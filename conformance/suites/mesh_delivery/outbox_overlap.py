@@ -11,12 +11,13 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.answering import Armed, Said, answer_at
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Outbox, Row, longest
 from holdfast.conformance.suites.mesh_delivery.outbox_seen import Seen
+from holdfast.conformance.suites.mesh_delivery.sends import Compared
 from holdfast.conformance.suites.session import SuiteSession
 
 UNAVAILABLE = "OUTBOX_UNAVAILABLE"
 
 
-class Overlap:
+class Overlap(Compared):
     """The two rounds of one step. Worker 0 is the one that waits."""
 
     def __init__(self, bench: Bench, session: SuiteSession, seen: Seen, model: Outbox) -> None:
@@ -56,18 +57,13 @@ class Overlap:
         self._seen.log(0, [said for name, said in zip(own, mine, strict=True) if name not in others], dying=True)
         self._seen.log(1, [said for name, said in zip(others, told, strict=True) if name not in own], dying=True)
 
-    @property
-    def _now(self) -> datetime:
-        return datetime.fromisoformat(self._session.now)
-
     def _attempts(self, model: Outbox, names: Sequence[str], armed: Armed, answer: Answer, now: datetime) -> list[Said]:
         """What was said to the attempts of one round, which are right for it."""
         count = answer.value["attempts"] if answer.outcome == "accepted" else 0
         if answer.outcome != "accepted" and answer.reason != UNAVAILABLE:
             self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
         if count != len(names):
-            what, due = "the attempts of a round", str(len(names))
-            self._bench.report("wrong_reason", f"{what}: {count}, {due} is due", expected=due, received=str(count))
+            self._weigh("wrong_reason", "the attempts of a round", len(names), count)
         told = []
         for place, name in enumerate(names):
             said, message_id = answer_at(armed, place)
@@ -86,6 +82,3 @@ class Overlap:
         kept = [row for row in mine if row.status == "done" or any(each.status != "done" for each in theirs)]
         twice = [replace(row, attempts=row.attempts + 1, due=longest(row)) for row in (*theirs, *kept)]
         return tuple(dict.fromkeys((*theirs, *kept, *twice)))
-
-    def _differs(self, verdict: str, what: str, due: str, came: str) -> None:
-        self._bench.fail(verdict, f"{what}: {came}, {due} is due", expected=due, received=came)

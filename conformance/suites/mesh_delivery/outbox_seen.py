@@ -14,6 +14,7 @@ from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, Said
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Args, Fate, Outbox, fingerprint_of
+from holdfast.conformance.suites.mesh_delivery.sends import Compared
 from holdfast.conformance.suites.session import SuiteSession
 
 MEMBER = "a" * 64
@@ -21,7 +22,7 @@ CONFIG = {"broker": "{peer}", "member": MEMBER}
 _GONE = "cm_daemon_dedupe_history_pruned_total"
 
 
-class Seen:
+class Seen(Compared):
     """All of it of one session."""
 
     def __init__(self, bench: Bench, session: SuiteSession) -> None:
@@ -37,13 +38,6 @@ class Seen:
     def forget(self, worker: int) -> None:
         """A worker was started again."""
         self.gone[worker] = self._logged[worker] = 0
-
-    def _differs(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
-
-    def _weigh(self, verdict: str, what: str, due: Any, came: Any) -> None:
-        """The same, unless it is a wrong answer only, behind which the history goes on."""
-        self._bench.weigh(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
 
     def rename(self, method: str, args: Args, answer: Answer) -> None:
         """What is known of a row goes with it to its new id."""

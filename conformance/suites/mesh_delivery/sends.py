@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from holdfast.conformance.session import Answer
@@ -12,6 +13,24 @@ MESH = "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60"
 ALICE, BOB = "a" * 64, "b" * 64
 # One destination of each kind.
 PLACES = {"topic": "alerts", "dm": BOB, "queue": "jobs"}
+
+
+class Compared:
+    """A session that is compared with a model."""
+
+    _bench: Bench
+    _session: SuiteSession
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromisoformat(self._session.now)
+
+    def _differs(self, verdict: str, what: str, due: Any, came: Any) -> None:
+        self._bench.fail(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
+
+    def _weigh(self, verdict: str, what: str, due: Any, came: Any) -> None:
+        """The same, unless it is a wrong answer only, behind which the history goes on."""
+        self._bench.weigh(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
 
 
 def made(session: SuiteSession, *topics: str) -> None:

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rocksdict import Options, WriteOptions
+from rocksdict import WriteOptions
 
 from holdfast.reference_impl.m5_log.cbor import encode
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
 from holdfast.reference_impl.m5_log.credentials import Verifier
-from holdfast.reference_impl.m5_log.database import Access, Change, Database, Recovery
+from holdfast.reference_impl.m5_log.database import Change, Database
 from holdfast.reference_impl.m5_log.log import Log, Put
+from holdfast.reference_impl.m5_log.mutants.choices import SyncedByTheBatchAlone
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.operations import ID_BYTES, Operation, packed
 from holdfast.reference_impl.m5_log.state import Verified
@@ -32,11 +33,8 @@ class Unsynced(Database):
         return WriteOptions()
 
 
-class UnsyncedWithoutFsync(Unsynced):
-    def options(self, access: Access, recovery: Recovery) -> Options:
-        options = super().options(access, recovery)
-        options.set_use_fsync(False)
-        return options
+class UnsyncedWithoutFsync(Unsynced, SyncedByTheBatchAlone):
+    pass
 
 
 class EndsAtOnce(Store):
