@@ -70,7 +70,7 @@ def measured(folder: Path) -> Pace:
         path.unlink()
 
         def sync() -> None:
-            file.write(b"x" * 4096)
+            file.write(bytes(64))
             os.fsync(file.fileno())
 
         sync_s = _usually(_SYNCS, sync)

@@ -102,6 +102,9 @@ for line in sys.stdin:
 """
 _RIGHT = "{words[1] + '.left': words[2], words[1] + '.right': words[2]}"
 _KEEP = "json.dump(facts, open(kept, 'w'))"
+# It shows what it keeps, nothing, and refuses all else.
+_REFUSES = """print('READY', flush=True)
+while word := input(): print('{}' if word == 'DUMP' else 'REFUSED no', flush=True)"""
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ _KEEP = "json.dump(facts, open(kept, 'w'))"
         ("", "exited with status 0"),
         ("print('hello', flush=True); input()", "expected READY, got 'hello'"),
         ("print('READY', flush=True)\nwhile input(): print('what?', flush=True)", "got 'what?'"),
-        ("print('READY', flush=True)\nwhile input(): print('REFUSED no', flush=True)", "refused (no)"),
+        (_REFUSES, "refused (no)"),
         ("import time; time.sleep(60)", "no answer within 0.75 s"),
         ("print('READY', flush=True)\nimport time; time.sleep(60)", "no answer within 0.5 s"),
         (_STORE.format(shown="{words[1]: words[2]}", keep=_KEEP), "`PUT k1 v1-d82c07cd`"),
