@@ -208,6 +208,10 @@ def test_the_table_is_printed_or_written_and_needs_pages(tmp_path: Path) -> None
     printed, written = _gallery("table", cwd=tmp_path), _gallery("table", "--write", "docs", cwd=tmp_path)
     assert (printed.returncode, written.returncode) == (0, 0)
     assert (pages / "index.md").read_text(encoding="utf-8").strip() == printed.stdout.strip()
+    elsewhere = tmp_path / "mine"
+    pages.rename(elsewhere)
+    assert _gallery("table", cwd=tmp_path).returncode == 64
+    assert _gallery("table", "--pages", "mine", cwd=tmp_path).stdout == printed.stdout
 
 
 def test_what_an_earlier_run_left_is_no_evidence_of_one_that_does_not_begin(tmp_path: Path) -> None:
