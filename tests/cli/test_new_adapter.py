@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import shlex
 import shutil
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.conformance.starting import write
 from holdfast.conformance.starting.view import LANGUAGES
-from holdfast.conformance.starting.write import COMMANDS, rendered
+from holdfast.conformance.starting.write import COMMANDS, rendered, write_adapter
 from holdfast.specs import contract_names, load_contract
 from tests import warm
 from tests.conftest import missing
@@ -83,6 +85,24 @@ def test_every_language_has_every_method_of_every_contract(language: str) -> Non
         whole = "\n".join(files.values())
         assert {"README.md", ".github/workflows/holdfast.yml", ".gitlab-ci.yml", ".gitignore"} <= files.keys()
         assert all(f'"{method}"' in whole or f"{method}:" in whole for method in contract.methods)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_names_with_a_dash_and_compiled_files_beside_the_templates_do_no_harm(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(write._FILES, tmp_path / "files")
+    (tmp_path / "files" / language / "__pycache__").mkdir(exist_ok=True)
+    (tmp_path / "files" / language / "__pycache__" / "helper.cpython-312.pyc").write_bytes(b"\xa7\r\r\n")
+    monkeypatch.setattr(write, "_FILES", tmp_path / "files")
+    folder = tmp_path / "guard"
+    paths = write_adapter(load_contract("jcs"), language, folder, name="guard")
+    assert not [path for path in paths if "__pycache__" in path.parts]
+    for path in paths:
+        if path.suffix == ".py":
+            ast.parse(path.read_text(encoding="utf-8"))
+        if path.suffix == ".mjs" and shutil.which("node") is not None:
+            subprocess.run(["node", "--check", path], check=True, timeout=LIMIT_S)
 
 
 def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:
