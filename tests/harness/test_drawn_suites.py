@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.cases.record import Record
+from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.run.plan import suite_case_id
 from holdfast.conformance.verdict import Verdict
+from holdfast.specs import load_contract
+from holdfast.vectors.jcs.clauses import reasons_of
 from tests.harness.suite_play import Answerer, bench_of, played, reference
 
 DRAWN = (
@@ -89,6 +92,52 @@ def test_a_verifier_that_agrees_in_strict_profiles_only_is_found_out() -> None:
         return {"outcome": "accepted", "effect": "new", "value": {}} if strict and "reason" in found else found
 
     assert played(*VERIFIED, lambda: answer)[0].verdict is Verdict.FAIL_OPEN
+
+
+def refuses_with(reason: str, *marks: bytes) -> Answerer:
+    """The reference, which refuses for this reason what begins with one of these."""
+    honest = reference("jcs")
+
+    def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        found = honest(method, args)
+        begins = from_base64url(args["document"]).startswith(marks)
+        return {**found, "reason": reason} if "reason" in found and begins else found
+
+    return answer
+
+
+UTF_16, NULS = (b"\xff\xfe", b"\xfe\xff"), (b"\0", b"[\0", b"{\0", b'"\0')
+BYTES = ("test_committed_vectors_of_bytes", "test_constructed_defects_of_bytes")
+
+
+@pytest.mark.parametrize("test", [*BYTES, "test_committed_vectors_in_verify_mode"])
+@pytest.mark.parametrize(("reason", "marks"), [("SYNTAX", UTF_16), ("INVALID_UTF8", NULS)])
+def test_a_document_in_utf_16_or_utf_32_has_the_reasons_of_its_clause(
+    test: str, reason: str, marks: tuple[bytes, ...]
+) -> None:
+    judgement = played("jcs", test, lambda: refuses_with(reason, *marks))[0]
+    assert judgement.verdict is Verdict.CONFORMS, judgement.detail
+
+
+def test_a_case_permits_the_reasons_that_a_vector_of_its_clause_permits() -> None:
+    found = set()
+    for case in load_contract("jcs").cases:
+        for step in case.when if case.clause.startswith("JCS-UTF8") else ():
+            if (due := step.get("expect", {}).get("reason")) is not None:
+                permitted = (due,) if isinstance(due, str) else tuple(due)
+                assert reasons_of(case.clause, permitted[0]) == permitted, case.id
+                found.add(permitted)
+    assert ("INVALID_UTF8", "SYNTAX") in found
+
+
+@pytest.mark.parametrize("test", BYTES)
+@pytest.mark.parametrize(
+    ("reason", "marks"), [("BYTE_ORDER_MARK", UTF_16), ("SYNTAX", (b"\xef\xbb\xbf",)), ("SYNTAX", (b'"', b"[", b"{"))]
+)
+def test_no_other_document_and_no_other_reason_is_left_to_the_implementation(
+    test: str, reason: str, marks: tuple[bytes, ...]
+) -> None:
+    assert played("jcs", test, lambda: refuses_with(reason, *marks))[0].verdict is Verdict.WRONG_REASON
 
 
 @pytest.mark.parametrize("limit", [20_000, 64 * 1024])

@@ -33,6 +33,15 @@ OF_CATEGORY = {
     Category.NOT_CANONICAL: "JCS-IDEM-02",
 }
 
+# Clauses that leave the reason to the implementation; under every other clause a document has one.
+_CHOICES = {"JCS-UTF8-02": ("INVALID_UTF8", "SYNTAX")}
+
+
+def reasons_of(clause: str, due: str) -> tuple[str, ...]:
+    """The reasons that the clause permits where a vector has the reason `due`."""
+    choices = _CHOICES.get(clause, ())
+    return choices if due in choices else (due,)
+
 
 def section_of(clause: str) -> str:
     """The place in RFC 8785, and the RFCs under it, that a clause of `jcs` is from."""

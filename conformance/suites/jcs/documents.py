@@ -15,6 +15,7 @@ from itertools import count, islice
 from random import Random
 from typing import Any
 
+from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.record import Canonical, Expected, Refused, Vector
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -49,7 +50,8 @@ def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
             for profile in Profile
         }
         name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
-        yield Vector(name, category, row["document"], due, "", (), "constructed", None, ""), twin
+        clause = OF_CATEGORY[category]
+        yield Vector(name, category, row["document"], due, clause, (), "constructed", None, ""), twin
 
 
 def constructed_rows(seed: str) -> Iterator[tuple[dict[str, Any], bytes]]:
