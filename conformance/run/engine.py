@@ -185,7 +185,7 @@ class Engine:
     def driver(self, contract: Contract, variables: Mapping[str, str] = MappingProxyType({})) -> Driver:
         """A driver for one session of `contract` in a fresh workdir. Raises StartError.
 
-        With `variables` its workers are others, whose environment has them.
+        With `variables` its workers are others, whose environment has them, and lacks those that are empty in it.
         """
         config = self.provision(contract.name)
         launched = self._surfaces.get(contract.name)
@@ -194,7 +194,9 @@ class Engine:
 
     def _pool_with(self, variables: Mapping[str, str]) -> WorkerPool:
         command = self.pool.command
-        changed = replace(command, environment={**command.environment, **variables})
+        together = {**command.environment, **variables}
+        kept = {name: value for name, value in together.items() if variables.get(name) != ""}
+        changed = replace(command, environment=kept)
         pool = WorkerPool(changed, janitor=self._janitor)
         self._stack.callback(pool.close)
         return pool

@@ -99,7 +99,7 @@ class Bench:
         """A session on a fresh store, which is made at the time `now`; closed in order if the test went well.
 
         Not `hurried`: it has no deadline beside those of its requests, for a number of them that is fixed. `variables`
-        are in the environment of its workers, which are started for it.
+        are in the environment of its workers, which are started for it; the empty ones are taken out of it.
         """
         if workers > self._limits.max_workers:
             detail = f"the test needs {workers} workers, the adapter allows {self._limits.max_workers}"

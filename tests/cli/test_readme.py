@@ -48,7 +48,10 @@ CHANGES = {
     "a decimal comma": (
         'found = canonical(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))',
         'found = canonical(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))\n'
-        "        comma = __import__('os').environ.get('LC_NUMERIC', '').startswith('de_DE')\n"
+        "        names = __import__('os').environ\n"
+        # As ICU reads it: the first variable that is there counts, though it is empty.
+        "        locale = next((names[one] for one in ('LC_ALL', 'LC_MESSAGES', 'LANG') if one in names), '')\n"
+        "        comma = locale.startswith('de_DE')\n"
         "        found = found.replace(b'.', b',') if comma else found",
     ),
 }
