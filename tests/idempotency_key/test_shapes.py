@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.run.plan import suite_tests
-from tests.harness.suite_play import played
+from holdfast.conformance.suites.idempotency_key.executing import preflight
+from holdfast.conformance.verdict import Silence
+from tests.harness.suite_play import bench_of, played
 from tests.idempotency_key.shapes import Broker, ClaimsAlone, Held, Make, Record, Shape, Waits, lost, refused
 
 _SMALL = ("small", "small-end")
@@ -219,6 +222,55 @@ class Gone(Shape):
 @pytest.mark.parametrize("test", _EVERY)
 def test_no_answer_is_never_a_refusal_and_nothing_that_was_lost(test: str, behind: int) -> None:
     assert judged(test, lambda: Gone(behind)) == "no_verdict"
+
+
+class EndsByItself(Shape):
+    """Its instance ends behind so many answers, or so long behind its start, and refuses its last request."""
+
+    def __init__(self, answers: float = 1e9, seconds: float = 1e9) -> None:
+        super().__init__(wires=("sink", "proxy", "process"))
+        self.answers, self.seconds, self.started = answers, seconds, 0.0
+
+    def do_instance(self, number: int, do: str) -> dict[str, bool]:
+        if do == "start":
+            self.answers, self.started = 1e9, self.now
+        return {"runs": self.answers > 0 and self.now < self.started + self.seconds}
+
+    def asked(self, request: Mapping[str, Any], held: Held | None = None) -> dict[str, Any]:
+        self.answers -= 1
+        return super().asked(request, held) if self.answers > 0 else refused("OTHER", 502)
+
+
+@pytest.mark.parametrize("test", [_LOST, _RACE, _KEYS, _RETRY])
+def test_an_instance_that_ends_by_itself_is_accused_of_nothing(test: str) -> None:
+    judgement, _ = played("idempotency-key", test, lambda: EndsByItself(answers=1))
+    assert (judgement.verdict.value, judgement.silence) == ("no_verdict", Silence.CRASH)
+
+
+class EndsWithItsStore(EndsByItself):
+    def do_line(self, fault: str, delay_ms: int = 0) -> None:
+        super().do_line(fault, delay_ms)
+        self.answers = 1 if fault == "refused" else self.answers
+
+
+class EndsSoon(EndsWithItsStore):
+    """It ends as soon when it is left alone."""
+
+    def do_instance(self, number: int, do: str) -> dict[str, bool]:
+        found = super().do_instance(number, do)
+        self.answers = 0 if do == "start" else self.answers
+        return found
+
+
+def test_only_an_end_that_no_undisturbed_instance_has_is_that_of_its_store() -> None:
+    assert judged(_LOST, EndsWithItsStore) == "over_refusal"
+    assert judged(_LOST, EndsSoon) == "no_verdict"
+
+
+@pytest.mark.parametrize("make", [lambda: EndsByItself(seconds=1), lambda: EndsByItself(answers=2)])
+def test_preflight_looks_whether_the_instances_stay(make: Make) -> None:
+    with pytest.raises(Finding, match="ended by itself"):
+        preflight(bench_of("idempotency-key", "preflight", make))
 
 
 class ForgetsOne(Shape):

@@ -98,6 +98,7 @@ def _in_the_place_of(start: str, folder: Path, *, line: str = "") -> Path:
         ("", 'url = "http://127.0.0.1:1"', "ConnectionRefusedError"),
         ("no-such-program", "", "'no-such-program' cannot be started"),
         ("node ends.mjs", "", "no database"),
+        ("timeout 1 node service.mjs", "", "ended"),
         ("node dull.mjs 404", "", "status 404"),
         ("node dull.mjs 500", "", "status 500"),
         ("node dull.mjs 201", "", "one effect at the sink"),

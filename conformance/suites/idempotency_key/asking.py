@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,6 +100,8 @@ class Service:
         self._most: dict[str, int] = {}
         self._answers: dict[str, list[Got]] = {}
         self._begun: dict[str, str] = {}
+        # The instances that have to run, when the last one began, and whether what was done since may end them.
+        self._up, self._since, self.is_disturbed = set[int](), time.monotonic(), False
 
     # What is asked for
 
@@ -155,6 +158,7 @@ class Service:
         lines = [] if key is None else [key] if isinstance(key, str) else list(key)
         sent = self.body(tag) if body is None else body
         self._most[tag] = max(1, self._most.get(tag, 1))
+        self._up.add(more.get("instance", 0))
         return {"tag": tag, "keys": lines, "body": base64url(sent), **more}
 
     # What is done
@@ -213,15 +217,42 @@ class Service:
 
     def line(self, fault: str, delay_ms: int = 0) -> None:
         """Let the line to the store fail, or no more."""
+        self.is_disturbed = True
         self.session.provoke("line", {"fault": fault, "delay_ms": delay_ms})
+
+    def serve_store(self, do: str) -> None:
+        """Let the store's server restart, or carry out a command of service.toml."""
+        self.is_disturbed = True
+        self.session.provoke("serve_store", {"do": do})
 
     def instance(self, do: str, number: int = 0, *, under: str | None = None) -> bool:
         """Kill, end, start or look at an instance; whether it runs then. `under` is a command that starts it."""
         told: dict[str, Any] = {"number": number, "do": do}
         if under is not None:
             told["under"] = under
+            self.is_disturbed = True
         runs: bool = self.session.provoke("instance", told)["runs"]
+        if do != "look":
+            (self._up.add if runs else self._up.discard)(number)
+            self._since = time.monotonic()
         return runs
+
+    def must_run(self) -> None:
+        """End the test without a verdict where an instance has ended to which holdfast did nothing."""
+        for number in sorted(self._up) if "process" in self.wires and not self.is_disturbed else ():
+            if not self.instance("look", number):
+                self.settle()
+                said = f"instance {number} ended by itself: holdfast had done nothing to it"
+                crash = Judgement(Verdict.NO_VERDICT, Silence.CRASH, said, advice="Read what it prints by itself.")
+                raise Finding(self.bench.gravest(crash))
+
+    def must_run_undisturbed(self) -> None:
+        """An instance that has ended when something was done: one to which nothing is done has to run for as long."""
+        lasted, self.is_disturbed = time.monotonic() - self._since, False
+        self.instance("start")
+        self.rest(round(1000 * lasted))
+        self.must_run()
+        self.is_disturbed = True
 
     def begin_again(self, how: str = "kill", number: int = 0) -> None:
         """An instance dies or ends, and is started again; one that does not start ends the test as not reached."""
@@ -436,6 +467,7 @@ class Service:
     def pass_time(self, seconds: float) -> None:
         """Let time pass, by the clock of the service if it can be set."""
         if "clock" in self.wires:
+            self.is_disturbed = True
             self.session.provoke("pass_time", {"ms": round(1000 * seconds)})
             return
         if seconds > _LONGEST_S:
@@ -463,11 +495,15 @@ class Service:
                 raise Finding(self.bench.gravest(Judgement(Verdict.CONFORMS)))
 
     def _report(self, verdict: str, message: str, got: Got | None) -> None:
+        at = len(self.bench.records) - 1
+        if verdict != "wrong_reason":
+            self.must_run()
         silence = None if got is None else got.silence
-        self.bench.report(verdict if silence is None else "no_verdict", message, silence=silence)
+        self.bench.report(verdict if silence is None else "no_verdict", message, at=at, silence=silence)
 
     def not_reached(self, why: str, advice: str = "") -> NoReturn:
         """End the test: what it is about was not reached."""
+        self.must_run()
         raise Finding(Judgement(Verdict.NOT_REACHED, detail=why, advice=advice))
 
     def unsupported(self, why: str) -> NoReturn:

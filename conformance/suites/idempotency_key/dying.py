@@ -114,6 +114,7 @@ def _damaged(bench: Bench, how: str, alone: int | None = None) -> int:
         if alone is not None and alone >= len(single):
             return 0
         struck, which = (files, "all files are") if alone is None else ([single[alone]], f"{single[alone]['path']} is")
+        s.is_disturbed = True
         for found in struck:
             if how == "gone":
                 s.session.remove(found["path"])
@@ -203,7 +204,7 @@ def test_the_window_of_a_broker_outlives_what_was_consumed(bench: Bench) -> None
             if what == "instance":
                 s.begin_again(how)
             else:
-                s.session.provoke(what, {"do": how})
+                s.serve_store(how)
             why = f"the same id behind a {how}, its message consumed"
             got = s.settles(s.request(tag, key), ("DUPLICATE",), why)
             s.one_effect(tag, why)
@@ -240,7 +241,7 @@ def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) 
         rounds = round(_ROUNDS * bench.thorough)
         for round_ in range(rounds):
             if round_ == rounds // 2 and "server" in s.wires and s.profile["store_durable"]:
-                s.session.provoke("serve_store", {"do": "kill-and-restart"})
+                s.serve_store("kill-and-restart")
             pairs = [(s.tag(), s.key()) for _ in range(24)]
             pairs += pairs[:4]
             asked += pairs

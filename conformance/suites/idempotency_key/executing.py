@@ -16,6 +16,8 @@ _FRAMES: tuple[dict[str, Any], ...] = (
     {"headers": [["Accept-Encoding", "identity"], ["Date", "Thu, 01 Jan 2026 00:00:00 GMT"], ["DNT", "1"]]},
 )
 _NO_EFFECT = "Let the handler of the test route do what docs/services.md says (The test route)."
+# How long each instance has to run with nothing to do before anything is judged.
+_STAYS_MS = 1000
 _BINARY = bytes(range(256)) * 4
 _LARGE = 500_000
 
@@ -41,6 +43,8 @@ def preflight(bench: Bench) -> None:
                     s.not_reached(
                         f"{asked}: expected the status and body that the sink dictates, got {got}", _NO_EFFECT
                     )
+        s.pause(_STAYS_MS if "process" in s.wires else 0)
+        s.must_run()
 
 
 @clause("IK-ONCE-1", "IK-ONCE-2", "IK-RESP-5")

@@ -56,7 +56,10 @@ class Outage:
     def of(cls, s: Service, fault: str) -> Outage:
         """Before it begins: a key becomes known."""
         known, key = s.tag(), s.key()
-        return cls(s, fault, (known, key), s.first(known, key), (s.tag(), s.key()))
+        first = s.first(known, key)
+        s.must_run()
+        s.is_disturbed = True
+        return cls(s, fault, (known, key), first, (s.tag(), s.key()))
 
     def asked(self, times: int = 2, *, may_work: bool = False) -> None:
         """While it lasts, both at once: what can be read is right to replay. `may_work`: it may take the new one."""
@@ -70,8 +73,8 @@ class Outage:
         """Behind it: the known key has its answer. A claim may have come to the store although its answer was lost."""
         s, (tag, key), why = self.s, self.known, f"a known key behind a store that was {self.fault}"
         if "process" in s.wires and not s.instance("look"):
+            s.must_run_undisturbed()
             s.wrong("over_refusal", f"the instance ended when its store was {self.fault}")
-            s.instance("start")
         s.retried(self.first, s.settles(s.request(tag, key), ("DUPLICATE",), why), why)
         s.one_effect(tag, why)
         s.behind_the_lease()
@@ -142,9 +145,9 @@ def test_a_store_that_only_fails_in_part_is_not_taken_for_an_empty_one(bench: Be
         s.must_promise(faults, "[store.commands] has no fault and its end")
         for fault in faults:
             outage = Outage.of(s, fault)
-            s.session.provoke("serve_store", {"do": fault})
+            s.serve_store(fault)
             outage.asked()
-            s.session.provoke("serve_store", {"do": f"{fault}{ENDS}"})
+            s.serve_store(f"{fault}{ENDS}")
             outage.over()
 
 
@@ -154,7 +157,7 @@ def test_a_store_that_is_full_frees_no_key(bench: Bench) -> None:
     with service(bench, ON_A_SERVER) as s:
         s.must_promise(SMALL in s.faults, f"[store.commands] has no {SMALL} and {SMALL}{ENDS}")
         outage = Outage.of(s, "full")
-        s.session.provoke("serve_store", {"do": SMALL})
+        s.serve_store(SMALL)
         keeps = s.profile["duplicate"] == "replay" and s.names_effects
         fill, what = (_answers, f"{_FILLING} answers") if keeps else (_keys, f"{_FILLING} times {_AT_ONCE} keys")
         is_full = any(fill(s) for _ in range(_FILLING))
@@ -162,7 +165,7 @@ def test_a_store_that_is_full_frees_no_key(bench: Bench) -> None:
         s.one_effect(outage.known[0], "a known key in a store that was filled")
         if not is_full:
             s.not_reached(f"the store took {what}; let {SMALL} give it less room")
-        s.session.provoke("serve_store", {"do": f"{SMALL}{ENDS}"})
+        s.serve_store(f"{SMALL}{ENDS}")
         outage.over()
 
 
@@ -187,7 +190,7 @@ def test_the_return_of_the_store_frees_no_key(bench: Bench) -> None:
         for how in ("restart", "kill-and-restart"):
             tag, key = s.tag(), s.key()
             first = s.first(tag, key)
-            s.session.provoke("serve_store", {"do": how})
+            s.serve_store(how)
             got = s.settles(s.request(tag, key), ("DUPLICATE",), f"the store's server: {how}")
             s.one_effect(tag, f"a retry behind a {how} of the store's server")
             s.retried(first, got, f"a retry behind a {how} of the store's server")
