@@ -47,6 +47,8 @@ def _remedies(contract: Contract, mutants: Mutants) -> Iterable[str]:
             yield f"remedy {remedy.name}: names {name}, which is no planted bug and no clause"
         if not remedy.clauses and remedy.detail is None:
             yield f"remedy {remedy.name}: says neither by clauses nor by a detail what it mends"
+        if not remedy.verdicts:
+            yield f"remedy {remedy.name}: says no verdict of what it mends; write `verdicts: [fail_open]`"
 
 
 def _coverage(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:

@@ -195,6 +195,7 @@ class Clause(Entry, frozen=True):
 class Remedy(Entry, frozen=True):
     """What usually mends findings of one cause: those of `clauses` whose detail fits `detail`, as far as it says them.
 
+    `verdicts` are those that the cause is about: it is not that of any other finding of the same clauses.
     `tried` are planted bugs, each with a case that shows this remedy: the reference is that program with the advice
     applied, and has no such finding.
     """
@@ -203,6 +204,7 @@ class Remedy(Entry, frozen=True):
     cause: Text
     mends: Text
     tried: Annotated[Mapping[Label, CaseId], Meta(min_length=1)]
+    verdicts: Annotated[tuple[Harming, ...], DISTINCT] = ()
     clauses: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
     detail: Text | None = None
 

@@ -104,7 +104,7 @@ def grouped(findings: Iterable[Finding], contracts: Iterable[Contract]) -> tuple
 def _mends(remedy: Remedy, finding: Finding) -> bool:
     is_of = not remedy.clauses or finding.clause in remedy.clauses
     says = remedy.detail is None or re.search(remedy.detail, finding.detail) is not None
-    return is_of and says and not finding.verdict.is_incomplete
+    return is_of and says and finding.verdict.value in remedy.verdicts
 
 
 def _shape(detail: str) -> str:

@@ -106,6 +106,26 @@ def test_a_remedy_is_that_of_its_clauses_and_details_and_of_no_missing_verdict()
     assert [None if group.remedy is None else group.remedy.name for group in found] == ["utf-16-order", None, None]
 
 
+@pytest.mark.parametrize(
+    ("clause", "detail", "remedy"),
+    [
+        ("IK-RACE-2", "16 requests at once, round 1: the sink took 2 effects, 1 is due", "claim-before-the-effect"),
+        ("IK-RACE-1", "a retry behind it: it was executed again", None),
+        ("IK-FP-1", "the payload b'7' for b'8': it was executed", "compare-a-fingerprint"),
+        ("IK-FP-1", "the first payload again: it was executed again", None),
+        ("IK-RESP-4", "a handler that ends with {'throw': True}, and then is retried", "keep-the-key-on-a-throw"),
+        ("IK-RESP-3", "a first request got the answer of another", None),
+    ],
+)
+def test_a_remedy_is_of_no_other_finding_than_that_of_its_cause(clause: str, detail: str, remedy: str | None) -> None:
+    known = load_contract("idempotency-key")
+    case = replace(plan_of(known)[0], clauses=(clause,))
+    for verdict in Verdict:
+        found = grouped([Finding(case, verdict, "", "submit", detail, "", "")], [known])
+        named = [group.remedy.name for group in found if group.remedy is not None]
+        assert named == ([remedy] if remedy is not None and verdict is Verdict.FAIL_OPEN else [])
+
+
 def test_what_is_declared_absent_is_counted_by_capability_with_the_adapters_reason() -> None:
     case = plan_of(JCS)[0]
     counted = absent(

@@ -185,6 +185,14 @@ def test_a_mutant_of_a_clause_that_no_run_proves_is_found(clean: Spoilt) -> None
     one(found(clean), "mutant forgets-3", "TOY-03, which no run proves")
 
 
+def test_a_remedy_that_names_no_verdict_is_found(clean: Spoilt) -> None:
+    remedy = {"cause": "c", "mends": "m", "tried": {"forgets-1": "toy/once/a-case"}, "clauses": ["TOY-01"]}
+    clean.contract["remedies"] = {"again": remedy}
+    one(found(clean), "remedy again", "no verdict")
+    clean.contract["remedies"] = {"again": {**remedy, "verdicts": ["fail_open"]}}
+    assert found(clean) == []
+
+
 def test_a_mutant_that_stands_there_twice_is_found(clean: Spoilt) -> None:
     one(found(clean, [*MUTANTS, MUTANTS[0]]), "mutant forgets-1", "2 times")
 
