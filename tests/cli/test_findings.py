@@ -161,12 +161,25 @@ def test_two_byte_strings_part_where_they_differ_and_never_within_a_character(du
     assert ("another order" in text) is (sorted(due) == sorted(came))
 
 
+@pytest.mark.parametrize("raw", ["\u2028", "\U0001f600", "\x7f", "\n", "\t"])
+def test_a_character_is_not_shown_as_its_escape(raw: str) -> None:
+    due, came = f'["{raw}"]'.encode(), json.dumps([raw]).encode().replace(b"\x7f", b"\\u007f")
+    assert bytes_as_text(due, most=99) != bytes_as_text(came, most=99)
+    shown = re.search("byte [0-9]+: (.*) is due, (.*) came", difference(due, came))
+    assert shown is not None
+    assert shown[1] != shown[2]
+
+
+def test_a_byte_that_is_no_utf_8_is_shown_as_one_byte() -> None:
+    assert bytes_as_text(b'["\xff\\xff"]', most=99) == '["<FF>\\xff"]'
+
+
 def test_bytes_of_a_method_stand_as_text_and_nothing_else_is_changed() -> None:
     method = JCS.methods["canonicalise"]
     due, came = '{"\U0001f600":1,"\ufb33":2}'.encode(), '{"\ufb33":2,"\U0001f600":1}'.encode()
     text = in_words(f"value.canonical: expected {encoded(due)!r}, got {encoded(came)!r}", method)
     assert encoded(due)[:6] not in text
-    assert '{"\\U0001f600":1,"\\ufb33":2}' in text
+    assert '{"<U+1F600>":1,"<U+FB33>":2}' in text
     assert difference(due, came) in text
     call = json.dumps({"document": encoded(due), "profile": "core"}, separators=(",", ":"))
     assert bytes_as_text(due, most=99) in in_words(f"refused; the call was canonicalise {call}", method)
@@ -215,7 +228,7 @@ def test_wrong_results_lead_their_bytes_are_text_and_what_is_not_claimed_is_one_
     # What hello declares absent is one line of the report, and one of the counts.
     assert len([line for line in lines if line.startswith("not claimed:")]) == 1
     assert not [line for line in lines if line.startswith("unsupported")]
-    assert 'they part at byte 2: \\U0001f600":2' in text
+    assert 'they part at byte 2: <U+1F600>":2' in text
     case = next(one for one in JCS.cases if one.id.endswith("beyond-the-basic-plane"))
     found = {one.get("name"): one for one in ET.parse(tmp_path / "junit.xml").getroot().iter("testcase")}
     # What is of roles that the adapter does not claim is no error.
@@ -223,11 +236,11 @@ def test_wrong_results_lead_their_bytes_are_text_and_what_is_not_claimed_is_one_
     assert not [one for one in found.values() if one.find("error") is not None and one.get("name") != "run"]
     failure = found[case.id.rpartition("/")[2]].find("failure")
     assert failure is not None
-    assert "\\U0001f600" in failure.get("message", "")
+    assert "<U+1F600>" in failure.get("message", "")
     assert JCS.remedies["utf-16-order"].mends in (failure.text or "")
     results = [json.loads(path.read_text()) for path in (tmp_path / "allure").glob("*-result.json")]
     (result,) = [one for one in results if one["name"] == case.id]
-    assert "\\U0001f600" in result["statusDetails"]["message"]
+    assert "<U+1F600>" in result["statusDetails"]["message"]
     assert any(label["name"] == "story" and "UTF-16" in label["value"] for label in result["labels"])
     # With the advice applied the finding is gone.
     _, mended = verified(tmp_path, "--contract", "jcs", "--case", case.id, *adapter, "utf-16")
