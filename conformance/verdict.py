@@ -45,11 +45,11 @@ class Verdict(Enum):
 # What a finding does to a user where its clause has no harm of its own for such a verdict.
 _HARM = {
     Verdict.KIT_FAULT: "None is known: the kit failed.",
-    Verdict.FAIL_OPEN: "What must be stopped gets through, and has an effect that nobody allowed, or a second one.",
-    Verdict.LOST_DURABILITY: "What was acknowledged is gone: it never happens, or can happen once more.",
+    Verdict.FAIL_OPEN: "What must be stopped gets through: an effect or an answer nobody allowed, or a second effect.",
+    Verdict.LOST_DURABILITY: "What was acknowledged is gone: it may never happen, or may happen once more.",
     Verdict.STATE_LEAK: "A call leaves something behind that it must not, and later calls rest on it.",
-    Verdict.WRONG_REASON: "The caller gets a wrong answer, and does what does not fit what happened.",
-    Verdict.OVER_REFUSAL: "What is right is refused: it does not happen, and no retry helps.",
+    Verdict.WRONG_REASON: "The caller gets a wrong answer, and may do what does not fit what happened.",
+    Verdict.OVER_REFUSAL: "What is right is refused: it may never happen, or its caller may not learn that it did.",
 }
 OPEN_CLASS = frozenset({Verdict.FAIL_OPEN, Verdict.STATE_LEAK, Verdict.LOST_DURABILITY})
 INCOMPLETE_CLASS = frozenset({Verdict.NO_VERDICT, Verdict.NOT_REACHED, Verdict.INDETERMINATE, Verdict.UNSUPPORTED})

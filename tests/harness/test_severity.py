@@ -136,6 +136,35 @@ def test_no_refusal_of_what_is_right_is_said_to_make_an_effect() -> None:
     assert [name for name, harm in said.items() if effect.search(harm) and " or " not in harm] == []
 
 
+# What a test of the clause shows without it: of several causes, or of one effect alone.
+NOT_IN_EACH = {
+    ("IK-ONCE-5", Verdict.FAIL_OPEN): r"loses its connection|^(?!.*where).*(twice|second time)",
+    ("IK-ONCE-3", Verdict.FAIL_OPEN): "balancer",
+    ("IK-RESP-4", Verdict.FAIL_OPEN): "throws",
+    ("IK-RESP-3", Verdict.FAIL_OPEN): "payment",
+    ("IK-FP-1", Verdict.FAIL_OPEN): r"^(?!.*\bor\b).*result",
+    ("IK-RACE-5", Verdict.FAIL_OPEN): "behind the effect",
+    ("IK-CRASH-1", Verdict.FAIL_OPEN): "deploy",
+    ("IK-CRASH-3", Verdict.FAIL_OPEN): "empty",
+    ("IK-STORE-1", Verdict.FAIL_OPEN): "each request",
+    ("IK-STORE-3", Verdict.FAIL_OPEN): "time-out",
+    ("IK-STORE-4", Verdict.FAIL_OPEN): "every",
+    ("IK-SCOPE-2", Verdict.FAIL_OPEN): r"^(?!.*\bor\b).*stored answer",
+    ("IK-SCOPE-4", Verdict.FAIL_OPEN): r"\blog\b",
+    ("IK-FP-6", Verdict.WRONG_REASON): "executed",
+    ("IK-SCOPE-3", Verdict.WRONG_REASON): "deletes",
+    ("IK-ONCE-1", Verdict.OVER_REFUSAL): "was not",
+    ("IK-FP-1", Verdict.OVER_REFUSAL): "does not happen",
+    ("IK-RACE-2", Verdict.OVER_REFUSAL): "is never done",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "verdict"), NOT_IN_EACH)
+def test_a_harm_is_true_of_every_test_of_its_clause(name: str, verdict: Verdict) -> None:
+    clause = next(each for each in CLAUSES if each.id == name)
+    assert not re.search(NOT_IN_EACH[name, verdict], harm_of(clause, verdict))
+
+
 def test_a_stuck_key_a_lost_message_and_a_burnt_nonce_have_harms_of_their_own() -> None:
     clauses = {clause.id: clause for clause in CLAUSES}
     stuck = harm_of(clauses["IK-CRASH-1"], Verdict.OVER_REFUSAL)
