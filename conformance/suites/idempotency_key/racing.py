@@ -33,6 +33,9 @@ def _while_held(s: Service, tag: str, got: Got, when: str, why: str) -> None:
 def test_a_retry_while_the_first_is_processed_has_no_effect(bench: Bench) -> None:
     """The first is held before its effect, and behind it; the retry comes through each instance."""
     with service(bench) as s:
+        for number in s.instances[1:]:
+            # It starts when it is looked at first, which may last as long as a lease.
+            s.instance("look", number)
         for when in ("before", "after"):
             tag, key = s.tag(), s.key()
             s.hold(tag, when=when)
