@@ -273,6 +273,68 @@ def test_preflight_looks_whether_the_instances_stay(make: Make) -> None:
         preflight(bench_of("idempotency-key", "preflight", make))
 
 
+class StartsLate(Shape):
+    """An instance starts when it is asked first, and its start lasts longer than a lease."""
+
+    def __init__(self) -> None:
+        super().__init__(wires=("sink", "proxy", "process"))
+        self.profile |= {"lease_s": 2}
+        self.running: set[int] = set()
+
+    def do_instance(self, number: int, do: str) -> dict[str, bool]:
+        if number not in self.running:
+            self.running.add(number)
+            self.do_pause(3000)
+        return super().do_instance(number, do)
+
+    def asked(self, request: Mapping[str, Any], held: Held | None = None) -> dict[str, Any]:
+        self.do_instance(request.get("instance", 0), "look")
+        return super().asked(request, held)
+
+
+def test_the_start_of_an_instance_does_not_use_up_the_lease_of_a_request() -> None:
+    assert judged("test_a_retry_while_the_first_is_processed_has_no_effect", StartsLate) == "conforms"
+
+
+class Lowers(Shape):
+    """Keys are compared in small letters."""
+
+    def column(self, key: str) -> str:
+        return key.lower()
+
+
+class LowersForOnePayload(Lowers):
+    """The key as it was sent is a part of the payload that it compares."""
+
+    def asked(self, request: Mapping[str, Any], held: Held | None = None) -> dict[str, Any]:
+        return super().asked({**request, "query": "".join(request["keys"])}, held)
+
+
+class LowersClaims(ClaimsAlone):
+    def __init__(self) -> None:
+        super().__init__(fingerprint=[])
+
+    def column(self, key: str) -> str:
+        return key.lower()
+
+
+@pytest.mark.parametrize(
+    ("make", "verdict", "said"),
+    [
+        (Lowers, "fail_open", "with the payload of another"),
+        (LowersForOnePayload, "over_refusal", "refused as MISMATCH"),
+        (LowersClaims, "fail_open", "as one that was done"),
+        (Cut, "fail_open", "got the answer to the request with another key"),
+    ],
+)
+def test_a_key_that_is_taken_for_another_is_open_only_where_an_answer_or_an_effect_shows_it(
+    make: Make, verdict: str, said: str
+) -> None:
+    judgement, _ = played("idempotency-key", _KEYS, make)
+    assert judgement.verdict.value == verdict
+    assert said in judgement.detail
+
+
 class ForgetsOne(Shape):
     def do_burst(self, requests: list[dict[str, Any]]) -> dict[str, Any]:
         return super().do_burst(requests[1:])

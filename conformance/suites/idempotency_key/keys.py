@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.asking import Got, Service, service
@@ -126,16 +129,24 @@ def test_keys_that_differ_in_one_thing_are_two(bench: Bench) -> None:
                 continue
             _is_new(s, one, got, f"the key {left[-40:]!r}")
             got = s.submit(s.request(two, s.spelt(right)))
-            _is_new(s, two, got, f"the key {right[-40:]!r} beside {left[-40:]!r}")
+            _is_new(s, two, got, f"the key {right[-40:]!r} beside {left[-40:]!r}", s.request(one, s.spelt(right)))
 
 
-def _is_new(s: Service, tag: str, got: Got, what: str) -> None:
-    """A key that was not used before is executed; one that is taken for another was compared in part."""
-    if got.effect == "prior" or s.is_of_another(tag, got) or s.means(got, ("MISMATCH", "IN_PROGRESS", "DUPLICATE")):
-        s.fail("fail_open", f"{what} is taken for another key: {got}")
+def _is_new(s: Service, tag: str, got: Got, what: str, *alike: Mapping[str, Any]) -> None:
+    """A key that was not used before is executed. `alike` have this key, and the payload of a request with another."""
+    if got.effect == "prior" or s.is_of_another(tag, got):
+        s.fail("fail_open", f"the request with {what} got the answer to the request with another key: {got}")
+    if s.means(got, ("DUPLICATE",)):
+        s.fail("fail_open", f"the request with {what} was answered as one that was done, and it was not: {got}")
     if not got.accepted:
-        s.fail("over_refusal", f"{what} is refused: {got}", got)
-    s.one_effect(tag, what)
+        for each in alike if s.means(got, ("MISMATCH",)) else ():
+            s.may_have(each["tag"], 2)
+            again = s.submit(each)
+            if again.effect == "prior":
+                told = f"was refused as {got.reason}, and with the payload of another key's request it got its answer"
+                s.fail("fail_open", f"the request with {what} {told}: {again}")
+        s.fail("over_refusal", f"the request with {what} was refused as {got.reason}: {got}", got)
+    s.one_effect(tag, f"the request with {what}")
 
 
 @clause("IK-KEY-4", "IK-KEY-5")
@@ -175,12 +186,15 @@ def test_no_delimiter_makes_two_pairs_of_scope_and_key_one(bench: Bench) -> None
         for between in (":", "/", "|", " ", ",", "-", "_", "#", "."):
             stem = s.session.rand(between)
             texts = [stem, *(f"{before}{between}{stem}" for before in dict.fromkeys(befores)), f"{stem}{between}"]
+            asked: list[str] = []
             # A blank at the end of a header is no part of it.
             for text in [text for text in texts if text == text.strip() and s.is_key(text)]:
                 for principal in ("a", "b") if "b" in s.principals else ("a",):
                     tag = s.tag()
                     got = s.submit(s.request(tag, s.spelt(text), principal=principal))
-                    _is_new(s, tag, got, f"the key {text!r} of {principal}")
+                    alike = [s.request(each, s.spelt(text), principal=principal) for each in asked]
+                    _is_new(s, tag, got, f"the key {text!r} of {principal}", *alike)
+                    asked.append(tag)
 
 
 @clause("IK-SCOPE-3")
