@@ -335,6 +335,20 @@ def test_a_key_that_is_taken_for_another_is_open_only_where_an_answer_or_an_effe
     assert said in judgement.detail
 
 
+class ReplaysOk(Shape):
+    """A replay has the body of the first answer and the status 200."""
+
+    def again(self, known: Record) -> dict[str, Any]:
+        found = super().again(known)
+        is_own = found["outcome"] == "refused" or found["status"] == 200
+        return found if is_own else {**found, "outcome": "refused", "reason": "OTHER", "status": 200}
+
+
+@pytest.mark.parametrize("test", [_RETRY, _LOST, "test_a_retry_is_recognised_through_every_instance"])
+def test_a_replay_with_another_status_is_a_wrong_answer_and_no_refusal(test: str) -> None:
+    assert judged(test, ReplaysOk) == "wrong_reason"
+
+
 class ForgetsOne(Shape):
     def do_burst(self, requests: list[dict[str, Any]]) -> dict[str, Any]:
         return super().do_burst(requests[1:])

@@ -242,7 +242,8 @@ def _lose_power(s: Service, which: str, asked: Sequence[_Asked], spans: Sequence
             what = "a retry" if first else "a retry of a request whose effect was there and whose answer was not"
             chosen = f": {DECLARED}" if not first and s.profile["abandoned"] == "reexecute" else ""
             s.one_effect(tag, f"{what}; {why}{chosen}", due)
-            if first and not got.accepted and s.profile["duplicate"] == "replay":
+            is_told = got.accepted or (first is not None and got.has_body_of(first))
+            if first and not is_told and s.profile["duplicate"] == "replay":
                 s.wrong("lost_durability", f"{what}; {why}: it got {got}", got)
             elif first:
                 s.retried(first, got, f"{what}; {why}")
