@@ -41,10 +41,7 @@ _PARTED = 24
 
 
 def bytes_as_text(data: bytes, *, most: int) -> str:
-    """Bytes as text of at most about `most` characters; what is not printable ASCII is `<U+2028>`, no UTF-8 `<FF>`.
-
-    So it differs from the escapes of JSON, which are text themselves.
-    """
+    """Bytes as text of at most about `most` characters; not printable ASCII is `<U+2028>`, no UTF-8 is `<FF>`."""
     text = data[:most].decode("utf-8", "surrogateescape")
     bad = {one: f"<{ord(one) & 0xFF:02X}>" for one in text if "\udc80" <= one <= "\udcff"}
     kept = "".join(one if " " <= one <= "~" else bad.get(one, f"<U+{ord(one):04X}>") for one in text)

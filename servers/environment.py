@@ -15,8 +15,7 @@ PASSED_ENVIRONMENT = (
 # The zone of an adapter. On a machine in UTC an adapter that uses local time would look right.
 ZONE = {"TZ": "Pacific/Chatham"}
 # Another zone, and a locale that writes a comma into decimals and sorts by a language. Characters stay what they are:
-# an adapter reads and writes UTF-8. The locale need not be installed; then a program may take no notice of it. LC_ALL
-# goes before all others, and for ICU even an empty one does: it is taken out.
+# an adapter reads and writes UTF-8. The locale need not be installed. LC_ALL, which outranks the others, is taken out.
 ELSEWHERE = {
     "LC_ALL": "",
     "LC_CTYPE": "C.UTF-8",

@@ -194,9 +194,8 @@ class Engine:
 
     def _pool_with(self, variables: Mapping[str, str]) -> WorkerPool:
         command = self.pool.command
-        together = {**command.environment, **variables}
-        kept = {name: value for name, value in together.items() if variables.get(name) != ""}
-        changed = replace(command, environment=kept)
+        both = {**command.environment, **variables}.items()
+        changed = replace(command, environment={name: value for name, value in both if variables.get(name) != ""})
         pool = WorkerPool(changed, janitor=self._janitor)
         self._stack.callback(pool.close)
         return pool

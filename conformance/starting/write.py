@@ -100,7 +100,6 @@ def rendered(contract: Contract, language: str, *, name: str, roles: Collection[
     }
     found: dict[str, str] = {}
     for path in sorted((_FILES / language).rglob("*")):
-        # pip compiles what it installs.
         if path.is_file() and path.parent.name != "__pycache__":
             inside = path.relative_to(_FILES / language).as_posix()
             found[inside.removesuffix(_TEMPLATE)] = _text(environment, f"{language}/{inside}", said)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import pytest
 
-from holdfast.conformance.cases.record import Record
+from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.run.plan import suite_case_id
+from holdfast.conformance.suites.bench import Bench, Limits
+from holdfast.conformance.suites.jcs import suite
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import load_contract
 from holdfast.vectors.jcs.clauses import reasons_of
-from tests.harness.suite_play import Answerer, bench_of, played, reference
+from holdfast.vectors.record import load
+from tests.harness.suite_play import Answerer, PlayedDriver, bench_of, played, reference
 
 DRAWN = (
     ("jcs", "test_any_document_in_any_disguise_has_one_canonical_form"),
@@ -178,7 +182,7 @@ def test_a_session_that_answers_a_question_otherwise_the_second_time_is_found_ou
         return answer
 
     judgement, _ = played("jcs", "test_answers_do_not_depend_on_what_was_asked_before", forgetful)
-    assert judgement.verdict is Verdict.FAIL_OPEN
+    assert judgement.verdict is Verdict.OVER_REFUSAL
 
 
 def test_the_evidence_shows_what_was_sent_when_a_test_changes_its_arguments_behind_a_call() -> None:
@@ -191,3 +195,61 @@ def test_the_evidence_shows_what_was_sent_when_a_test_changes_its_arguments_behi
         session.call("register", args)
     sent = [record.request["args"] for record in bench.records if record.request and record.request["op"] == "call"]
     assert [one["request"]["authorization_nonce"] for one in sent] == ["first", "second"]
+
+
+def judged_in(right: int, later: dict[str, Any] | None, german: dict[str, Any] | None) -> Judgement:
+    """The verdict on the reference, whose usual process says `later` after so many calls; in German it says `german`.
+
+    None stands for what the reference says.
+    """
+    honest = reference("jcs")
+    counted = count()
+
+    def driver(variables: Mapping[str, str]) -> Any:
+        def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+            if variables:
+                other = german if variables.get("LANG", "").startswith("de") else None
+            else:
+                other = later if next(counted) >= right else None
+            return honest(method, args) if other is None else other
+
+        return PlayedDriver(answer)
+
+    bench = Bench(
+        contract=load_contract("jcs"),
+        case="jcs/suite/answers-do-not-depend-on-locale-and-zone",
+        seed="5eed",
+        make_driver=driver,
+        not_claimed={},
+        limits=Limits(8, None),
+    )
+    try:
+        suite.test_answers_do_not_depend_on_locale_and_zone(bench)
+        return bench.conclude()
+    except Finding as finding:
+        return finding.judgement
+
+
+REFUSES: dict[str, Any] = {"outcome": "refused", "reason": "SYNTAX"}
+ACCEPTS: dict[str, Any] = {"outcome": "accepted", "effect": "new", "value": {"canonical": "MA"}}
+
+
+@pytest.mark.parametrize(
+    ("right", "later", "german", "verdict", "place"),
+    [
+        (500, None, None, Verdict.CONFORMS, ""),
+        (100, REFUSES, None, Verdict.OVER_REFUSAL, "process"),
+        (500, None, REFUSES, Verdict.OVER_REFUSAL, "locale"),
+    ],
+)
+def test_what_changes_with_the_number_of_calls_is_not_laid_to_the_locale(
+    right: int, later: dict[str, Any] | None, german: dict[str, Any] | None, verdict: Verdict, place: str
+) -> None:
+    judgement = judged_in(right, later, german)
+    assert judgement.verdict is verdict, judgement.detail
+    assert place in judgement.detail.partition(" has another answer in ")[2]
+
+
+def test_an_acceptance_elsewhere_of_what_is_refused_is_open() -> None:
+    refused_first = next(at for at, record in enumerate(load("jcs")[::3]) if record.canonical is None)
+    assert judged_in(refused_first, ACCEPTS, None).verdict is Verdict.FAIL_OPEN

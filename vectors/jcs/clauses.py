@@ -39,8 +39,7 @@ _CHOICES = {"JCS-UTF8-02": ("INVALID_UTF8", "SYNTAX")}
 
 def reasons_of(clause: str, due: str) -> tuple[str, ...]:
     """The reasons that the clause permits where a vector has the reason `due`."""
-    choices = _CHOICES.get(clause, ())
-    return choices if due in choices else (due,)
+    return _CHOICES[clause] if due in _CHOICES.get(clause, ()) else (due,)
 
 
 def section_of(clause: str) -> str:

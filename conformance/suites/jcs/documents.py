@@ -50,8 +50,7 @@ def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
             for profile in Profile
         }
         name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
-        clause = OF_CATEGORY[category]
-        yield Vector(name, category, row["document"], due, clause, (), "constructed", None, ""), twin
+        yield Vector(name, category, row["document"], due, OF_CATEGORY[category], (), "constructed", None, ""), twin
 
 
 def constructed_rows(seed: str) -> Iterator[tuple[dict[str, Any], bytes]]:

@@ -12,9 +12,7 @@ from typing import Any
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench, listed
-from holdfast.conformance.suites.jcs.documents import (
-    depth_of,
-)
+from holdfast.conformance.suites.jcs.documents import depth_of
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.plain import bytes_as_text, difference
@@ -94,9 +92,8 @@ def canonicalised(
         if _too_deep(answer, record.document, floor):
             return
         if isinstance(due, Canonical):
-            yield Found(
-                Verdict.OVER_REFUSAL, f"{where}: refused with {answer.reason}, {_text(due.body)} is due", answer.n
-            )
+            text = f"{where}: refused with {answer.reason}, {_text(due.body)} is due"
+            yield Found(Verdict.OVER_REFUSAL, text, answer.n)
         elif answer.reason not in (wanted := reasons_of(record.clause, due.reason)):
             text = f"{where}: refused with {answer.reason}, {' or '.join(wanted)} is due"
             yield Found(Verdict.WRONG_REASON, text, answer.n)
