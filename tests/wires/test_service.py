@@ -114,6 +114,8 @@ def test_a_service_that_cannot_be_asked_is_one_line_before_anything_is_judged(
     assert said in found.detail
     assert "\n" not in found.detail
     assert found.advice
+    # Where the route is wrong, its handler is not to blame.
+    assert ("of [route.create]" in found.advice) == said.startswith("status")
 
 
 def test_verify_and_doctor_end_with_13_where_nothing_listens(tmp_path: Path) -> None:
@@ -152,6 +154,25 @@ def test_doctor_looks_at_a_service(tmp_path: Path) -> None:
     done = subprocess.run([*words, "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {each["name"]: each["health"] for each in json.loads(done.stdout)["examinations"]}["open"] == "good"
+
+
+def test_doctor_does_not_say_that_a_program_starts_which_does_not_exist(tmp_path: Path) -> None:
+    file = _in_the_place_of("no-such-program", tmp_path)
+    words = [sys.executable, "-m", "holdfast.conformance.cli", "doctor", "--service", str(file)]
+    done = subprocess.run([*words, "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 13
+    examined = {each["name"]: each["health"] for each in json.loads(done.stdout)["examinations"]}
+    assert "start" not in examined
+    assert examined["pre-flight"] == "bad"
+
+
+def test_quick_says_that_a_contract_without_scripts_has_none(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--quick", "--service"]
+    done = subprocess.run(
+        [*words, str(_file(tmp_path, ""))], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 64
+    assert "idempotency-key has no scripted cases" in done.stderr
 
 
 def _broker(folder: Path) -> Path:

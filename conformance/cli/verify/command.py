@@ -384,5 +384,8 @@ def _known_cases(options: Options, contracts: Sequence[Contract]) -> None:
         if name not in planned:
             near = meant(name, planned)
             stop(Exit.USAGE, f"--case: expected the id of a case, got {name!r}{near}; `holdfast list cases` names them")
+    if options.forms == QUICK and not any(each.form in QUICK for each in planned.values()):
+        names = ", ".join(each.name for each in contracts)
+        stop(Exit.USAGE, f"--quick selects nothing: {names} has no scripted cases; leave it out")
     if not any(map(options.selects, planned.values())):
         stop(Exit.USAGE, f"no case is selected by {options.narrowed}: each option narrows the others; leave one out")

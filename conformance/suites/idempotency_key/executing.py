@@ -33,12 +33,14 @@ def preflight(bench: Bench) -> None:
                     s.request(tag, key, b"" if route["method"] == "GET" else None, route=name, instance=number)
                 )
                 asked = f"[route.{name}] {route['method']} {route['path']} of instance {number}"
+                check = f"{asked} answered {got.status}: check `path` and `method` of [route.{name}]."
                 if got.silence is not None:
                     s.not_reached(f"{asked}: expected an answer, got {got}", "Let the service listen there.")
                 if key is None and got.status >= 400:
-                    s.not_reached(f"{asked}: expected an answer below 400, got {got}", "See [route] of service.toml.")
+                    s.not_reached(f"{asked}: expected an answer below 400, got {got}", check)
                 if key is not None and not s.effects(tag, 1):
-                    s.not_reached(f"{asked}: expected one effect at the sink, got none, and {got}", _NO_EFFECT)
+                    advice = check if got.status in (404, 405) or got.status >= 500 else _NO_EFFECT
+                    s.not_reached(f"{asked}: expected one effect at the sink, got none, and {got}", advice)
                 if key is not None and not got.accepted:
                     s.not_reached(
                         f"{asked}: expected the status and body that the sink dictates, got {got}", _NO_EFFECT
