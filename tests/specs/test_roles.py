@@ -78,7 +78,7 @@ def test_the_gate_takes_a_role_called_core_for_that_role() -> None:
     planned = {case.id: case for case in plan_of(load_contract("jcs"))}
     wanted = parse_requirement("jcs/core")
     assert wanted.name == "jcs/core"
-    assert wanted.roles == {"core"}
+    assert wanted.roles == frozenset({"core"})
     assert wanted.leaves_out(planned["jcs/ver-01/canonical-bytes"])
     assert not wanted.leaves_out(planned["jcs/dup-01/two-values"])
     other = parse_requirement("calyx-replay/core")
