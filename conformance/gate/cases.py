@@ -45,7 +45,7 @@ def of_cases(
         *(() if header is None else judged_again(requirement, with_result, header, sides)),
         *_clauses(requirement, plan),
     ]
-    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, left_out)]
+    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out)]
     notes += [*_tried(requirement, sides), *_matrix(requirement, with_result, sides)]
     return CaseFindings(tuple(reasons), tuple(notes), left_out)
 
@@ -164,9 +164,10 @@ def _matrix(
         yield found.sentence()
 
 
-def _left_out(requirement: Requirement, left_out: Sequence[str]) -> Iterator[str]:
+def _left_out(requirement: Requirement, plan: Sequence[PlannedCase], left_out: Sequence[str]) -> Iterator[str]:
     if requirement.roles is not None or requirement.extent is Extent.CORE:
-        why = "need provocations" if requirement.roles is None else "are of other roles or need provocations"
+        provoked = " or need provocations" if any(case.provocations for case in plan) else ""
+        why = "need provocations" if requirement.roles is None else f"are of other roles{provoked}"
         yield f"{requirement.name}: {len(left_out)} cases {why} and are left out"
 
 

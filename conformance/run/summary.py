@@ -77,7 +77,7 @@ def summarise(
     `excused` are cases whose failure is expected: they do not change the exit status, unless a case failed open or
     proved nothing. `not_claimed` has by contract what the adapter does not claim: a role among it is not asked for.
     """
-    not_asked = _of_other_roles(contracts, plan, not_claimed)
+    not_asked = of_other_roles(contracts, plan, not_claimed)
     by_id = {result.case: result for result in results}
     missing = tuple(case for case in plan if case.id not in by_id)
     notes: list[str] = []
@@ -143,9 +143,10 @@ def _ended(result: CaseResult) -> str:
     return judged.verdict.value if judged.silence is None else judged.silence.value
 
 
-def _of_other_roles(
+def of_other_roles(
     contracts: Sequence[Contract], plan: Sequence[PlannedCase], not_claimed: Mapping[str, Collection[str]]
 ) -> frozenset[str]:
+    """The cases of roles that the adapter does not claim. `not_claimed` has by contract what it lacks."""
     by_name = {contract.name: contract for contract in contracts}
     return frozenset(
         case.id

@@ -144,6 +144,16 @@ def test_what_is_declared_absent_is_counted_by_capability_with_the_adapters_reas
     }
 
 
+def test_a_narrowed_run_of_one_role_says_so_and_names_no_hooks_that_the_contract_lacks(tmp_path: Path) -> None:
+    cases = ("--case", "jcs/utf8-02/utf-16-with-a-mark", "--case", "jcs/depth-02/verify-at-the-floor")
+    status, text = verified(tmp_path, "--contract", "jcs", *cases, "--", sys.executable, str(SMALL), "utf-16")
+    assert status == 12
+    (clauses,) = [line for line in text.splitlines() if line.startswith("clauses:")]
+    assert "narrowed" in clauses
+    (left_out,) = [line for line in text.splitlines() if "are left out" in line]
+    assert "provocations" not in left_out
+
+
 # Bytes
 
 

@@ -35,6 +35,23 @@ def test_a_line_names_the_contract_and_counts_its_cases_and_all() -> None:
     assert shown.text().startswith("two: 1 of 1 cases, 3 of 7 in all contracts")
 
 
+def test_what_is_of_a_role_that_is_not_claimed_is_neither_named_nor_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with RunProgress(PLAN, quiet=False, not_asked={"one/0", "one/1"}) as shown:
+        shown.begin({case.id for case in PLAN})
+        shown.result(ran("one/0", Verdict.UNSUPPORTED))
+        assert "not conforming" not in shown.text()
+        assert capsys.readouterr().err == ""
+        # A finding is one in any role, and a claim is asked.
+        shown.result(ran("one/1", Verdict.FAIL_OPEN))
+        shown.result(ran("one/2", Verdict.UNSUPPORTED))
+        assert "2 not conforming" in shown.text()
+        printed = capsys.readouterr().err
+    assert "one/1" in printed
+    assert "one/2" in printed
+
+
 def test_only_what_was_selected_is_counted() -> None:
     shown = RunProgress(PLAN, quiet=True)
     shown.begin({"one/3"})

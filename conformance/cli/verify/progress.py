@@ -32,11 +32,11 @@ _MINUTE = 60
 
 
 class RunProgress:
-    """A bar on a terminal, plain lines elsewhere, nothing when `quiet`."""
+    """A bar on a terminal, plain lines elsewhere, nothing when `quiet`. `not_asked` are cases of unclaimed roles."""
 
-    def __init__(self, plan: Sequence[PlannedCase], *, quiet: bool) -> None:
+    def __init__(self, plan: Sequence[PlannedCase], *, quiet: bool, not_asked: Collection[str] = ()) -> None:
         self._plan = {case.id: case for case in plan}
-        self._quiet = quiet
+        self._quiet, self._not_asked = quiet, not_asked
         self._console = err()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
@@ -80,7 +80,8 @@ class RunProgress:
         self._done[case.contract] += 1
         self._worked += _WEIGHT[case.form]
         verdict = result.judgement.verdict
-        bad = verdict is not Verdict.CONFORMS
+        good = {Verdict.CONFORMS, Verdict.UNSUPPORTED} if result.case in self._not_asked else {Verdict.CONFORMS}
+        bad = verdict not in good
         self._bad += bad
         if self._quiet:
             return

@@ -80,7 +80,7 @@ def print_summary(
         console.print(f"note: {line}", markup=False)
     for problem in applied.problems:
         console.print(f"xfail: {problem.text}", markup=False, style="yellow")
-    _print_counts(console, summary, contracts)
+    _print_counts(console, summary, contracts, options)
     console.print(f"evidence: {options.evidence}", markup=False)
     console.print(f"adapter:  {artefacts_text(artefacts)}", markup=False)
     console.print(f"CAN_PROCEED = {decision.can_proceed}", style="bold")
@@ -158,14 +158,15 @@ def _score(value: int | None) -> str:
     return "-" if value is None else str(value)
 
 
-def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract]) -> None:
+def _print_counts(console: Console, summary: Summary, contracts: Sequence[Contract], options: Options) -> None:
     counts = ", ".join(
         f"{summary.counts[verdict]} {verdict.value}" for verdict in REPORTED if summary.counts.get(verdict)
     )
     console.print(f"cases:    {counts or 'none'}")
     mine = [row for row in summary.rows if row.clause.proof is Proof.RUN]
     proven = sum(row.verdict is Verdict.CONFORMS and row.ran == row.cases for row in mine)
-    clauses = [f"{proven} of {len(mine)} that a run can prove conform in every case"]
+    narrowed = "" if options.narrowed is None else ", and the run was narrowed"
+    clauses = [f"{proven} of {len(mine)} that a run can prove conform in every case{narrowed}"]
     for policy in Policy:
         scored = [row for row in mine if row.baseline[policy] is not None]
         if scored:

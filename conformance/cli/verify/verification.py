@@ -26,7 +26,7 @@ from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, Form, plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
-from holdfast.conformance.run.summary import Summary, missing_result, summarise
+from holdfast.conformance.run.summary import Summary, missing_result, of_other_roles, summarise
 from holdfast.conformance.run.surface import asks_for_one, unseen
 from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit, gravest
@@ -74,7 +74,9 @@ class Verification:
         self._recorder = recorder
         self._recorder.begin(header)
         self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
-        self._progress = RunProgress(self._plan, quiet=options.format is Format.JSON)
+        self._not_claimed = {contract.name: engine.not_claimed(contract) for contract in contracts}
+        not_asked = of_other_roles(contracts, self._plan, self._not_claimed)
+        self._progress = RunProgress(self._plan, quiet=options.format is Format.JSON, not_asked=not_asked)
 
     # Hooks of the pytest session
 
@@ -231,7 +233,7 @@ class Verification:
             narrowed=narrowed,
             excused=applied.excused,
             baselines={contract.name: load_baseline(contract) for contract in self._contracts},
-            not_claimed={contract.name: self._engine.not_claimed(contract) for contract in self._contracts},
+            not_claimed=self._not_claimed,
         )
         final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
         self._say_surfaces()
@@ -268,7 +270,7 @@ class Verification:
                 options=self._options,
                 contracts=self._contracts,
                 plan=self._plan,
-                not_claimed={contract.name: self._engine.not_claimed(contract) for contract in self._contracts},
+                not_claimed=self._not_claimed,
             )
         return final
 
