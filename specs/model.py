@@ -193,9 +193,7 @@ class Clause(Entry, frozen=True):
 
 
 class Remedy(Entry, frozen=True):
-    """What usually mends findings of one cause: those of `clauses` whose detail fits `detail`, as far as it says them.
-
-    `verdicts` are those that the cause is about: it is not that of any other finding of the same clauses.
+    """What usually mends findings of one cause: those with `verdicts` of `clauses`, whose detail fits `detail`.
     `tried` are planted bugs, each with a case that shows this remedy: the reference is that program with the advice
     applied, and has no such finding.
     """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,8 +21,24 @@ _OF_A_TAG = {"hold", "release", "ending", "seen"}
 _SENT = {"submit", "begin"}
 
 
+def _befell(record: Record) -> str:
+    """What holdfast itself did to the files of the store; empty where it did nothing, or asked only."""
+    act, _, what = record.action.partition(" ")
+    if act not in {"tamper", "lock", "copy", "lose-power"} or (record.event or {}).get("kind") != "done":
+        return ""
+    found = json.loads((record.event or {}).get("detail") or "{}")
+    return {
+        "tamper": f"holdfast changes the files: {what}{'' if what.endswith(' cut') else ' removed'}",
+        "lock": f"holdfast locks {found['count']} files" if found.get("count") else "holdfast lets go of the locks",
+        "copy": f"holdfast moves {what} to {found.get('to')}",
+        "lose-power": f"the power is lost (state {int(what) + 1} of {found['states']})" if found.get("kept") else "",
+    }[act]
+
+
 def _asked(record: Record) -> tuple[str, Mapping[str, Any]]:
     request = record.request or {}
+    if befell := _befell(record):
+        return "serve_store", {"do": befell}
     return (request["method"], request.get("args", {})) if request.get("op") == "call" else ("", {})
 
 
@@ -61,23 +80,25 @@ def timeline(records: Sequence[Record], n: int | None) -> list[str]:
         if (n is None or record.n <= n) and (method in _ALWAYS or (tag is not None and tag == wanted))
     ]
     began = next((record.sent_us for record, _, _ in shown if record.sent_us is not None), 0) or 0
-    return [line for each in shown for line in _lines(*each, began, profile)]
+    heard: set[Any] = set()
+    return [line for each in shown for line in _lines(*each, began, profile, heard)]
 
 
 def _lines(
-    record: Record, method: str, args: Mapping[str, Any], began: int, profile: Mapping[str, Any]
+    record: Record, method: str, args: Mapping[str, Any], began: int, profile: Mapping[str, Any], heard: set[Any]
 ) -> Iterator[str]:
     at = ((record.sent_us or began) - began) / 1e6
     answer = record.answer or {}
     value = answer.get("value") or {}
     if method in _SENT:
-        came = _came(answer, value, profile) if method == "submit" else f"is at: {value.get('at')}"
+        found = {**(answer.get("data") or value), **answer}
+        came = _outcome(found, profile, heard, method) if method == "submit" else f"is at: {value.get('at')}"
         wire, text = "client", f"{_request(args.get('request', args), profile)}  ->  {came}"
     elif method == "burst":
-        counted = [_outcome(each, profile) for each in value.get("answers", ())]
+        counted = [_outcome(each, profile, heard, method) for each in value.get("answers", ())]
         wire, text = "client", f"{len(args['requests'])} at once  ->  {', '.join(counted)}"
     elif method in ("finish", "cut"):
-        came = _outcome(value, profile) if method == "finish" else "goes away"
+        came = _outcome(value, profile, heard, method) if method == "finish" else "goes away"
         wire, text = "client", f"{args['name']}  ->  {came}"
     elif method == "seen":
         wire, text = "sink", f"has seen {value.get('effects')} effects of {value.get('attempts')} attempts"
@@ -89,7 +110,13 @@ def _lines(
     else:
         wire = _ALWAYS[method]
         text = " ".join(str(part) for part in args.values())
+        if fails := re.search(r"--error (\d+) .*--at (\d+)", text):
+            text = f"start {args['number']}, call {fails[2]} to its files fails: {os.strerror(int(fails[1]))}"
     yield f"{at:8.3f} s  {wire:<7}  {text}"
+
+
+def _filled(request: Mapping[str, Any]) -> str:
+    return f"  # each %FILL% stands for {request['fill']} letters x" if request.get("fill") else ""
 
 
 def _request(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
@@ -99,18 +126,18 @@ def _request(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
     body = from_base64url(request["body"])
     shown = _shown(body[:_TEXT]) + ("…" if len(body) > _TEXT else "")
     method, path = request.get("method") or route.get("method", "POST"), route.get("path", "?")
-    return f"{method} {path}{query} to instance {request.get('instance', 0)}, key {keys}, {shown}"
+    return f"{method} {path}{query} to instance {request.get('instance', 0)}, key {keys}, {shown}{_filled(request)}"
 
 
-def _came(answer: Mapping[str, Any], value: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
-    if answer.get("outcome") not in ("accepted", "refused"):
-        return str(answer.get("detail") or answer.get("outcome") or "no answer")
-    members = {name: answer.get(name) for name in ("outcome", "effect", "reason")}
-    return _outcome({**(answer.get("data") or value), **members}, profile)
-
-
-def _outcome(found: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
-    what = {"new": "its own answer", "prior": "an answer from before"}.get(str(found.get("effect")), "an answer")
+def _outcome(found: Mapping[str, Any], profile: Mapping[str, Any], heard: set[Any], method: str) -> str:
+    if found.get("outcome") not in ("accepted", "refused"):
+        return str(found.get("detail") or found.get("outcome") or "no answer")
+    # Of requests at once the sink cannot say whose handler it saw: the first answer with its bytes is the handler's.
+    came, is_new = (found.get("status"), found.get("body")), found.get("effect") == "new"
+    is_known = (came in heard or found.get("marked")) and not (is_new and method == "submit")
+    what = "an answer from before" if is_known else "its own answer" if is_new or method == "burst" else "an answer"
+    if found.get("outcome") == "accepted":
+        heard.add(came)
     if profile["profile"]["handler"] == "behind":
         # The handler runs behind the answer, so the answer is of no execution.
         what = "an answer"
@@ -160,4 +187,4 @@ def _curl(request: Mapping[str, Any], profile: Mapping[str, Any], credentials: M
     line = shlex.join(words)
     for name, value in credentials.get(request.get("principal", FIRST), {}).items():
         line += f' -H "{name}: {value}"' if value.startswith("$") else f" -H {shlex.quote(f'{name}: {value}')}"
-    return f'{line} "$SERVICE{route.get("path", "")}{query}"'
+    return f'{line} "$SERVICE{route.get("path", "")}{query}"{_filled(request)}'

@@ -181,6 +181,74 @@ def test_a_timeline_has_the_tag_of_the_finding_and_what_befell_the_store() -> No
     assert timeline(records[1:], 4) == []
 
 
+PROFILE = _record(0, "profile", {}, {"profile": {"header": "Key"}, "routes": {"create": {"path": "/orders"}}})
+ONE: dict[str, object] = {"tag": "hf-1", "body": "JUZJTEwl", "keys": ["k"], "fill": 7}
+
+
+def test_an_answer_is_from_before_only_where_it_was_heard_before_or_is_marked() -> None:
+    def came(body: str, **more: object) -> dict[str, object]:
+        return {"outcome": "accepted", "effect": "prior", "status": 201, "body": body, **more}
+
+    answers = [came("eQ"), came("eQ"), came("eg"), {**came(""), "outcome": "refused", "reason": "IN_PROGRESS"}]
+    burst = _record(1, "burst", {"requests": [ONE] * 4}, {"answers": answers})
+    line = timeline([PROFILE, burst], 1)[-1].partition("->")[2].split(", ")
+    assert [each.strip() for each in line] == [
+        "201 its own answer y",
+        "201 an answer from before y",
+        "201 its own answer z",
+        "201 IN_PROGRESS",
+    ]
+    retries = []
+    for n, (body, marked) in enumerate((("eQ", False), ("YQ", True), ("Yg", False)), start=2):
+        answer = {"outcome": "accepted", "effect": "prior", "value": {"status": 201, "body": body, "marked": marked}}
+        retries.append(replace(_record(n, "submit", ONE, None), answer=answer))
+    lines = timeline([PROFILE, burst, *retries], 4)[1:]
+    assert ["from before" in each for each in lines] == [True, True, False]
+    # Of two that ran, the second has an effect of its own, though its bytes are the same.
+    again = replace(retries[0], answer={**(retries[0].answer or {}), "effect": "new"})
+    assert "its own answer" in timeline([PROFILE, burst, again], 2)[-1]
+
+
+def test_a_timeline_has_what_holdfast_did_to_files_and_disk() -> None:
+    acts = (
+        ("tamper data/keys cut", "", "data/keys cut"),
+        ("tamper data/keys", "", "data/keys removed"),
+        ("lock ", '{"count":2}', "locks 2 files"),
+        ("lock no more", '{"count":0}', "lets go"),
+        ("copy data", '{"to":"aside"}', "data to aside"),
+        ("lose-power 3", '{"kept":[1],"states":8}', "state 4 of 8"),
+        # Only asked, or not done.
+        ("lose-power 0", '{"kept":[],"states":8}', None),
+        ("tree data", '{"files":[]}', None),
+    )
+    done = [
+        Record(n, act, 0, None, None, {"kind": "done", "detail": detail}, n, n)
+        for n, (act, detail, _) in enumerate(acts, start=1)
+    ]
+    failed = replace(done[0], n=20, event={"kind": "failed", "detail": "no such file"})
+    under = "{python} -m tracer --out {logs}/recording-full --error 28 --at 17 --once {data} --"
+    full = _record(21, "instance", {"number": 0, "do": "start", "under": under}, {"runs": True})
+    lines = timeline([PROFILE, *done, failed, full], 21)
+    said = [words for _, _, words in acts if words is not None]
+    assert len(lines) == len(said) + 1
+    assert all(words in line and "store" in line for words, line in zip(said, lines, strict=False))
+    assert os.strerror(28) in lines[-1]
+    assert "17" in lines[-1]
+    assert "tracer" not in lines[-1]
+
+
+def test_a_body_that_is_filled_says_what_stands_for_it() -> None:
+    sent = _record(1, "submit", ONE, {"status": 201, "body": ""})
+    for line in (*timeline([PROFILE, sent], 1), *curls([PROFILE, sent], 1)):
+        assert "%FILL%" in line
+        assert " 7 " in line
+    shell = curls([PROFILE, sent], 1)[0].replace("curl", "printf '%s\\n'", 1)
+    printed = subprocess.run(
+        ["sh", "-c", shell], capture_output=True, text=True, check=True, env={"SERVICE": "http://x"}
+    )
+    assert printed.stdout.splitlines()[-1] == "http://x/orders"
+
+
 def _gallery(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "holdfast.conformance.cli", "gallery", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
