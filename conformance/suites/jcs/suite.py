@@ -103,14 +103,7 @@ def test_committed_vectors_of_order(bench: Bench) -> None:
     run(bench, Part.ORDER, "ORD")
 
 
-@clause(
-    "JCS-WS-01",
-    "JCS-LIT-01",
-    "JCS-DEPTH-01",
-    "JCS-DEPTH-02",
-    "JCS-IDEM-01",
-    "JCS-IDEM-02",
-)
+@clause("JCS-WS-01", "JCS-LIT-01", "JCS-DEPTH-01", "JCS-DEPTH-02", "JCS-IDEM-01", "JCS-IDEM-02")
 def test_committed_vectors_of_form(bench: Bench) -> None:
     """Whitespace, structure, depth, and what is canonical already."""
     run(bench, Part.FORM, "WS", "LIT", "DEPTH", "IDEM", "VER", "PURE", "PROF")
