@@ -147,9 +147,10 @@ def _result(
         if text
     ]
     sent = [each.sent_us for each in (*sides.get("main", ()), *sides.get("twin", ())) if each.sent_us is not None]
+    roles = contract.roles_of(planned.clauses, planned.roles)
     return replace(
         missing,
-        outcome=_outcome(verdict, line, binds=binds and not contract.roles_of(planned.clauses) & not_claimed),
+        outcome=_outcome(verdict, line, binds=binds and not roles & not_claimed),
         verdict=line.verdict,
         message=" ".join(finding.detail.split()),
         cause=cause,
