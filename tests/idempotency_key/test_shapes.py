@@ -323,8 +323,8 @@ class LowersClaims(ClaimsAlone):
     [
         (Lowers, "fail_open", "with the payload of another"),
         (LowersForOnePayload, "over_refusal", "refused as MISMATCH"),
-        (LowersClaims, "fail_open", "as one that was done"),
-        (Cut, "fail_open", "got the answer to the request with another key"),
+        (LowersClaims, "fail_open", "as if that with another key"),
+        (Cut, "fail_open", "as if that with another key"),
     ],
 )
 def test_a_key_that_is_taken_for_another_is_open_only_where_an_answer_or_an_effect_shows_it(

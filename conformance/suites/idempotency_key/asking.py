@@ -224,17 +224,11 @@ class Service:
         self.is_disturbed = True
         self.session.provoke("line", {"fault": fault, "delay_ms": delay_ms})
 
-    def serve_store(self, do: str) -> None:
-        """Let the store's server restart, or carry out a command of service.toml."""
-        self.is_disturbed = True
-        self.session.provoke("serve_store", {"do": do})
-
     def instance(self, do: str, number: int = 0, *, under: str | None = None) -> bool:
         """Kill, end, start or look at an instance; whether it runs then. `under` is a command that starts it."""
         told: dict[str, Any] = {"number": number, "do": do}
         if under is not None:
-            told["under"] = under
-            self.is_disturbed = True
+            told["under"], self.is_disturbed = under, True
         runs: bool = self.session.provoke("instance", told)["runs"]
         if do != "look":
             (self._up.add if runs else self._up.discard)(number)

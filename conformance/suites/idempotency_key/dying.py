@@ -204,7 +204,8 @@ def test_the_window_of_a_broker_outlives_what_was_consumed(bench: Bench) -> None
             if what == "instance":
                 s.begin_again(how)
             else:
-                s.serve_store(how)
+                s.is_disturbed = True
+                s.session.provoke("serve_store", {"do": how})
             why = f"the same id behind a {how}, its message consumed"
             got = s.settles(s.request(tag, key), ("DUPLICATE",), why)
             s.one_effect(tag, why)
@@ -241,7 +242,8 @@ def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) 
         rounds = round(_ROUNDS * bench.thorough)
         for round_ in range(rounds):
             if round_ == rounds // 2 and "server" in s.wires and s.profile["store_durable"]:
-                s.serve_store("kill-and-restart")
+                s.is_disturbed = True
+                s.session.provoke("serve_store", {"do": "kill-and-restart"})
             pairs = [(s.tag(), s.key()) for _ in range(24)]
             pairs += pairs[:4]
             asked += pairs

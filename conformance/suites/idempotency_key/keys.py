@@ -134,10 +134,8 @@ def test_keys_that_differ_in_one_thing_are_two(bench: Bench) -> None:
 
 def _is_new(s: Service, tag: str, got: Got, what: str, *alike: Mapping[str, Any]) -> None:
     """A key that was not used before is executed. `alike` have this key, and the payload of a request with another."""
-    if got.effect == "prior" or s.is_of_another(tag, got):
-        s.fail("fail_open", f"the request with {what} got the answer to the request with another key: {got}")
-    if s.means(got, ("DUPLICATE",)):
-        s.fail("fail_open", f"the request with {what} was answered as one that was done, and it was not: {got}")
+    if got.effect == "prior" or s.is_of_another(tag, got) or s.means(got, ("DUPLICATE",)):
+        s.fail("fail_open", f"the request with {what} was answered as if that with another key were it: {got}")
     if not got.accepted:
         for each in alike if s.means(got, ("MISMATCH",)) else ():
             s.may_have(each["tag"], 2)

@@ -145,9 +145,9 @@ def test_a_store_that_only_fails_in_part_is_not_taken_for_an_empty_one(bench: Be
         s.must_promise(faults, "[store.commands] has no fault and its end")
         for fault in faults:
             outage = Outage.of(s, fault)
-            s.serve_store(fault)
+            s.session.provoke("serve_store", {"do": fault})
             outage.asked()
-            s.serve_store(f"{fault}{ENDS}")
+            s.session.provoke("serve_store", {"do": f"{fault}{ENDS}"})
             outage.over()
 
 
@@ -157,7 +157,7 @@ def test_a_store_that_is_full_frees_no_key(bench: Bench) -> None:
     with service(bench, ON_A_SERVER) as s:
         s.must_promise(SMALL in s.faults, f"[store.commands] has no {SMALL} and {SMALL}{ENDS}")
         outage = Outage.of(s, "full")
-        s.serve_store(SMALL)
+        s.session.provoke("serve_store", {"do": SMALL})
         keeps = s.profile["duplicate"] == "replay" and s.names_effects
         fill, what = (_answers, f"{_FILLING} answers") if keeps else (_keys, f"{_FILLING} times {_AT_ONCE} keys")
         is_full = any(fill(s) for _ in range(_FILLING))
@@ -165,7 +165,7 @@ def test_a_store_that_is_full_frees_no_key(bench: Bench) -> None:
         s.one_effect(outage.known[0], "a known key in a store that was filled")
         if not is_full:
             s.not_reached(f"the store took {what}; let {SMALL} give it less room")
-        s.serve_store(f"{SMALL}{ENDS}")
+        s.session.provoke("serve_store", {"do": f"{SMALL}{ENDS}"})
         outage.over()
 
 
@@ -189,8 +189,8 @@ def test_the_return_of_the_store_frees_no_key(bench: Bench) -> None:
         s.must_promise(s.profile["durable"] and s.profile["store_durable"], "keys do not outlive the store's server")
         for how in ("restart", "kill-and-restart"):
             tag, key = s.tag(), s.key()
-            first = s.first(tag, key)
-            s.serve_store(how)
+            first, s.is_disturbed = s.first(tag, key), True
+            s.session.provoke("serve_store", {"do": how})
             got = s.settles(s.request(tag, key), ("DUPLICATE",), f"the store's server: {how}")
             s.one_effect(tag, f"a retry behind a {how} of the store's server")
             s.retried(first, got, f"a retry behind a {how} of the store's server")
