@@ -32,11 +32,7 @@ W = TypeVar("W")
 
 # Values that hypothesis generates for tests without a history. Nothing is shrunk: each trial costs a session.
 DRAWN = settings(
-    derandomize=True,
-    database=None,
-    deadline=None,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
+    derandomize=True, database=None, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck)
 )
 
 # How many shorter histories are tried. Each is a session, and a bug that shows in one history shows in most of them.
@@ -77,12 +73,7 @@ class _Difference(Generic[S]):
 
 
 def hold(
-    bench: Bench,
-    *,
-    count: int,
-    draw: Callable[[Random], Sequence[S]],
-    begin: Begin[Player[S]],
-    trials: int = _TRIALS,
+    bench: Bench, *, count: int, draw: Callable[[Random], Sequence[S]], begin: Begin[Player[S]], trials: int = _TRIALS
 ) -> None:
     """Play `count` histories, each in a session that `begin` opens. Raises Finding where one differs.
 

@@ -8,16 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, unique
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.model import (
-    Answer,
-    EvidenceClass,
-    Finding,
-    Part,
-    Probe,
-    RelationName,
-    Row,
-    Standing,
-)
+from holdfast.conformance.fitness.model import Answer, EvidenceClass, Finding, Part, Probe, RelationName, Row, Standing
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError
 from holdfast.conformance.fitness.reasons import Reasons
 

@@ -12,14 +12,7 @@ from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.jcs.documents import (
-    constructed,
-    disguised,
-    drawn,
-    large,
-    same_value,
-    value_of,
-)
+from holdfast.conformance.suites.jcs.documents import constructed, disguised, drawn, large, same_value, value_of
 from holdfast.conformance.suites.jcs.edges import (
     beside_a_mark,
     beside_a_quotation_mark,
