@@ -34,6 +34,8 @@ class _Bench:
     def fail(self, verdict: str, message: str, **said: str) -> None:
         raise AccusedError(verdict, message, said)
 
+    weigh = fail
+
 
 def looked(*paths: str, foreign: Sequence[str] = ()) -> Looking:
     """Inspect a store in which no object is due, and these files have no place."""
