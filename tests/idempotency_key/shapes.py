@@ -200,8 +200,9 @@ class Shape:
 
     def place(self, request: Mapping[str, Any]) -> str:
         """Scope and key, as they are stored."""
-        principal = request.get("principal", "a").replace("again", "a")
-        return f"{principal} {request.get('route', 'create')} {self.column(request['keys'][0].strip())}"
+        asked = {"principal": request.get("principal", "a").replace("again", "a"), "route": request.get("route", "create")}
+        scope = [asked[each] for each in self.profile.get("scope", asked)]
+        return " ".join((*scope, self.column(request["keys"][0].strip())))
 
     def column(self, key: str) -> str:
         """The key as it is stored."""

@@ -99,10 +99,11 @@ class Profiled(Shape):
         lambda: Profiled(key_pattern="[A-Z0-9-]{4,40}", max_key_length=36),
         lambda: Profiled(wires=("sink",)),
         lambda: Profiled(wires=("sink", "process"), lifetime_s=300, fingerprint=["body"], scope=["principal", "route"]),
+        lambda: Profiled(scope=["route"]),
     ],
     ids=[
         *("answers", "waits", "claims", "claims-422", "acks", "broker", "late-broker", "broker-rejects"),
-        *("uuid", "short-keys", "numbers", "capitals", "url", "no-clock"),
+        *("uuid", "short-keys", "numbers", "capitals", "url", "no-clock", "one-principal"),
     ],
 )
 def test_a_sound_service_of_each_shape_is_accused_of_nothing(make: Make) -> None:

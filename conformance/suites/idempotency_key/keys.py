@@ -181,13 +181,15 @@ def test_no_delimiter_makes_two_pairs_of_scope_and_key_one(bench: Bench) -> None
         names = [name for name, route in s.routes.items() if route["key"] != "ignored"]
         # What may stand before a key inside a store: a principal, a route and its path.
         befores = ["a", "b", *(route["path"] for route in s.routes.values()), *names]
+        # Without a principal in the scope, the key of the other one is the same key.
+        asking = ("a", "b") if "b" in s.principals and "principal" in s.profile["scope"] else ("a",)
         for between in (":", "/", "|", " ", ",", "-", "_", "#", "."):
             stem = s.session.rand(between)
             texts = [stem, *(f"{before}{between}{stem}" for before in dict.fromkeys(befores)), f"{stem}{between}"]
             asked: list[str] = []
             # A blank at the end of a header is no part of it.
             for text in [text for text in texts if text == text.strip() and s.is_key(text)]:
-                for principal in ("a", "b") if "b" in s.principals else ("a",):
+                for principal in asking:
                     tag = s.tag()
                     got = s.submit(s.request(tag, s.spelt(text), principal=principal))
                     alike = [s.request(each, s.spelt(text), principal=principal) for each in asked]
