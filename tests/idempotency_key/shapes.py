@@ -200,7 +200,8 @@ class Shape:
 
     def place(self, request: Mapping[str, Any]) -> str:
         """Scope and key, as they are stored."""
-        asked = {"principal": request.get("principal", "a").replace("again", "a"), "route": request.get("route", "create")}
+        principal = request.get("principal", "a").replace("again", "a")
+        asked = {"principal": principal, "route": request.get("route", "create")}
         scope = [asked[each] for each in self.profile.get("scope", asked)]
         return " ".join((*scope, self.column(request["keys"][0].strip())))
 
