@@ -82,6 +82,13 @@ class Profiled(Shape):
         return re.fullmatch(self.profile.get("key_pattern") or ".*", key) is not None
 
 
+class OneConflict(Profiled):
+    """One status for a key in progress and for one whose outcome is unknown. The wires read it as the first."""
+
+    def again(self, known: Record) -> dict[str, Any]:
+        return self.meanwhile() if known.answer is None else super().again(known)
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -100,10 +107,12 @@ class Profiled(Shape):
         lambda: Profiled(wires=("sink",)),
         lambda: Profiled(wires=("sink", "process"), lifetime_s=300, fingerprint=["body"], scope=["principal", "route"]),
         lambda: Profiled(scope=["route"]),
+        lambda: OneConflict(codes={"unknown": 409}),
     ],
     ids=[
         *("answers", "waits", "claims", "claims-422", "acks", "broker", "late-broker", "broker-rejects"),
         *("uuid", "short-keys", "numbers", "capitals", "url", "no-clock", "one-principal"),
+        "one-conflict",
     ],
 )
 def test_a_sound_service_of_each_shape_is_accused_of_nothing(make: Make) -> None:
@@ -369,3 +378,7 @@ class LosesMessages(Broker):
 def test_a_message_that_was_taken_and_never_has_its_effect_is_lost() -> None:
     assert judged(_RETRY, LosesMessages) == "lost_durability"
     assert judged(_RACE, LosesMessages) == "lost_durability"
+
+
+def test_a_key_in_progress_with_nothing_running_is_stuck_where_an_unknown_outcome_has_a_status_of_its_own() -> None:
+    assert judged("test_an_outcome_that_nobody_knows_is_not_executed_again", OneConflict) == "over_refusal"
