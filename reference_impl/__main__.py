@@ -95,8 +95,13 @@ def _provision(options: argparse.Namespace) -> None:
 
 
 def _mutants(options: argparse.Namespace) -> None:
+    from holdfast.reference_impl.altered import problem_of
     from holdfast.specs.mutants import load_mutants
 
+    chosen = options.contract or contract_names()
+    planted = [each for name in chosen for each in load_mutants(name).planted if each.patch]
+    if problems := [problem for each in planted if (problem := problem_of(each.name))]:
+        raise ValueError("; ".join(problems))
     listed = [
         {
             "name": each.name,
@@ -107,7 +112,7 @@ def _mutants(options: argparse.Namespace) -> None:
             "may_fail": dict(each.reasons),
             "faults": each.faults,
         }
-        for name in contract_names()
+        for name in chosen
         for declared in (load_mutants(name),)
         for each in declared.mutants
     ]
@@ -154,7 +159,8 @@ def _contract(parser: argparse.ArgumentParser) -> None:
 
 def _control(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--contract", choices=contract_names(), action="append", help="repeat for more; all by default")
-    parser.add_argument("--keep", action="store_true", help="fork the reference as it is, with no change")
+    parser.add_argument("--keep", action="store_true", help="fork the reference as it is, with no further change")
+    _mutant(parser)
     parser.add_argument("--control", type=int, required=True, metavar="FD", help="the socket of the kit")
 
 
@@ -172,7 +178,8 @@ def _surface(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--writer", default="holdfast_registrar", help="role that may read and append (PostgreSQL)")
 
 
-def _as_json(parser: argparse.ArgumentParser) -> None:
+def _listing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--contract", choices=contract_names(), action="append", help="repeat for more; all by default")
     parser.add_argument("--json", action="store_true")
 
 
@@ -190,7 +197,7 @@ _COMMANDS: Mapping[str, _Command] = {
     "launch": _Command(_launch, _mutant, "Provision what one JSON line on standard input asks for, until end of file."),
     "serve": _Command(_serve, _address, "Speak adapter protocol v1 over HTTP on the loopback."),
     "provision": _Command(_provision, _surface, "Make the demo surface, explicitly; never overwrites one."),
-    "mutants": _Command(_mutants, _as_json, "List the planted bugs."),
+    "mutants": _Command(_mutants, _listing, "List the planted bugs; each of their patches has to fit."),
     "sites": _Command(_sites, _contract, "List what can be changed in a reference, as JSON lines."),
     "nursery": _Command(_nursery, _control, "Fork an adapter for each request of the kit, with all imports done."),
 }

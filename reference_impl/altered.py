@@ -1,16 +1,20 @@
-"""A reference with one place of its source changed, as `selfcheck --automatic` makes it: the change is made at import.
+"""A reference with a few places of its source changed: the change is made at import, and no source is written.
 
-The place stands in a file of its own, so `--mutant FILE.json` goes wherever the name of a planted bug goes: to the
-adapter, to the launcher, and to the operators' command line that an adapter starts. No source is written.
+A planted bug is a patch in `mutants.yaml`: in which function, which text, replaced by which. What
+`selfcheck --automatic` changes stands in a file of its own, so `--mutant FILE.json` goes wherever the name of a planted
+bug goes: to the adapter, to the launcher, and to the operators' command line that an adapter starts.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import spec_from_file_location
 from itertools import pairwise
@@ -18,11 +22,21 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from holdfast.specs.loader import contract_folders
+
 _ENDING = ".json"
+_PACKAGE = "holdfast.reference_impl"
+_ROOT = Path(__file__).parent
+# A bug or a sound variant in mutants.yaml. An adapter starts for each session, and the whole file takes too long.
+_ENTRY = r"^( *)- name: {}\n(?:\1  .*\n|\n)*"
 
 
 class ChangedError(ValueError):
     """The source is another one than that in which the place was found."""
+
+
+class PatchError(ValueError):
+    """A patch of mutants.yaml does not fit the source: its place is not there, or not once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +52,112 @@ class Alteration:
 
     def applied(self, source: bytes) -> bytes:
         """The changed source. Raises ChangedError."""
-        if hashlib.sha256(source).hexdigest() != self.digest:
-            raise ChangedError(f"the source of {self.module} has changed since its places were listed; list them again")
-        return source[: self.start] + self.text.encode() + source[self.end :]
+        return changed(source, [self])
+
+
+def changed(source: bytes, alterations: Sequence[Alteration]) -> bytes:
+    """The source of one module with all of its alterations. Raises ChangedError."""
+    digest, made = hashlib.sha256(source).hexdigest(), source
+    for each in sorted(alterations, key=lambda one: -one.start):
+        if digest != each.digest:
+            raise ChangedError(f"the source of {each.module} has changed since its places were listed; list them again")
+        made = made[: each.start] + each.text.encode() + made[each.end :]
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One change of a planted bug. `lines` are those of its function, by file; None if it is in no function."""
+
+    alteration: Alteration
+    lines: tuple[str, range] | None
 
 
 def is_altered(mutant: str) -> bool:
     """Whether the name of a mutant is the file of an alteration; planted bugs have names without a dot."""
     return mutant.endswith(_ENDING)
+
+
+@cache
+def patched(mutant: str) -> tuple[Patch, ...]:
+    """The changes of a planted bug; empty if it is none that is a patch. Raises PatchError."""
+    for contract, folder in contract_folders().items():
+        path = folder / "mutants.yaml"
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        entry = re.search(_ENTRY.format(re.escape(mutant)), text, re.MULTILINE)
+        if entry is not None:
+            import yaml
+
+            (found,) = yaml.safe_load(entry.group())
+            return tuple(_patch(contract, **each) for each in found.get("patch", ()))
+    return ()
+
+
+def _patch(contract: str, at: str, was: str, now: str) -> Patch:
+    path, names = _ROOT, at.split(".")
+    while names and not (path := path / names.pop(0)).with_suffix(".py").is_file():
+        pass
+    path = path.with_suffix(".py")
+    if not path.is_file():
+        raise PatchError(f"patch at {at}: expected a module below {_PACKAGE}, and a function of it")
+    source = path.read_bytes()
+    node: Any = ast.parse(source)
+    for name in names:
+        inner = [each for each in _definitions(node) if each.name == name]
+        if len(inner) != 1:
+            raise PatchError(f"patch at {at}: {name} is defined {len(inner)} times there, expected once")
+        (node,) = inner
+    starts = [0, *(each.end() for each in re.finditer(rb"\n", source)), len(source)]
+    first = min((each.lineno for each in getattr(node, "decorator_list", ())), default=getattr(node, "lineno", 1))
+    last = node.end_lineno if names else len(starts) - 1
+    places = list(_places(source, starts[first - 1], starts[last], was, now))
+    if len(places) != 1:
+        raise PatchError(f"patch at {at}: {was!r} stands there {len(places)} times, expected once")
+    ((start, old, new),) = places
+    file = path.relative_to(_ROOT).as_posix()
+    module = f"{_PACKAGE}.{file.removesuffix('.py').replace('/', '.')}"
+    digest = hashlib.sha256(source).hexdigest()
+    alteration = Alteration(contract, module, digest, start, start + len(old), new.decode())
+    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    return Patch(alteration, (file, range(first, last + 1)) if is_function else None)
+
+
+def _places(source: bytes, begin: int, end: int, was: str, now: str) -> Iterator[tuple[int, bytes, bytes]]:
+    """Where `was` stands between two offsets; and both texts, moved in as far as the line of that place is."""
+    head = was.partition("\n")[0].encode()
+    for found in re.finditer(re.escape(head), source[begin:end]):
+        place = begin + found.start()
+        line = source[source.rfind(b"\n", 0, place) + 1 : place + 1]
+        margin = b"\n" + line[: len(line) - len(line.lstrip(b" "))]
+        old, new = (re.sub(rb"\n(?=.)", margin, text.rstrip("\n").encode()) for text in (was, now))
+        if source.startswith(old, place) and place + len(old) <= end:
+            yield place, old, new
+
+
+def _definitions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield each
+        elif isinstance(each, ast.If | ast.Try | ast.With):
+            yield from _definitions(each)
+
+
+def problem_of(mutant: str) -> str | None:
+    """Why the patch of a planted bug cannot be made: its place is not there once, or what it makes is no Python."""
+    try:
+        for module, alterations in _by_module(patched(mutant)).items():
+            path = _ROOT.joinpath(*module.split(".")[2:]).with_suffix(".py")
+            compile(changed(path.read_bytes(), alterations), path, "exec")
+    except (PatchError, SyntaxError, TypeError) as error:
+        return f"mutant {mutant}: {error}"
+    return None
+
+
+def _by_module(patches: Sequence[Patch]) -> Mapping[str, list[Alteration]]:
+    found: dict[str, list[Alteration]] = {}
+    for each in patches:
+        found.setdefault(each.alteration.module, []).append(each.alteration)
+    return found
 
 
 def read(path: str) -> Alteration:
@@ -55,37 +167,42 @@ def read(path: str) -> Alteration:
 
 
 def install(words: Sequence[str]) -> None:
-    """If a command line names an alteration as its mutant, let the module be imported with it. Raises as `read`."""
+    """If a command line names an alteration as its mutant, or a bug that is a patch, let the modules be imported so.
+
+    Raises as `read` and `patched`.
+    """
     for option, mutant in pairwise(words):
-        if option == "--mutant" and is_altered(mutant):
-            sys.meta_path.insert(0, _Finder(read(mutant)))
+        if option == "--mutant":
+            alone = is_altered(mutant)
+            found = {(one := read(mutant)).module: [one]} if alone else _by_module(patched(mutant))
+            sys.meta_path[:0] = [_Finder(module, changes) for module, changes in found.items()]
 
 
 class _Loader(SourceFileLoader):
     """Compiles the changed source, and never reads or writes a compiled file."""
 
-    def __init__(self, name: str, path: str, alteration: Alteration) -> None:
+    def __init__(self, name: str, path: str, alterations: Sequence[Alteration]) -> None:
         super().__init__(name, path)
-        self._alteration = alteration
+        self._alterations = alterations
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        code: CodeType = self.source_to_code(self._alteration.applied(self.get_data(path)), path)
+        code: CodeType = self.source_to_code(changed(self.get_data(path), self._alterations), path)
         return code
 
 
 class _Finder:
     """Finds the one module that is changed."""
 
-    def __init__(self, alteration: Alteration) -> None:
-        self._alteration = alteration
+    def __init__(self, module: str, alterations: Sequence[Alteration]) -> None:
+        self._module, self._alterations = module, alterations
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         """See `MetaPathFinder`."""
-        if fullname != self._alteration.module:
+        if fullname != self._module:
             return None
         found: ModuleSpec | None = PathFinder.find_spec(fullname, path, target)
         if found is None or found.origin is None:
             return None
-        loader = _Loader(fullname, found.origin, self._alteration)
+        loader = _Loader(fullname, found.origin, self._alterations)
         return spec_from_file_location(fullname, found.origin, loader=loader)

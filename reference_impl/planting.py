@@ -1,7 +1,8 @@
 """Planted bugs: the change that each makes to its reference, and how to find a bug by its name.
 
-`reference_impl/<contract>/mutants/*.py` have a mapping BUGS from names to changes. What a bug is and which clauses it
-must break stands in `specs/<contract>/mutants.yaml`. The references have no switches for bugs.
+What a bug is and which clauses it must break stands in `specs/<contract>/mutants.yaml`, and there most bugs are patches
+of the source (`altered`). A bug that needs a class has it in `reference_impl/<contract>/mutants/*.py`, whose mapping
+BUGS leads from names to changes. The references have no switches for bugs.
 """
 
 from __future__ import annotations
@@ -51,17 +52,21 @@ def planted(reference: _Factory, mutant: str | None) -> _Factory:
 def find(name: str) -> Bug:
     """The bug of that name. Raises KeyError with the known names.
 
-    An alteration was made at import (`altered.install`), so nothing is left to change.
+    Alterations and patches are made at import (`altered.install`), so nothing is left to change.
     """
     if altered.is_altered(name):
         return Bug(name, altered.read(name).contract, lambda factory: factory)
+    if patches := altered.patched(name):
+        return Bug(name, patches[0].alteration.contract, lambda factory: factory)
     # An adapter with a bug is started for every session, so only the module that writes the name is imported.
     for path in _modules():
         if f'"{name}"' in path.read_text(encoding="utf-8"):
             for bug in _bugs_of(path):
                 if bug.name == name:
                     return bug
-    raise KeyError(f"no mutant is called {name!r}; known: {', '.join(bug.name for bug in all_bugs())}")
+    from holdfast.specs.mutants import declared_names
+
+    raise KeyError(f"no mutant is called {name!r}; known: {', '.join(declared_names())}")
 
 
 def all_bugs() -> Sequence[Bug]:

@@ -45,12 +45,24 @@ class Allowed(Entry, frozen=True):
     clauses: Annotated[tuple[ClauseId, ...], msgspec.Meta(min_length=1)]
 
 
+class Patch(Entry, frozen=True):
+    """A change of the reference's source: in the function, class or module `at`, the text `was` becomes `now`.
+
+    `at` is a dotted name below the package of references, as `jcs.reader.Reader.read`. `was` has to stand there once.
+    Of a text of several lines, the first is not indented, and the others are as they are to it.
+    """
+
+    at: Text
+    was: str
+    now: str
+
+
 class Mutant(Entry, frozen=True, omit_defaults=True):
     """One planted bug.
 
     `must_fail` maps clauses to the verdict that each must get. `faults` maps fault cases that are injected into it to
     their verdicts: most bugs need none, and each takes time. All that is in neither these nor `may_fail` must conform.
-    `store` is given where it is not the file's.
+    `store` is given where it is not the file's. Its body is the `patch`, or a class of the reference under its name.
     """
 
     name: Name
@@ -59,6 +71,7 @@ class Mutant(Entry, frozen=True, omit_defaults=True):
     may_fail: tuple[Allowed, ...] = ()
     faults: Mapping[CaseId, Caught] = {}
     store: Text | None = None
+    patch: tuple[Patch, ...] = ()
 
     @property
     def reasons(self) -> Mapping[str, str]:
@@ -77,11 +90,12 @@ class Choice(Entry, frozen=True, omit_defaults=True):
     permitted: Text
     clauses: Annotated[tuple[ClauseId, ...], msgspec.Meta(min_length=1)]
     store: Text | None = None
+    patch: tuple[Patch, ...] = ()
 
     @property
     def variant(self) -> Mutant:
         """The variant, as a bug that must not break anything."""
-        return Mutant(self.name, self.permitted, {}, store=self.store)
+        return Mutant(self.name, self.permitted, {}, store=self.store, patch=self.patch)
 
 
 class Mutants(Entry, frozen=True, omit_defaults=True):
@@ -123,6 +137,11 @@ def load_mutants(contract: str) -> Mutants:
     return read_mutants(path) if path.exists() else Mutants(contract)
 
 
+def declared_names() -> list[str]:
+    """The names of all planted bugs and sound variants. Raises SpecError."""
+    return [each.name for contract in contract_folders() for each in load_mutants(contract).planted]
+
+
 def read_mutants(path: Path) -> Mutants:
     """The file at `path`. Raises SpecError."""
     return msgspec.convert(of_contract(path, "planted", path.parent.name), Mutants)
@@ -135,12 +154,22 @@ def written(mutants: Mutants) -> str:
         mutant["must_fail"] = _Line(mutant["must_fail"])
         for group in mutant.get("may_fail", ()):
             group["clauses"] = _Items(group["clauses"])
+    for each in (*data.get("mutants", ()), *data.get("choices", ())):
+        each["patch"] = [{name: _Code(text) for name, text in patch.items()} for patch in each.get("patch", ())]
+        if not each["patch"]:
+            del each["patch"]
     for choice in data.get("choices", ()):
         choice["clauses"] = _Items(choice["clauses"])
     return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
 
 
 _HEAD = "# Written by `holdfast selfcheck --full --update`, which keeps reasons and no other comment.\n"
+
+
+class _Code(str):
+    """A text of several lines as it stands."""
+
+    __slots__ = ()
 
 
 class _Line(dict[str, Any]):
@@ -157,6 +186,11 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
+def _code(dumper: yaml.SafeDumper, text: _Code) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(_Code, _code)
 _Dumper.add_representer(
     _Line, lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data, flow_style=True)
 )

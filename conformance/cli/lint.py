@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from enum import Enum, unique
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.target import known_contracts
+from holdfast.conformance.cli.target import REFERENCE, known_contracts
 from holdfast.conformance.cli.vectors.committed import lint as lint_vectors
 from holdfast.conformance.run.plan import Form, generators_of, plan_of
 from holdfast.conformance.selfcheck.baselines import load_baseline
@@ -75,6 +76,10 @@ def problems_of(contract: Contract) -> list[str]:
     if matrix is not None:
         generators = generators_of(contract)
         problems += matrix_problems(contract, matrix, mutants=mutants, suite=suite, generators=generators)
+    if any(each.patch for each in mutants.planted):
+        command = [*REFERENCE, "mutants", "--contract", contract.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        problems += [done.stderr.strip() or f"its patches: exit {done.returncode}"] if done.returncode else []
     if load_baseline(contract) is None:
         problems.append("baselines.json is missing or of other cases; run `holdfast selfcheck --baselines`")
     if fitness.has_queries(contract.name):

@@ -98,12 +98,16 @@ class Attack(msgspec.Struct, frozen=True, tag=True):
 
 
 class Planting(msgspec.Struct, frozen=True, tag=True):
-    """The task of a worker: run these cases of one planted bug, all of them. `faults` are the last cases."""
+    """The task of a worker: run these cases of one planted bug, all of them. `faults` are the last cases.
+
+    `patched`: the bug changes the source, so what forks its adapters imports it with the change.
+    """
 
     mutant: str
     store: str
     cases: tuple[str, ...]
     faults: tuple[str, ...] = ()
+    patched: bool = False
 
 
 class Shown(msgspec.Struct, frozen=True):

@@ -134,12 +134,15 @@ class Worker:
     def _nursery(self, *, traced: bool, keep: bool) -> Nursery:
         key = traced, keep
         if key not in self._nurseries:
-            command = (*REFERENCE, "nursery", "--contract", self._contract.name, *(("--keep",) if keep else ()))
-            slow = self._pace.factor * (TRACED_SLOW if traced else 1.0)
-            environment = adapter_environment((TRACE,) if traced else (), slow=slow)
-            nursery = Nursery(command, janitor=self._janitor, environment=environment)
-            self._nurseries[key] = self._stack.enter_context(nursery)
+            words = ("--keep",) if keep else ()
+            self._nurseries[key] = self._stack.enter_context(self._begun(words, traced=traced))
         return self._nurseries[key]
+
+    def _begun(self, words: Sequence[str], *, traced: bool = False) -> Nursery:
+        slow = self._pace.factor * (TRACED_SLOW if traced else 1.0)
+        environment = adapter_environment((TRACE,) if traced else (), slow=slow)
+        command = (*REFERENCE, "nursery", "--contract", self._contract.name, *words)
+        return Nursery(command, janitor=self._janitor, environment=environment)
 
     # What a test executes
 
@@ -181,11 +184,18 @@ class Worker:
             for forked, cases in ((True, task.cases), (False, task.faults)):
                 if cases:
                     with ExitStack() as own:
-                        bed = self.own_bed(task.store, words, own, forked=forked, keep=True)
+                        nursery = self._keeping(task, words, own) if forked else None
+                        bed = self.own_bed(task.store, words, own, nursery)
                         shown += [_shown(bed.run(case)) for case in cases]
         except StartError as error:
             return Harvest(task.mutant, tuple(shown), f"the launcher: {error}")
         return Harvest(task.mutant, tuple(shown))
+
+    def _keeping(self, task: Planting, words: Sequence[str], stack: ExitStack) -> Nursery:
+        """What forks the adapters of a planted bug, none of which has to import the reference again."""
+        if not task.patched:
+            return self._nursery(traced=False, keep=True)
+        return stack.enter_context(self._begun(("--keep", *words)))
 
     # What finds a mutant
 
@@ -229,21 +239,21 @@ class Worker:
         """A bed with the launcher of the unchanged reference."""
         if store not in self._beds:
             self._beds[store] = self._stack.enter_context(Bed(self._settings(store), self._contract))
-        self._beds[store].take(adapter, forked_by(self._nursery(traced=False, keep=False)))
+        self._beds[store].take(adapter, forked_by(self.importing()))
         return self._beds[store]
 
     def leave(self, store: str) -> None:
         """The next shared bed of this store is a new one."""
         self._beds.pop(store).pool.abort()
 
-    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, *, forked: bool, keep: bool = False) -> Bed:
-        """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork.
+    def importing(self) -> Nursery:
+        """What forks the adapters of a mutant that changes a source: each imports the reference."""
+        return self._nursery(traced=False, keep=False)
 
-        `keep`: the mutant changes no source, so a fork need not import the reference again.
-        """
+    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, nursery: Nursery | None) -> Bed:
+        """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""
         bed = stack.enter_context(Bed(self._settings(store, mutant=mutant), self._contract))
-        start = forked_by(self._nursery(traced=False, keep=keep)) if forked else in_a_new_process
-        bed.take((*REFERENCE, "adapter", *mutant), start)
+        bed.take((*REFERENCE, "adapter", *mutant), forked_by(nursery) if nursery else in_a_new_process)
         return bed
 
     def _is_sound(self, test: Trial) -> bool:
@@ -267,7 +277,8 @@ class _Beds:
         key = test.store, fault
         if key not in self._made:
             if fault or self._attack.launched:
-                bed = self._worker.own_bed(test.store, self._mutant, self._stack, forked=not fault)
+                nursery = None if fault else self._worker.importing()
+                bed = self._worker.own_bed(test.store, self._mutant, self._stack, nursery)
             else:
                 bed = self._worker.shared_bed(test.store, (*REFERENCE, "adapter", *self._mutant))
             self._made[key] = bed

@@ -10,8 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from holdfast.reference_impl.altered import patched
 from holdfast.reference_impl.planting import Bug, bugs_of
 from holdfast.reference_impl.registry import package_of
+from holdfast.specs.mutants import load_mutants
 
 _ROOT = Path(__file__).parents[1]
 _MUTANTS = ".mutants."
@@ -35,6 +37,13 @@ def replaced_by_bugs(contract: str) -> Mapping[str, Lines]:
     for bug in bugs_of(contract):
         with suppress(_UnknownError):
             found[bug.name] = _lines_of(bug, reference)
+    for mutant in load_mutants(contract).planted:
+        places = [patch.lines for patch in patched(mutant.name)]
+        if places and None not in places:
+            found[mutant.name] = {
+                file: tuple(line for each in places if each and each[0] == file for line in each[1])
+                for file, _ in filter(None, places)
+            }
     return found
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from holdfast.reference_impl import altered
 from holdfast.reference_impl.planting import Bug, all_bugs
 from holdfast.reference_impl.registry import contract_names, package_of
 from holdfast.specs.mutants import load_mutants
@@ -67,8 +70,79 @@ def test_names_are_unique() -> None:
 
 @pytest.mark.parametrize("name", CONTRACTS)
 def test_every_bug_is_declared_and_every_declared_one_is_there(name: str) -> None:
-    declared = [each.name for each in load_mutants(name).planted]
+    declared = [each.name for each in load_mutants(name).planted if not each.patch]
     assert sorted(declared) == sorted(bug.name for bug in BUGS if bug.contract == name)
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_the_patch_of_every_bug_fits_the_reference(name: str) -> None:
+    assert [problem for each in load_mutants(name).planted if (problem := altered.problem_of(each.name))] == []
+
+
+SOURCE = """class Store:
+    def put(self, key):
+        if key is None:
+            raise ValueError
+        return key or key
+
+
+def put(key):
+    return key
+"""
+
+
+@pytest.fixture
+def planting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], str]:
+    """Plants a patch in a small module; gives the name of the bug."""
+    (tmp_path / "shelf").mkdir()
+    (tmp_path / "shelf" / "store.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.setattr(altered, "_ROOT", tmp_path)
+    monkeypatch.setattr(altered, "contract_folders", lambda: {"shelf": tmp_path})
+
+    def plant(patch: Mapping[str, str]) -> str:
+        altered.patched.cache_clear()
+        bugs = [{"name": "other", "title": "x"}, {"name": "a-bug", "patch": [patch]}, {"name": "a-bug-2"}]
+        (tmp_path / "mutants.yaml").write_text(yaml.safe_dump({"mutants": bugs}, sort_keys=False), encoding="utf-8")
+        return "a-bug"
+
+    return plant
+
+
+@pytest.mark.parametrize(
+    ("patch", "problem"),
+    [
+        ({"at": "shelf.store.Store.put", "was": "key or key", "now": "None"}, None),
+        ({"at": "shelf.store.put", "was": "return key", "now": "return None"}, None),
+        ({"at": "shelf.store.Store.put", "was": "if key is None:\n    raise ValueError", "now": "pass"}, None),
+        ({"at": "shelf.store.Store.put", "was": "key or", "now": "key or key or"}, None),
+        ({"at": "shelf.store.Store.put", "was": "key", "now": "None"}, "4 times"),
+        ({"at": "shelf.store.Store.put", "was": "nothing like it", "now": "None"}, "0 times"),
+        ({"at": "shelf.store.Store.get", "was": "key", "now": "None"}, "get is defined 0 times"),
+        ({"at": "shelf.other.Store", "was": "key", "now": "None"}, "expected a module"),
+        ({"at": "shelf.store.put", "was": "return key", "now": "return ("}, "never closed"),
+    ],
+)
+def test_a_patch_has_to_find_its_place_once_and_to_leave_python(
+    patch: Mapping[str, str], problem: str | None, planting: Callable[[Mapping[str, str]], str]
+) -> None:
+    found = altered.problem_of(planting(patch))
+    assert found is None if problem is None else problem in str(found)
+
+
+def test_a_patch_of_several_lines_keeps_the_margin_of_its_function(
+    tmp_path: Path, planting: Callable[[Mapping[str, str]], str]
+) -> None:
+    bug = planting(
+        {
+            "at": "shelf.store.Store.put",
+            "was": "key is None:\n    raise",
+            "now": "key:\n    raise",
+        }
+    )
+    (patch,) = altered.patched(bug)
+    made = patch.alteration.applied((tmp_path / "shelf" / "store.py").read_bytes()).decode()
+    assert made == SOURCE.replace("key is None", "key")
+    assert patch.lines == ("shelf/store.py", range(2, 6))
 
 
 def test_the_listing_fits_its_published_schema() -> None:

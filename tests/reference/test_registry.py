@@ -20,12 +20,6 @@ from holdfast.reference_impl.registry import Deferred, contract_names
 heads = ["holdfast.reference_impl." + name.replace("-", "_") for name in contract_names()]
 print(json.dumps([head for head in heads if head + ".terms" in sys.modules]))
 """
-DECLARATIONS_READ = """
-import sys
-from holdfast.reference_impl.planting import find
-find('key-of-first-4k')
-print('holdfast.specs.mutants' in sys.modules)
-"""
 
 
 def loaded_by(does: str) -> list[str]:
@@ -42,16 +36,6 @@ def test_a_bug_is_found_without_the_other_contracts() -> None:
     assert loaded_by("assert find('key-of-first-4k').contract == 'calyx-replay'") == [
         "holdfast.reference_impl.calyx_replay"
     ]
-
-
-def test_a_bug_is_found_without_what_the_contract_says_of_it() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", DECLARATIONS_READ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "False\n"
 
 
 def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() -> None:

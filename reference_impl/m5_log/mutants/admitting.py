@@ -23,16 +23,6 @@ _KNOWN = frozenset({"key", "value", "amount", "tag", "subject", "role", "credent
 _ORDER = 2**252 + 27742317777372353535851937790883648493
 
 
-class DeclaredBelieved(OpCodec):
-    def check_id(self, operation: Operation, declared: bytes | None) -> None:
-        pass
-
-
-class Unsigned(OpCodec):
-    def check_signature(self, operation: Operation) -> None:
-        pass
-
-
 class SmallOrderAccepted(Signatures):
     def valid(self, key: bytes, message: bytes, signature: bytes) -> bool:
         try:
@@ -177,8 +167,6 @@ class OrphansRefused(Log):
 
 
 BUGS = {
-    "declared-id-believed": part(codec=DeclaredBelieved),
-    "operation-unsigned": part(codec=Unsigned),
     "small-order-key-accepted": part(signatures=SmallOrderAccepted),
     "small-r-accepted": part(signatures=SmallRAccepted),
     "mixed-order-refused": part(signatures=PrimeOrderOnly),
