@@ -15,6 +15,7 @@ import yaml
 from holdfast.conformance.gallery.entry import ENTRIES, Entry
 from holdfast.conformance.gallery.running import TRIES, Finding, Ran
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
+from holdfast.conformance.verdict import Verdict
 from holdfast.servers.wires.profile import CONTRACT, whole
 from holdfast.specs import load_contract
 
@@ -51,6 +52,8 @@ class Audience(Enum):
     PUBLIC = "public"
 
 
+_NOTHING = "Nothing is published of it. That says neither that its run found something nor that it found nothing."
+_NO_FINDING = (Verdict.NO_VERDICT.value, Verdict.NOT_REACHED.value, Verdict.INDETERMINATE.value)
 # What a profile leaves out by choice, although the clause asks for it.
 _LEFT_OUT: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], bool]]] = {
     "IK-SCOPE-1": ("two principals share a key", lambda said: "principal" not in said["scope"]),
@@ -74,7 +77,10 @@ def clauses_of(case: str) -> str:
 def page(name: str, entry: Entry, ran: Ran, *, version: str, audience: Audience = Audience.LOCAL) -> str:
     """The page of an entry, its facts in front for `table`."""
     public = audience is Audience.PUBLIC
-    shown = [each for each in ran.findings if not public or entry.quoted(each.case) is not None]
+    shown = [each for each in ran.findings if not public or _is_a_quoted_limit(entry, each)]
+    # An advice that was not run is none; in public, one that closes no quoted limit speaks of others.
+    closed = [each for each in shown if ran.safe is not None and ran.safe.get(each.case) == Verdict.CONFORMS.value]
+    is_advised = bool(closed) if public else ran.safe is not None
     # No documentation is quoted for it.
     left_out = {} if public else chosen(_profile(name))
     facts = {
@@ -91,23 +97,29 @@ def page(name: str, entry: Entry, ran: Ran, *, version: str, audience: Audience 
         "findings": [_fact(entry, finding) for finding in shown],
         "chosen": left_out,
         "disclosure": entry.disclosure,
-        # An advice that was not run is none.
-        "safe": entry.safe if ran.safe is not None else "",
+        "safe": entry.safe if is_advised else "",
     }
     front = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=118)
     counts = "" if public else f": {_listed(ran.verdicts)}"
-    advice = "**Advice that no run has tried.** " if ran.safe is None else f"**To be safe** ({_listed(ran.safe)}). "
+    left = f"run: {len(shown) - len(closed)} of {len(shown)} limits are left" if public else _listed(ran.safe or {})
+    advice = f"**To be safe** ({left}). " if is_advised else "**Advice that no run has tried.** "
     words = [
         f"# {entry.title}",
         f"`{entry.package}` {entry.version} ({entry.language}, store: {entry.store}), {entry.homepage}. "
         f"Run on {ran.date} by `holdfast gallery run {name}` with the tests `{ran.suite[:19]}`{counts}.",
         f"The service is `conformance/gallery/entries/{name}`. Its profile is what the documentation of the library "
         "says; where that is silent, it is the mildest reading of what the code does.",
-        *([] if public and ran.safe is None else [advice + entry.safe]),
+        *([] if public and not is_advised else [advice + entry.safe]),
+        *([] if shown or not public else [_NOTHING]),
         *(f"Broken by choice ({clause}): {what}." for clause, what in left_out.items()),
         *(_finding(entry, finding) for finding in shown),
     ]
     return _FENCE + front + _FENCE + "\n" + "\n\n".join(words) + "\n"
+
+
+def _is_a_quoted_limit(entry: Entry, finding: Finding) -> bool:
+    is_found = finding.times == TRIES and finding.verdict not in _NO_FINDING
+    return is_found and entry.quoted(finding.case) is not None
 
 
 def _profile(name: str) -> Mapping[str, Any]:
@@ -185,7 +197,8 @@ def table(pages: Sequence[Mapping[str, Any]]) -> str:
     picture = ['<div style="overflow-x: auto; font-size: small">', "<table>", f"<tr><th></th>{head}</tr>", *rows]
     lines = [
         f"- [{facts['title']}]({facts['name']}.md): `{facts['package']}` {facts['version']}, {facts['store']}, "
-        f"{facts['date']}, tests `{str(facts.get('suite', ''))[:19]}`. {facts['safe']}".rstrip()
+        f"{facts['date']}, tests `{str(facts.get('suite', ''))[:19]}`. "
+        + (f"{len(facts['findings'])} quoted limits. {facts['safe']}".rstrip() if facts["findings"] else _NOTHING)
         for facts in pages
     ]
     return above + "\n".join([*picture, "</table>", "</div>", "", f"{_LEGEND}.", "", *lines]) + "\n"

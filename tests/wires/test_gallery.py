@@ -18,6 +18,7 @@ from holdfast.conformance.gallery.page import Audience, chosen, facts_of, page, 
 from holdfast.conformance.gallery.running import TRIES, Finding, Ran, RunError, installed, run
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
+from holdfast.conformance.verdict import Verdict
 from holdfast.servers.wires.profile import read as read_service
 from tests.conftest import missing
 
@@ -99,6 +100,26 @@ def test_an_advice_that_was_run_stands_beside_what_it_showed() -> None:
     assert "**To be safe** (1 conforms, 1 fail_open). Do that." in page("a", _entry(), ran, version="1")
 
 
+def _published(case: str, declared: tuple[Declared, ...], *, times: int = TRIES, safe: str = "conforms") -> str:
+    ran = Ran("2026-01-01", {case: "fail_open"}, [Finding(case, "fail_open", times, "two", [], [])], "", {case: safe})
+    return page("a", _entry(declared=declared), ran, version="1", audience=Audience.PUBLIC)
+
+
+def test_everybody_reads_an_advice_only_where_it_closes_a_quoted_limit() -> None:
+    limit = Declared((RACE,), "It is only for one process.", "README", "https://x/1.2.3")
+    assert "Do that." in _published(RACE, (limit,))
+    assert "Do that." not in _published(RACE, (limit,), safe="fail_open")
+
+
+def test_of_an_entry_without_a_quoted_limit_everybody_reads_the_same_whatever_it_showed(tmp_path: Path) -> None:
+    nothing = page("a", _entry(), Ran("2026-01-01", {RACE: "conforms"}, []), version="1", audience=Audience.PUBLIC)
+    assert _published(RACE, ()) == nothing
+    # What comes once only is no limit.
+    assert _published(RACE, (Declared((RACE,), "a", "b", "https://x/1.2.3"),), times=1) == nothing
+    (tmp_path / "a.md").write_text(nothing, encoding="utf-8")
+    assert "fail_open" not in table(facts_of(tmp_path))
+
+
 def test_what_a_profile_leaves_out_is_broken_by_choice() -> None:
     said = {"scope": ["route"], "fingerprint": ["body"], "shared": False, "duplicate": "ack"}
     assert chosen(said).keys() == {"IK-SCOPE-1", "IK-FP-2", "IK-ONCE-3", "IK-RESP-1"}
@@ -119,8 +140,18 @@ def test_the_published_index_is_that_of_the_published_pages() -> None:
     kept = ROOT / "docs" / "gallery"
     pages = facts_of(kept)
     assert (kept / "index.md").read_text(encoding="utf-8") == table(pages)
-    # A page shows quoted limits alone.
-    assert all(finding["declared"] for facts in pages for finding in facts["findings"])
+    for facts in pages:
+        entry, text = read(facts["name"]), (kept / f"{facts['name']}.md").read_text(encoding="utf-8")
+        assert facts["version"] == entry.version
+        limits = [entry.quoted(finding["case"]) for finding in facts["findings"]]
+        # A page shows quoted limits alone, each beside its quotation, and no other verdict.
+        assert all(limit is not None and limit.quote in text for limit in limits)
+        assert text.count("\n## ") == len(limits)
+        assert {verdict.value for verdict in Verdict if f"**{verdict.value}**" in text} == {
+            finding["verdict"] for finding in facts["findings"]
+        }
+        assert (entry.safe in text) == (facts["safe"] != "")
+        assert not facts["chosen"]
 
 
 def _slice() -> list[str]:
