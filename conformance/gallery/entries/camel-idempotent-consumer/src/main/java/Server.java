@@ -1,4 +1,3 @@
-import java.io.File;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -10,7 +9,8 @@ import org.apache.camel.component.platform.http.vertx.VertxPlatformHttpServer;
 import org.apache.camel.component.platform.http.vertx.VertxPlatformHttpServerConfiguration;
 import org.apache.camel.impl.DefaultCamelContext;
 import org.apache.camel.spi.IdempotentRepository;
-import org.apache.camel.support.processor.idempotent.FileIdempotentRepository;
+import org.apache.camel.processor.idempotent.jdbc.JdbcMessageIdRepository;
+import org.h2.jdbcx.JdbcDataSource;
 
 public class Server {
     static final HttpClient CLIENT = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
@@ -37,13 +37,16 @@ public class Server {
         http.setBindHost("127.0.0.1");
         http.setBindPort(Integer.parseInt(System.getenv("PORT")));
         context.addService(new VertxPlatformHttpServer(http));
-        IdempotentRepository repo = FileIdempotentRepository.fileIdempotentRepository(
-            new File(System.getenv("DATA"), "idempotent.dat"));
+        JdbcDataSource store = new JdbcDataSource();
+        store.setUrl(System.getenv("STORE_URL"));
+        store.setUser("sa");
+        IdempotentRepository repo = new JdbcMessageIdRepository(store, "orders");
         context.addRoutes(new RouteBuilder() {
             public void configure() {
                 from("platform-http:/health").setBody(constant("ok"));
                 from("platform-http:/orders?httpMethodRestrict=POST")
                     .idempotentConsumer(header("Idempotency-Key")).idempotentRepository(repo).skipDuplicate(false)
+                    .removeOnFailure(System.getenv("SAFE") == null)
                     .filter(exchangeProperty(Exchange.DUPLICATE_MESSAGE).isEqualTo(true))
                         .removeHeaders("*").setHeader(Exchange.HTTP_RESPONSE_CODE, constant(409))
                         .setBody(constant("duplicate")).stop()
