@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.urls import path
 from idempotency_key.decorators import idempotency_key
 
+KEPT = {"STORE_ON_STATUSES": [*range(200, 600)]} if "SAFE" in os.environ else {}
 settings.configure(
     ALLOWED_HOSTS=["*"],
     ROOT_URLCONF=__name__,
@@ -15,7 +16,7 @@ settings.configure(
     CACHES={"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": os.environ["STORE_URL"]}},
     IDEMPOTENCY_KEY={
         "CONFLICT_STATUS_CODE": None,
-        "STORAGE": {"CLASS": "idempotency_key.storage.CacheKeyStorage", "CACHE_NAME": "default"},
+        "STORAGE": {"CLASS": "idempotency_key.storage.CacheKeyStorage", "CACHE_NAME": "default", **KEPT},
         "LOCK": {
             "CLASS": "idempotency_key.locks.redis.MultiProcessRedisLock",
             "LOCATION": os.environ["STORE_URL"],

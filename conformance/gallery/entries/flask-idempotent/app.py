@@ -1,14 +1,45 @@
+import hashlib
 import os
+import pickle
 
+import redis
 import requests
-from flask import Flask, Response, request
+from flask import Flask, Response, abort, request
 from flask_idempotent import Idempotent
 from waitress import serve
+
+SAFE, DAY_S = "SAFE" in os.environ, 24 * 60 * 60
 
 app = Flask(__name__)
 app.config["REDIS_URL"] = os.environ["STORE_URL"]
 app.config["IDEMPOTENT_TIMEOUT"] = 11
-Idempotent(app)
+if SAFE:
+    app.config["IDEMPOTENT_EXPIRE"] = DAY_S
+guard, store = Idempotent(app), redis.Redis.from_url(os.environ["STORE_URL"])
+
+
+def find(request):
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not key or "," in key:  # WSGI joins two lines of a header with a comma
+        abort(400)
+    name = repr((request.path, request.headers.get("Authorization"), key))
+    asked = hashlib.sha256(request.query_string + b"\n" + request.get_data()).digest()
+    if store.set(f"asked {name}", asked, nx=True, get=True, ex=DAY_S) not in (None, asked):
+        abort(422)
+    return name
+
+
+def serialized(response):
+    kept = pickle.loads(pickle.dumps(response))
+    kept.headers.remove("Set-Cookie")
+    return pickle.dumps(kept)
+
+
+if SAFE:
+    guard.key_finder(find)
+    guard.response_serializer(serialized)
 
 
 @app.post("/orders", endpoint="orders")
@@ -22,10 +53,7 @@ def effect():
     return Response(told.content, told.status_code, headers)
 
 
-@app.get("/health")
-def health():
-    return "ok"
-
+app.add_url_rule("/health", view_func=lambda: "ok")
 
 if __name__ == "__main__":
     serve(app, host="127.0.0.1", port=int(os.environ["PORT"]), threads=64)

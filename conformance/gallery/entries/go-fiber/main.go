@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -21,31 +22,37 @@ func effect(c fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	defer told.Body.Close()
-	if told.Header.Get("holdfast-throw") != "" {
-		return errors.New("the handler throws")
-	}
 	body, err := io.ReadAll(told.Body)
-	if err != nil {
-		return err
+	if err != nil || told.Header.Get("holdfast-throw") != "" {
+		return errors.New("the handler throws")
 	}
 	for _, name := range []string{"Content-Type", "Location", "ETag", "Link", "Set-Cookie"} {
 		for _, value := range told.Header.Values(name) {
-			if name == "Set-Cookie" {
-				c.Response().Header.Add(name, value)
-			} else {
-				c.Set(name, value)
-			}
+			c.Response().Header.Add(name, value)
 		}
 	}
 	return c.Status(told.StatusCode).Send(body)
 }
 
+type locker struct{ *redis.Storage } // of all instances; a lock whose holder is gone ends
+
+func (all locker) Lock(key string) error {
+	for {
+		if ok, err := all.Conn().SetNX(context.Background(), "lock:"+key, 1, time.Minute).Result(); ok || err != nil {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+func (all locker) Unlock(key string) error { return all.Delete("lock:" + key) }
+
 func main() {
-	app := fiber.New()
-	app.Use(idempotency.New(idempotency.Config{
-		Storage: redis.New(redis.Config{URL: os.Getenv("STORE_URL")}),
-	}))
+	app, store := fiber.New(), redis.New(redis.Config{URL: os.Getenv("STORE_URL")})
+	config := idempotency.Config{Storage: store}
+	if os.Getenv("SAFE") != "" {
+		config.Lock, config.KeepResponseHeaders = locker{store}, []string{"Content-Type", "Location", "ETag", "Link"}
+	}
+	app.Use(idempotency.New(config))
 	app.Get("/health", func(c fiber.Ctx) error { return c.SendString("ok") })
 	app.Post("/orders", effect)
 	app.Post("/refunds", effect)
