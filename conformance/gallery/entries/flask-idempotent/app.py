@@ -32,9 +32,8 @@ def find(request):
 
 
 def serialized(response):
-    kept = pickle.loads(pickle.dumps(response))
-    kept.headers.remove("Set-Cookie")
-    return pickle.dumps(kept)
+    headers = [pair for pair in response.headers if pair[0] != "Set-Cookie"]
+    return pickle.dumps(Response(response.get_data(), response.status, headers))
 
 
 if SAFE:
