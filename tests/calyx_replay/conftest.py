@@ -69,10 +69,6 @@ def envelope(*, label: str = "alice", **members: Any) -> bytes:
     return signed(content(key, **members), key)
 
 
-def key_of(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
-
-
 @dataclass(slots=True)
 class Box:
     """A session with short words for what tests do most."""

@@ -56,36 +56,9 @@ def test_keys_and_signatures_are_those_of_rfc_8032_test_1() -> None:
     assert calyx.sign(seed, b"").hex() == signature
 
 
-def test_a_label_names_the_seed_that_is_its_digest() -> None:
-    public = calyx.public_key(hashlib.sha256(b"alice").digest())
-    assert decoded(derive("calyx.sender_key", "alice")) == public
-    assert derive("calyx.sender_fp", "alice") == hashlib.sha256(public).hexdigest()
-
-
-def test_an_envelope_is_its_rfc_8785_form_and_bears_the_senders_signature() -> None:
-    made = derive("calyx.envelope", DRAFT)
-    parts = read(made)
-    assert decoded(made) == rfc8785(parts)
-    assert parts.keys() == {"protocol_version", "header", "ciphertext", "signature"}
-    assert parts["header"]["sender_fp"] == derive("calyx.sender_fp", "alice")
-    assert len(decoded(parts["signature"])) == 64
-    assert verifies(made)
-    assert derive("calyx.replay_key", made) == hashlib.sha256(rfc8785(parts)).hexdigest()
-
-
 def test_the_vector_of_this_envelope_stays() -> None:
     """Fixed when it was written, so that no later change goes unnoticed."""
     assert derive("calyx.replay_key", derive("calyx.envelope", DRAFT)) == VECTOR
-
-
-def test_members_can_be_dropped_and_added_under_the_signature() -> None:
-    bare = derive("calyx.envelope", {**DRAFT, "drop": ["header.msg_id", "header.sender_fp"], "extra": {"note": "x"}})
-    assert read(bare)["note"] == "x"
-    assert read(bare)["header"].keys() == {"sender_key", "recipient_fp", "timestamp", "subject"}
-    assert verifies(bare)
-    assert "signature" not in read(derive("calyx.envelope", {**DRAFT, "drop": ["signature"]}))
-    numbered = {**DRAFT, "header": {**DRAFT["header"], "hops": 1, "list": [None, True]}}
-    assert verifies(derive("calyx.envelope", numbered))
 
 
 @pytest.mark.parametrize("how", list(calyx._VARIANTS))
@@ -139,42 +112,6 @@ def test_an_altered_envelope_differs_in_that_part_alone(part: str) -> None:
         assert not verifies(forged)
 
 
-def test_an_altered_envelope_can_be_signed_again() -> None:
-    made = derive("calyx.envelope", DRAFT)
-    again = derive("calyx.altered", {"envelope": made, "part": "ciphertext", "resign": True, "key": "alice"})
-    assert verifies(again)
-    foreign = derive("calyx.altered", {"envelope": made, "part": "header.sender_key", "resign": True, "key": "mallory"})
-    assert verifies(foreign)
-    assert read(foreign)["header"]["sender_fp"] == derive("calyx.sender_fp", "mallory")
-    told = derive("calyx.altered", {"envelope": made, "part": "header.msg_id", "to": "x", "resign": False})
-    assert read(told)["header"]["msg_id"] == "x"
-
-
-def test_a_message_id_is_a_uuid_of_version_4() -> None:
-    made = derive("calyx.msg_id", "try")
-    assert uuid.UUID(made).version == 4
-    assert str(uuid.UUID(made)) == made == derive("calyx.msg_id", "try") != derive("calyx.msg_id", "other")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("envelope", {"header": {}, "ciphertext": ""}),
-        ("envelope", {**DRAFT, "surprise": 1}),
-        ("envelope", {**DRAFT, "drop": ["header.nothing"]}),
-        ("envelope", {**DRAFT, "header": {"hops": 0.5}}),
-        ("variant", {"envelope": "e30", "how": "sung"}),
-        ("variant", {"envelope": "e30", "how": "padded-signature"}),
-        ("malleated", {"envelope": derive("calyx.envelope", DRAFT), "how": "sung"}),
-        ("altered", {"envelope": derive("calyx.envelope", DRAFT), "part": "header.nothing", "resign": False}),
-        ("replay_key", None),
-    ],
-)
-def test_what_cannot_be_made_is_a_value_error(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=r"\w"):
-        derive(f"calyx.{name}", value)
-
-
 VECTOR = "565e06852d8977df132a65f719611034623d84a1b586978c4d321a7fd7341bb7"
 
 
@@ -188,9 +125,3 @@ def test_a_spliced_envelope_holds_the_bytes_of_the_token_and_is_signed(part: str
     canonical = as_it_stands.replace(b'"\\u0061"', b'"a"')
     key = Ed25519PublicKey.from_public_bytes(calyx.public_key(hashlib.sha256(b"alice").digest()))
     key.verify(decoded(signature.decode()), canonical)
-
-
-def test_a_list_of_version_0_holds_the_ids_that_are_given_and_as_many_more_as_are_asked_for() -> None:
-    listed = json.loads(decoded(derive("calyx.id_list", {"first": ["one", "two"], "more": 3, "of": "seed"})))
-    assert listed[:2] == ["one", "two"]
-    assert len(set(listed)) == 5

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,25 +47,9 @@ def event(seq: int, *, node: str = "a", session: int = 1, seconds: float | None 
     }
 
 
-def artifact(number: int, seq: int, blob: bytes, *, session: int = 1) -> dict[str, Any]:
-    """An artifact of an event."""
-    return {
-        "artifact_id": uuid(number),
-        "session_id": uuid(session),
-        "seq": seq,
-        "blob_hash": hashlib.sha256(blob).hexdigest(),
-        "name": f"artifact {number}",
-    }
-
-
 def session(number: int, *, seconds: float = 0, title: str = "title") -> dict[str, Any]:
     """A session."""
     return {"session_id": uuid(number), "started_at": at(seconds), "title": title}
-
-
-def pin(seq: int, *, node: str = "a", number: int = 1, pinned: bool = True) -> dict[str, Any]:
-    """A pin of an event."""
-    return {"node_id": NODES[node], "session_id": uuid(number), "seq": seq, "pinned": pinned}
 
 
 def base64url(data: bytes) -> str:

@@ -15,8 +15,8 @@ from moto.server import ThreadedMotoServer
 from holdfast.reference_impl.hx_sync import operate
 from holdfast.reference_impl.hx_sync.factory import REFERENCE
 from holdfast.reference_impl.hx_sync.layout import Layout
-from holdfast.reference_impl.hx_sync.s3 import S3Store, connected, split_url
-from holdfast.reference_impl.hx_sync.storage import Put, TooLargeError
+from holdfast.reference_impl.hx_sync.s3 import S3Store
+from holdfast.reference_impl.hx_sync.storage import Put
 from holdfast.reference_impl.sqlite import StoreError
 from tests.hx_sync.devices import NOW, VAULT, Devices, event, uuid
 
@@ -123,29 +123,12 @@ def test_every_page_is_listed_by_parts_of_the_path(client: Any) -> None:
     assert made.list(LAYOUT.partials).keys == []
 
 
-def test_no_bytes_are_not_none_and_too_many_are_told(client: Any) -> None:
-    made = store(client)
-    made.put_atomic(KEY, b"")
-    assert made.get(KEY) == b""
-
-    made.replace(KEY, bytes(1001))
-    with pytest.raises(TooLargeError):
-        made.get(KEY)
-    assert made.get(f"{LAYOUT.partials}/x") is None
-
-
 def test_a_bucket_that_is_not_there_is_an_error_and_not_empty(client: Any) -> None:
     made = S3Store(client, "none", "", LAYOUT, max_object_bytes=1000)
 
     for call in (made.check, lambda: made.list(""), lambda: made.get(KEY), lambda: made.put_atomic(KEY, b"")):
         with pytest.raises(StoreError):
             call()
-
-
-@pytest.mark.parametrize("url", ["s3://", "s3:///x", "http://bucket/x", "bucket", "s3://bucket/x?y"])
-def test_a_store_has_a_bucket(url: str) -> None:
-    with pytest.raises(ValueError, match="s3://bucket/prefix"):
-        split_url(url)
 
 
 def test_two_devices_converge_over_a_bucket(client: Any, tmp_path: Path) -> None:
@@ -166,13 +149,6 @@ def test_two_devices_converge_over_a_bucket(client: Any, tmp_path: Path) -> None
             assert len(devices.state(name)["events"]) == 3
         devices.service.close()
     assert len(set(digests)) == 3
-
-
-def test_the_usual_configuration_of_boto3_counts(client: Any) -> None:
-    made = connected(f"s3://{BUCKET}/x", LAYOUT, max_object_bytes=1000)
-    made.check()
-    assert made.put_atomic(KEY, b"x") is Put.NEW
-    assert store(client, "x").get(KEY) == b"x"
 
 
 def test_the_command_line_takes_a_bucket(client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

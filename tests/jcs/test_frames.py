@@ -6,20 +6,15 @@ import io
 import struct
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from holdfast.reference_impl.answers import Accepted, Effect, Fault, Refused
 from holdfast.reference_impl.jcs import frames
-from holdfast.reference_impl.jcs.entry import implementation
 from holdfast.reference_impl.jcs.factory import Factory
-from holdfast.reference_impl.jcs.service import spelt
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.jcs.writer import Writer
-from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -99,52 +94,3 @@ def test_an_internal_error_is_never_a_refusal(monkeypatch: pytest.MonkeyPatch) -
 
 
 # As a session
-
-
-@pytest.fixture
-def session(tmp_path: Path) -> Session:
-    request = OpenRequest(StateWanted.FRESH, SurfaceWanted.READY, tmp_path, datetime(2026, 1, 1, tzinfo=UTC), {})
-    return implementation().open(request)
-
-
-def args(document: bytes, profile: str = "core") -> dict[str, str]:
-    return {"document": spelt(document), "profile": profile}
-
-
-def test_bytes_travel_as_base64url_in_both_directions(session: Session) -> None:
-    answer = session.call("canonicalise", args(b' "\\u00ff\\u00fe>" '))
-    assert answer == Accepted(Effect.NEW, {"canonical": "IsO_w74-Ig"})
-    assert session.call("verify", {"document": "IsO_w74-Ig", "profile": "core"}) == Accepted(Effect.NEW, {})
-
-
-def test_a_refusal_carries_its_offset(session: Session) -> None:
-    expected = Refused("SYNTAX", {"offset": 2}, "SYNTAX at byte 2")
-    assert session.call("canonicalise", args(b"[01]")) == expected
-    assert session.call("verify", args(b"[01]")) == expected
-
-
-@pytest.mark.parametrize(
-    "malformed",
-    [
-        {},
-        None,
-        {"document": "W10"},
-        {"document": "W10", "profile": "CORE"},
-        {"document": "W10=", "profile": "core"},
-        {"document": "W11", "profile": "core"},
-        {"document": "W", "profile": "core"},
-        {"document": "W10\n", "profile": "core"},
-        {"document": "Iv++Ig", "profile": "core"},
-        {"document": ["W10"], "profile": "core"},
-        {"document": "W10", "profile": "core", "more": 1},
-    ],
-)
-def test_arguments_that_do_not_fit_are_malformed(session: Session, malformed: Any) -> None:
-    for method in ("canonicalise", "verify"):
-        answer = session.call(method, malformed)
-        assert isinstance(answer, Refused)
-        assert answer.reason == "REQUEST_MALFORMED"
-
-
-def test_an_unknown_method_is_a_fault(session: Session) -> None:
-    assert isinstance(session.call("canonicalize", args(b"[]")), Fault)

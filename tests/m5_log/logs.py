@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,27 +127,3 @@ class Box:
             check=False,
             timeout=60,
         )
-
-
-def random_drafts(seed: int, count: int, *, spread: int = 6) -> list[Draft]:
-    """Operations whose parents are any earlier ones, with clocks that agree with nothing, and ties among them."""
-    chosen = random.Random(seed)
-    drafts: list[Draft] = []
-    ids: list[str] = []
-    for number in range(count):
-        parents = chosen.sample(ids, k=min(len(ids), chosen.choice((0, 1, 1, 2, 3))))
-        payload = (
-            {"key": f"c{chosen.randrange(3)}", "amount": chosen.randrange(-9, 9)}
-            if chosen.random() < 0.5
-            else {"key": f"r{chosen.randrange(3)}", "value": number}
-        )
-        each = draft(
-            chosen.randrange(spread),
-            by=chosen.choice(("alice", "bob")),
-            kind="add" if "amount" in payload else "set",
-            parents=parents,
-            **payload,
-        )
-        drafts.append(each)
-        ids.append(id_of(each))
-    return list({id_of(each): each for each in drafts}.values())

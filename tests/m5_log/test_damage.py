@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference_impl.m5_log.opening import MARKS, VERSION, WATERMARK, number
+from holdfast.reference_impl.m5_log.opening import MARKS
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
-from holdfast.reference_impl.m5_log.witness import PERIOD, Mark, Witness, decode_marks, encode_marks, newest
+from holdfast.reference_impl.m5_log.witness import PERIOD, Mark, Witness, decode_marks, newest
 from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of
 
@@ -31,12 +31,6 @@ def filled(box: Box) -> Box:
 def log_of(box: Box) -> Path:
     """The log that holds the operations."""
     return max((box.root / DATABASE).glob("*.log"), key=lambda path: path.stat().st_size)
-
-
-def change(path: Path, at: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[at] ^= 1
-    path.write_bytes(bytes(data))
 
 
 def refused(box: Box, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
@@ -65,28 +59,6 @@ def test_a_crashed_store_opens_with_all_that_was_written(filled: Box) -> None:
     assert len(filled.order()) == COUNT + 1
     assert filled.problems() == []
     filled.parts.store.release()
-
-
-@pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7, 0.9])
-def test_a_changed_byte_in_the_log_is_noticed(filled: Box, part: float) -> None:
-    log = log_of(filled)
-    change(log, int(log.stat().st_size * part))
-    refused(filled)
-
-
-def test_a_changed_byte_in_the_last_record_that_was_acknowledged_is_noticed(filled: Box) -> None:
-    change(log_of(filled), -2)
-    refused(filled)
-
-
-def test_a_log_that_is_gone_or_cut_is_noticed(filled: Box) -> None:
-    log = log_of(filled)
-    os.truncate(log, log.stat().st_size // 2)
-    refused(filled)
-    os.truncate(log, 0)
-    refused(filled)
-    log.unlink()
-    refused(filled)
 
 
 @pytest.mark.parametrize(
@@ -119,110 +91,6 @@ def test_a_batch_that_was_not_acknowledged_may_be_torn_anywhere(filled: Box, par
     assert filled.put(draft(999)).new
     assert filled.problems() == []
     filled.parts.store.release()
-
-
-@pytest.mark.parametrize("name", ["CURRENT", "MANIFEST", "IDENTITY", "LOCK"])
-def test_a_file_that_is_gone_is_noticed(filled: Box, name: str) -> None:
-    next((filled.root / DATABASE).glob(f"{name}*")).unlink()
-    refused(filled)
-
-
-def test_a_changed_byte_in_the_manifest_or_in_current_is_noticed(filled: Box) -> None:
-    for name in ("MANIFEST", "CURRENT"):
-        path = next((filled.root / DATABASE).glob(f"{name}*"))
-        whole = path.read_bytes()
-        for at in (0, len(whole) // 2, len(whole) - 2):
-            change(path, at)
-            refused(filled)
-            path.write_bytes(whole)
-    assert len(filled.order()) == COUNT
-
-
-def test_a_changed_byte_in_a_table_is_noticed(box: Box) -> None:
-    box.put_all([draft(ms) for ms in range(COUNT)])
-    box.parts.store.release()
-    # Opening writes the log into tables.
-    box.parts.store.writing()
-    box.parts.store.release()
-    tables = sorted((box.root / DATABASE).glob("*.sst"))
-    assert tables
-    for table in tables:
-        whole = table.read_bytes()
-        for at in (10, len(whole) // 3, len(whole) // 2):
-            change(table, at)
-            assert box.problems() != [], (table.name, at)
-            table.write_bytes(whole)
-        table.unlink()
-        refused(box)
-        table.write_bytes(whole)
-    assert box.problems() == []
-
-
-def test_a_store_that_is_gone_is_never_made_anew(box: Box) -> None:
-    box.put(draft())
-    box.parts.store.release()
-    shutil.rmtree(box.root / DATABASE)
-    refused(box)
-    assert not (box.root / DATABASE).exists()
-    with pytest.raises(StoreError):
-        Box(box.root / "nowhere").order()
-
-
-def test_a_store_is_not_made_where_one_is(box: Box) -> None:
-    with pytest.raises(StoreError):
-        box.parts.store.opening.make()
-
-
-@pytest.mark.parametrize("version", [b"ecac:v2", b"", None, b"ecac:v1 ", b"ECAC:V1"])
-def test_another_schema_version_is_refused_and_so_is_none(box: Box, version: bytes | None) -> None:
-    box.put(draft())
-    box.alter(Family.META, VERSION, version)
-    refused(box, Reason.SCHEMA_UNSUPPORTED)
-    box.alter(Family.META, VERSION, b"ecac:v1")
-    assert box.problems() == []
-
-
-def test_a_store_without_one_of_its_families_is_refused(box: Box) -> None:
-    from rocksdict import Options, Rdict
-
-    box.put(draft())
-    box.parts.store.release()
-    families = {name: Options(raw_mode=True) for name in ("default", *(family.value for family in Family))}
-    database = Rdict(str(box.root / DATABASE), Options(raw_mode=True), families)
-    database.drop_column_family("policy_index")
-    database.close()
-    refused(box)
-
-
-def test_a_witness_that_is_gone_or_of_another_store_is_noticed(box: Box, tmp_path: Path) -> None:
-    other = Box(tmp_path / "other")
-    other.root.mkdir()
-    other.make().put_all([draft(ms) for ms in range(3)])
-    other.parts.store.release()
-    box.put(draft())
-    box.parts.store.release()
-    witness = box.root / "m5/witness"
-    whole = witness.read_bytes()
-    witness.write_bytes((other.root / "m5/witness").read_bytes())
-    refused(box)
-    witness.write_bytes(b"")
-    refused(box)
-    witness.unlink()
-    refused(box)
-    witness.write_bytes(whole)
-    assert box.problems() == []
-
-
-def test_a_store_that_was_set_back_to_a_copy_is_noticed(box: Box) -> None:
-    box.put(draft(1))
-    box.parts.store.release()
-    shutil.copytree(box.root / DATABASE, box.root / "copy")
-    box.put(draft(2))
-    box.put(draft(3))
-    box.parts.store.release()
-    shutil.rmtree(box.root / DATABASE)
-    (box.root / "copy").rename(box.root / DATABASE)
-    refused(box)
 
 
 @pytest.mark.parametrize("count", range(1, 20))
@@ -298,54 +166,6 @@ def test_the_sum_of_a_mark_depends_on_every_operation(box: Box) -> None:
     box.alter(Family.EDGES, forged_id, b"")
     box.alter(Family.BY_AUTHOR, derive.key_of("mallory") + derive.hlc(7) + forged_id, b"")
     refused(box)
-
-
-def test_a_watermark_that_is_wrong_is_reported_and_changes_nothing(box: Box) -> None:
-    box.put_all([draft(1), draft(2)])
-    expected = box.full()
-    for wrong in (0, 1, 99):
-        box.alter(Family.META, WATERMARK, number(wrong))
-        assert box.full() == box.latest()[0] == expected
-        assert [problem.key for problem in box.problems()] == [WATERMARK]
-
-
-def test_a_file_that_is_replaced_under_an_open_store_is_noticed(box: Box) -> None:
-    box.put(draft(1))
-    log_of(box).unlink()
-    with pytest.raises(StoreError):
-        box.put(draft(2))
-    with pytest.raises(StoreError):
-        box.full()
-
-
-def test_a_folder_that_is_moved_away_under_an_open_store_is_noticed(box: Box) -> None:
-    box.put(draft(1))
-    (box.root / "m5").rename(box.root / "away")
-    with pytest.raises(StoreError):
-        box.put(draft(2))
-    (box.root / "away").rename(box.root / "m5")
-    assert box.put(draft(2)).new
-
-
-def test_marks_are_read_as_they_were_written() -> None:
-    mark = Mark().after([(Family.OPS, b"k", b"v")], [b"\xff" * 32, b"\x01" * 32])
-    assert decode_marks(encode_marks(Mark(), mark)) == (Mark(), mark)
-    for data in (None, b"", encode_marks(Mark(), mark)[:-1], encode_marks(Mark(), mark)[:-1] + b"\x00"):
-        with pytest.raises(StoreError):
-            decode_marks(data)
-
-
-def test_a_table_that_is_gone_under_an_open_store_is_noticed(box: Box) -> None:
-    box.put(draft(1))
-    box.parts.store.release()
-    box.put(draft(2))
-    table = next((box.root / DATABASE).glob("*.sst"))
-    whole = table.read_bytes()
-    table.unlink()
-    with pytest.raises(StoreError):
-        box.put(draft(3))
-    table.write_bytes(whole)
-    assert box.put(draft(3)).new
 
 
 def test_tables_that_a_compaction_replaces_are_not_gone(box: Box) -> None:

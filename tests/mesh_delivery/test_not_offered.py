@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from holdfast.conformance.cli.target import REFERENCE
+from tests import warm
 
 SUITE = "mesh-delivery/suite/"
 COLUMN = f"{SUITE}a-column-that-is-lost-in-use-lets-no-send-be-taken-without-its-record"
@@ -44,10 +46,9 @@ sys.exit(child.wait())
 
 def verified(folder: Path, *cases: str, adapter: list[str], launcher: list[str]) -> subprocess.CompletedProcess[str]:
     """The run of `holdfast verify`."""
-    verify = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", "mesh-delivery"]
     named = [word for case in cases for word in ("--case", case)]
-    command = [*verify, *named, "--launcher", " ".join(launcher), "--", *adapter]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    command = ["verify", "--contract", "mesh-delivery", *named, "--launcher", " ".join(launcher), "--", *adapter]
+    return warm.run(command, cwd=folder, env=os.environ, limit=600)
 
 
 def written(folder: Path, source: str) -> list[str]:

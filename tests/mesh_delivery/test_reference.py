@@ -9,19 +9,16 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from holdfast.reference_impl.answers import Accepted, Fault, Refused
-from holdfast.reference_impl.mesh_delivery import claims, terms
+from holdfast.reference_impl.answers import Accepted, Refused
+from holdfast.reference_impl.mesh_delivery import claims
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema
 from holdfast.reference_impl.mesh_delivery.entry import implementation
 from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
-from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons, read_terms
+from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.planting import all_bugs
 from holdfast.reference_impl.registry import Deferred
-from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.terms import TermsError
 from holdfast.specs import load_contract
 from holdfast.vectors.derive import derive
@@ -31,7 +28,6 @@ from holdfast.vectors.mesh_delivery import derive as mesh
 
 RECORDS = [record for record in load() if record.contract == "mesh-delivery"]
 SERVICE = REFERENCE.build()
-REQUEST = {"envelope_version": 1, "destination_kind": "topic", "destination_ref": "alerts", "body": "aGVsbG8"}
 REFUSALS = {
     "kind": "UNKNOWN_VALUE",
     "priority": "UNKNOWN_VALUE",
@@ -99,30 +95,6 @@ def test_reference_and_derivation_agree_on_what_has_a_fingerprint_and_which(requ
         assert _answer(request) == expected
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"envelope_version": 0},
-        {"envelope_version": "1"},
-        {"envelope_version": 1.5},
-        {"destination_ref": ""},
-        {"destination_ref": None},
-        {"body": "aGVsbG8="},
-        {"body": None},
-        {"meta": {"a": 1}},
-        {"priority": None},
-        {"timestamp": 1},
-    ],
-)
-def test_arguments_that_break_the_schema_are_refused_as_malformed(change: dict[str, Any]) -> None:
-    assert _answer({**REQUEST, **change}) == "REQUEST_MALFORMED"
-    assert len(_answer(REQUEST)) == 64
-
-
-def test_an_unknown_method_is_a_fault_and_no_refusal() -> None:
-    assert isinstance(SERVICE.call("no_such_method", REQUEST), Fault)
-
-
 def test_without_the_extra_http_no_socket_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "find_spec", lambda name: None if name == "uvicorn" else name)
     assert set(Deferred("mesh-delivery").not_claimed) == {"http", "websocket"}
@@ -135,26 +107,6 @@ def test_the_implementation_claims_everything_of_its_version() -> None:
     assert implementation().version == load_contract("mesh-delivery").version
 
 
-def test_an_unknown_mutant_is_an_error() -> None:
-    with pytest.raises(KeyError, match="no mutant is called"):
-        implementation(mutant="no-such-bug")
-
-
 def test_reasons_that_the_contract_does_not_have_are_an_error() -> None:
     with pytest.raises(TermsError, match="only in the contract"):
         check_reasons([*(reason.value for reason in Reason), "NEW_REASON"])
-
-
-def test_a_parameter_that_is_no_text_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    contract = load_contract("mesh-delivery")
-    parameters = {**contract.parameters, "separator": replace(contract.parameters["separator"], value=0)}
-    monkeypatch.setattr(terms, "kept_terms", lambda _: replace(contract, parameters=parameters))
-    with pytest.raises(OpenError, match="parameter separator: expected text"):
-        read_terms()
-
-
-def test_every_mutant_still_answers_the_plain_request() -> None:
-    for bug in all_bugs():
-        if bug.contract == "mesh-delivery":
-            answer = bug.apply(REFERENCE).build().call("fingerprint", REQUEST)
-            assert isinstance(answer, Accepted), bug.name

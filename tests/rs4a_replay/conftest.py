@@ -171,13 +171,6 @@ def opener(store: Launched, tmp_path: Path) -> Iterator[Opener]:
 
 
 @pytest.fixture
-def on_postgres(postgres: Launched, tmp_path: Path) -> Iterator[Opener]:
-    """Opens sessions on PostgreSQL."""
-    with opening(postgres, tmp_path) as open_one:
-        yield open_one
-
-
-@pytest.fixture
 def desk(opener: Opener) -> Desk:
     """One fresh session on either store."""
     return opener()

@@ -13,10 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.reference_impl.registry import contract_names
 from holdfast.servers.serving import Launched
-from holdfast.specs import schema
-from tests.rs4a_replay.conftest import WINDOW, submission
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,35 +72,6 @@ def pipe() -> Iterator[Pipe]:
     made.process.communicate()
 
 
-def test_a_whole_conversation_ends_with_status_zero(pipe: Pipe, sqlite: Launched, tmp_path: Path) -> None:
-    hello = pipe.ask("hello", protocol=1, kit="holdfast/0", challenge="c-1")["ok"]
-    assert (hello["protocol"], hello["challenge"], hello["limits"]) == (1, "c-1", {"workers": 16})
-    assert [claim["contract"] for claim in hello["claims"]] == list(contract_names())
-    opened = pipe.open(tmp_path, sqlite.ready.config)
-    assert opened["outcome"] == "ok"
-    # The place of the session's store, for an inspection from outside (docs/adapter-protocol.md).
-    place = opened["value"]["surface"]
-    assert schema.explain(schema.published_validator("surface"), place) is None
-    assert (tmp_path / place["file"]).is_file()
-    args = {"binding": {"principal": "agent-1"}, "window": WINDOW}
-    nonce = pipe.ask("call", method="issue_nonce", args=args)["value"]["nonce"]
-    registered = pipe.ask("call", method="register", args=submission(nonce))
-    assert (registered["outcome"], registered["effect"]) == ("accepted", "new")
-    assert pipe.ask("clock", now="2026-01-01T02:00:00Z") == {"outcome": "ok"}
-    stale = pipe.ask("call", method="register", args=submission(nonce))
-    assert (stale["outcome"], stale["reason"], stale["data"]) == ("refused", "REQUEST_STALE", {"replay_blocked": True})
-    assert pipe.ask("close") == {"outcome": "ok"}
-    assert pipe.ask("bye") == {"outcome": "ok"}
-    assert pipe.process.wait(5) == 0
-
-
-def test_pipelined_calls_are_answered_in_order(pipe: Pipe, sqlite: Launched, tmp_path: Path) -> None:
-    pipe.open(tmp_path, sqlite.ready.config)
-    for _ in range(50):
-        pipe.send("call", method="gate", args={})
-    assert [pipe.answer()["id"] for _ in range(50)] == [str(number) for number in range(2, 52)]
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -137,12 +105,12 @@ def test_end_of_file_and_sigterm_end_it_cleanly(pipe: Pipe, sqlite: Launched, tm
     pipe.open(tmp_path, sqlite.ready.config)
     if end == "sigterm":
         pipe.process.send_signal(signal.SIGTERM)
-    out, log = pipe.process.communicate(timeout=5)
+    out, log = pipe.process.communicate(timeout=60)
     assert (pipe.process.returncode, out, log) == (0, b"", b"")
 
 
 def test_an_unknown_mutant_is_a_usage_error() -> None:
     made = Pipe("--mutant", "no-such-bug")
-    _, log = made.process.communicate(timeout=10)
+    _, log = made.process.communicate(timeout=60)
     assert made.process.returncode == 64
     assert b"no mutant is called 'no-such-bug'" in log

@@ -315,17 +315,6 @@ def test_a_surface_that_was_changed_since_is_not_the_one_that_was_proven(own: Li
     assert own.rows() == 0
 
 
-@pytest.mark.parametrize("value", ["off", "no", None])
-def test_a_server_that_forgets_acknowledged_commits_by_now_is_not_started_on(live: Live, value: str | None) -> None:
-    class Told(FitnessGuard):
-        def commit_now(self, *_: object) -> str | None:
-            return value
-
-    with pytest.raises(OpenRefusedError, match=r"start with synchronous_commit = .*postgresql\.conf") as refused:
-        live.open(live.proof(), guard=Told)
-    assert refused.value.reason == "REPLAY_SURFACE_NOT_FIT"
-
-
 @pytest.mark.parametrize(("name", "value"), [("synchronous_commit", "off"), ("session_replication_role", "replica")])
 def test_what_sessions_of_the_writer_start_with_is_read_when_it_starts(own: Live, name: str, value: str) -> None:
     proof, maintenance = own.proof(), with_database(own.admin_dsn, "postgres")
@@ -348,53 +337,6 @@ def _opened_until_refused(live: Live, proof: Path) -> None:
     for _ in range(100):
         live.open(proof).close()
         time.sleep(0.02)
-
-
-def test_a_registrar_does_not_start_on_a_replica(live: Live) -> None:
-    class Standby(FitnessGuard):
-        def server_now(self, *given: Any) -> Any:
-            return {**super().server_now(*given), "replica": True}
-
-    with pytest.raises(OpenRefusedError, match="this server is a replica") as refused:
-        live.open(live.proof(), guard=Standby)
-    assert refused.value.reason == "REPLAY_SURFACE_NOT_FIT"
-
-
-def test_a_proof_that_names_no_server_opens_nothing(live: Live) -> None:
-    with pytest.raises(OpenError, match="REPLAY_SURFACE_NOT_FIT"):
-        live.open(live.proof(lambda proof: proof.update(server=None)))
-
-
-def test_rows_make_a_surface_no_other_one(own: Live) -> None:
-    proof = own.proof()
-    desk = Desk(own.open(proof))
-    desk.call("register", submission(desk.nonce()))
-    desk.session.close()
-    own.open(proof).close()
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "is no proof"),
-        ("{}", "does not fit fitness.schema.json"),
-        ('{"schema": 1, "schema": 1}', "duplicate member name"),
-    ],
-)
-def test_what_is_no_proof_is_said_to_be_none(live: Live, text: str, complaint: str) -> None:
-    path = live.folder / "bad.json"
-    path.write_text(text)
-    with pytest.raises(OpenError, match=complaint):
-        live.open(path)
-    with pytest.raises(OpenError, match="cannot be read"):
-        live.open(live.folder / "none.json")
-
-
-def test_a_proof_that_was_edited_without_sealing_it_anew_is_damaged(live: Live) -> None:
-    path = live.proof()
-    path.write_text(path.read_text().replace('"name": "prod"', '"name": "dorp"'))
-    with pytest.raises(OpenError, match="was changed after it was written"):
-        live.open(path)
 
 
 def test_a_live_surface_is_never_made_fresh_nor_broken_for_a_test(own: Live) -> None:

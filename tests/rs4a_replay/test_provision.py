@@ -6,9 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg import errors
 
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.postgres_databases import clone, drop_database
@@ -36,42 +34,6 @@ def test_provisioning_postgres_says_what_it_made_and_refuses_to_do_it_again(empt
     assert "role demo_writer" in said
     with pytest.raises(ProvisionError, match="exists"):
         provision(dsn=empty_database, folder=None, writer="demo_writer")
-
-
-@pytest.mark.parametrize("verb", ["UPDATE {0} SET recorded_at = recorded_at", "DELETE FROM {0}", "TRUNCATE {0}"])
-def test_not_even_the_owner_changes_an_append_only_relation(empty_database: str, verb: str) -> None:
-    provision(dsn=empty_database, folder=None, writer="demo_writer")
-    with connect(empty_database) as connection:
-        connection.execute(
-            "INSERT INTO rs4a_replay.verification VALUES ('decision-1', 'failed', '2026-01-01T00:00:00Z')"
-        )
-        with pytest.raises(errors.RestrictViolation):
-            connection.execute(verb.format("rs4a_replay.verification"))
-        connection.execute("SET session_replication_role = replica")
-        with pytest.raises(errors.RestrictViolation):
-            connection.execute(verb.format("rs4a_replay.verification"))
-
-
-def test_the_writer_can_read_and_append_and_nothing_else(empty_database: str) -> None:
-    provision(dsn=empty_database, folder=None, writer="demo_writer")
-    with connect(psycopg.conninfo.make_conninfo(empty_database, user="demo_writer")) as writer:
-        writer.execute("INSERT INTO rs4a_replay.tombstone VALUES (%s, 'd', '2026-01-01T00:00:00Z')", ("ab" * 32,))
-        for statement in (
-            "DELETE FROM rs4a_replay.tombstone",
-            "UPDATE rs4a_replay.tombstone SET decision_id = 'e'",
-            "TRUNCATE rs4a_replay.tombstone",
-            "CREATE TABLE rs4a_replay.mine (id int)",
-            "DROP TABLE rs4a_replay.tombstone",
-        ):
-            with pytest.raises(errors.InsufficientPrivilege):
-                writer.execute(statement)
-
-
-@pytest.mark.parametrize("key", ["AB" * 32, "ab" * 31, "", " " + "ab" * 32, None])
-def test_what_is_no_key_is_refused_by_the_store(empty_database: str, key: str | None) -> None:
-    provision(dsn=empty_database, folder=None, writer="demo_writer")
-    with connect(empty_database) as connection, pytest.raises(psycopg.IntegrityError):
-        connection.execute("INSERT INTO rs4a_replay.tombstone VALUES (%s, 'd', '2026-01-01T00:00:00Z')", (key,))
 
 
 def test_provisioning_sqlite_refuses_to_overwrite_and_guards_its_rows(tmp_path: Path) -> None:
