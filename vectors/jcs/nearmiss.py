@@ -1,7 +1,7 @@
 """The near misses: canonicalisers that are right but for one habit, and the committed records that show it.
 
-The near misses themselves are test oracles of this repository (tests/vectors/nearmiss); `data/nearmiss.json`
-says what each one does and which records it gets wrong, as measured. A record's `kills` comes from there.
+`data/nearmiss.json` says what each one does and which records it gets wrong, as measured with a program for each of
+them when the records were written. A record's `kills` comes from there.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def test_a_file_that_differs_from_what_the_program_writes_is_found(monkeypatch: 
 
 def test_a_list_of_near_misses_in_another_order_or_layout_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linter, "write_near_misses", lambda _: b"{}\n")
-    assert "vectors/jcs/data/nearmiss.json: is not written as the near misses' tests write it" in lint()
+    assert "vectors/jcs/data/nearmiss.json: is not in the order and layout in which it is written" in lint()
 
 
 def test_data_that_cannot_be_read_are_a_problem_and_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:

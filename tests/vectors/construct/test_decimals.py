@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,20 +12,15 @@ from holdfast.vectors.jcs.construct.decimals import (
     Double,
     double_of_bits,
     ecmascript,
-    exact,
     midpoint,
     nearest,
     round_trips,
-    rounded,
     shortest,
 )
-from tests.vectors.appendix_b import APPENDIX_B
 from tests.vectors.es6.oracle import text as number_text
 
 INFINITY = 0x7FF0_0000_0000_0000
 BITS = st.integers(0, INFINITY - 1)
-# Those without a sign bit.
-POSITIVE = {bits: text for bits, text in APPENDIX_B.items() if bits < INFINITY}
 
 
 def value_of(bits: int) -> float:
@@ -46,11 +40,6 @@ def edges() -> list[int]:
     return [bits for centre in centres for bits in range(max(centre - 2, 1), min(centre + 3, INFINITY))]
 
 
-@pytest.mark.parametrize("bits", POSITIVE, ids=hex)
-def test_numbers_of_appendix_b_have_their_text(bits: int) -> None:
-    assert ecmascript(shortest(double_of_bits(bits))) == POSITIVE[bits]
-
-
 def test_powers_and_their_neighbours_have_the_text_of_the_platform() -> None:
     for bits in edges():
         assert ecmascript(shortest(double_of_bits(bits))) == number_text(value_of(bits)), hex(bits)
@@ -66,14 +55,6 @@ def test_any_decimal_is_read_as_by_the_platform(digits: int, exponent: int) -> N
     found = nearest(Decimal(digits, exponent))
     value = float(f"{digits}e{exponent}")
     assert found == (None if value == float("inf") else double_of_bits(bits_of(value)))
-
-
-@given(BITS)
-def test_a_double_written_out_is_read_as_itself(bits: int) -> None:
-    double = double_of_bits(bits)
-    assert double.bits == bits
-    assert nearest(exact(double)) == double
-    assert nearest(rounded(exact(double), 17)) == double
 
 
 @given(st.integers(0, INFINITY - 2))

@@ -10,20 +10,16 @@ from itertools import pairwise
 
 import pytest
 
-from holdfast.vectors.jcs.construct.blocks import stock_of
-from holdfast.vectors.jcs.construct.characters import SPELLINGS, Plane, alphabet, spellings, units
-from holdfast.vectors.jcs.construct.dice import Dice, derive
-from holdfast.vectors.jcs.construct.marks import FORMS, Mark, marks
+from holdfast.vectors.jcs.construct.characters import SPELLINGS, Plane, alphabet
+from holdfast.vectors.jcs.construct.dice import Dice
 from holdfast.vectors.jcs.construct.names import SHAPES, Family, names_of
 from holdfast.vectors.jcs.construct.numbers import COUNTS, STRATA, number_lexemes, stratum
 from holdfast.vectors.jcs.construct.reasons import TEXT_OF_CODE, Reason
 from holdfast.vectors.jcs.construct.segments import Lexeme, Segment
-from holdfast.vectors.jcs.construct.strings import STYLES, Spelling
-from tests.vectors.construct.byhand import canonical
+from holdfast.vectors.jcs.construct.strings import Spelling
 from tests.vectors.es6.oracle import text as number_text
 
 BLOCKS = (0, 7)
-JSON_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 @cache
@@ -50,17 +46,6 @@ def reason_of(text: bytes) -> str | None:
     return found[0] if found else None
 
 
-def test_every_number_spelling_is_json_and_means_the_same() -> None:
-    for _, each in numbers():
-        assert all(JSON_NUMBER.fullmatch(text) for text in each.texts), each
-        assert len({float(text) for text in each.texts}) == 1, each
-
-
-def test_first_number_spelling_is_the_ecmascript_text_of_the_double() -> None:
-    for _, each in numbers():
-        assert each.texts[0].decode() == number_text(float(each.texts[1])), each
-
-
 def test_reasons_of_number_spellings_follow_from_the_profiles() -> None:
     for _, each in numbers():
         assert [TEXT_OF_CODE[code] for code in each.reasons] == [reason_of(text) for text in each.texts], each
@@ -73,10 +58,6 @@ def test_numbers_are_spelled_in_many_ways() -> None:
         rb"-?\d+0+\.0+", rb".*[eE][+-]?0+", rb"-?\d{16,17}.*", rb"-?\d{30,}.*",
     ):  # fmt: skip
         assert any(re.fullmatch(pattern, text) for text in texts), pattern
-
-
-def test_spelled_segment_has_no_canonical_spelling_but_the_first() -> None:
-    assert all(each.texts[0] not in each.texts[1:] for segment, each in numbers() if segment is Segment.SPELLED)
 
 
 @pytest.mark.parametrize("segment", COUNTS)
@@ -96,24 +77,6 @@ def test_walk_meets_every_stratum_of_sign_digits_and_exponent() -> None:
     assert len(seen) == STRATA == 2 * 17 * 633
 
 
-def test_numbers_with_16_and_17_digits_are_as_long_in_their_shortest_text() -> None:
-    lengths = [0] * 18
-    for segment, each in numbers():
-        if segment in (Segment.SHORTEST, Segment.STRATA):
-            lengths[len(each.texts[0].partition(b"e")[0].replace(b".", b"").strip(b"-0"))] += 1
-    assert all(count > 20 for count in lengths[1:])
-    assert lengths[16] > 100
-    assert lengths[17] > 100
-
-
-def test_every_spelling_of_a_character_is_read_as_it() -> None:
-    for point in alphabet(Dice(1)).points:
-        texts = spellings(point)
-        assert {json.loads(b'"' + text + b'"') for text in texts} == {chr(point)}
-        assert b'"' + texts[0] + b'"' == canonical(b'"' + texts[2] + b'"')
-        assert b"".join(unit.to_bytes(2, "big") for unit in units(point)) == chr(point).encode("utf-16-be")
-
-
 def test_planes_have_the_characters_that_canonicalisers_stumble_over() -> None:
     found = alphabet(Dice(2))
     points = {
@@ -127,18 +90,6 @@ def test_planes_have_the_characters_that_canonicalisers_stumble_over() -> None:
     assert len(points[Plane.NONCHARACTERS]) == 66
     others = {point for plane in points for point in points[plane] if plane is not Plane.NONCHARACTERS}
     assert not points[Plane.NONCHARACTERS] & others
-
-
-@pytest.mark.parametrize("segment", STYLES)
-def test_every_spelling_of_a_string_is_read_as_the_same_and_the_first_is_canonical(segment: Segment) -> None:
-    texts = Spelling(alphabet(Dice(3))).strings(segment, derive(3, segment)).to_pylist()
-    if segment is Segment.BODY:
-        texts = [b'"' + text + b'"' for text in texts]
-    assert len(texts) == STYLES[segment].count * SPELLINGS
-    for place in range(0, len(texts), SPELLINGS):
-        four = texts[place : place + SPELLINGS]
-        assert len({json.loads(text) for text in four}) == 1
-        assert canonical(four[3]) == four[0]
 
 
 @pytest.mark.parametrize("family", Family)
@@ -161,26 +112,6 @@ def test_names_of_the_utf16_family_sort_otherwise_by_code_point() -> None:
         first = made.starts[Family.UTF16] + group * SHAPES[Family.UTF16].size
         names = [json.loads(texts[number * SPELLINGS + 1]) for number in range(first, first + 16)]
         assert sorted(names) != names
-
-
-def test_first_form_of_a_mark_is_bare_and_all_others_only_add_whitespace() -> None:
-    texts = marks()
-    assert len(texts) == len(Mark) * FORMS
-    for mark in Mark:
-        forms = texts[mark.fragment : mark.fragment + FORMS]
-        assert {form.strip(b" \t\n\r") for form in forms} == {forms[0]}
-    spaces = texts[Mark.SPACE.fragment : Mark.SPACE.fragment + FORMS]
-    assert spaces[0] == b""
-    assert all(spaces[1:])
-
-
-@pytest.mark.parametrize("segment", [Segment.SMALL, Segment.LARGE, Segment.LITERALS])
-def test_every_spelling_of_a_container_has_the_first_as_its_canonical_form(segment: Segment) -> None:
-    stock = stock_of(1, 0)
-    first = int(stock.starts[segment]) * SPELLINGS
-    texts = stock.fragments[first : first + int(stock.sizes[segment]) * SPELLINGS].to_pylist()
-    for place in range(0, len(texts), SPELLINGS):
-        assert {canonical(text) for text in texts[place : place + SPELLINGS]} == {texts[place]}
 
 
 def test_reason_codes_name_their_reasons() -> None:

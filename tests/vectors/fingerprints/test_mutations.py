@@ -20,7 +20,6 @@ from holdfast.vectors.fingerprints.mutations import (
     request_at,
 )
 from holdfast.vectors.mesh_delivery import derive as mesh
-from holdfast.vectors.rs4a_replay import derive as rs4a
 
 ROWS = 60 * BLOCK_ROWS
 
@@ -50,10 +49,6 @@ def test_a_row_can_be_rebuilt_alone() -> None:
     for index in (0, 5, BLOCK_ROWS, 2 * BLOCK_ROWS - 1):
         row = whole.slice(index, 1).to_pylist()[0]
         assert bytes.fromhex(derivations()[row["key"]](request_at(7, index))) == row["fingerprint"]
-
-
-def test_seeds_give_different_rows() -> None:
-    assert mutations(1, 0, BLOCK_ROWS)["identity"] != mutations(2, 0, BLOCK_ROWS)["identity"]
 
 
 def test_every_covered_field_is_mutated_and_every_base_has_another_spelling() -> None:
@@ -88,48 +83,11 @@ def test_a_field_left_out_of_the_mesh_fingerprint_is_caught(left_out: int) -> No
     assert any(name in finding.fields for finding in findings)
 
 
-def test_a_separator_dropped_from_the_mesh_fingerprint_is_caught() -> None:
-    findings = _findings("mesh.fingerprint", lambda request: _hex(b"".join(mesh.fields(request))))
-    assert {finding.wrong for finding in findings} == {Wrong.SHARED}
-    assert any("destination_ref/reply_to" in finding.fields for finding in findings)
-
-
-def test_separators_dropped_from_a_logical_key_are_caught() -> None:
-    def joined(submission: Mapping[str, Any]) -> str:
-        return _hex(rs4a.logical_request_array(submission).replace('","', "").encode())
-
-    findings = _findings("rs4a.logical_request_key", joined)
-    assert {finding.wrong for finding in findings} == {Wrong.SHARED}
-    assert any("operation/canonical_target" in finding.fields for finding in findings)
-
-
-@pytest.mark.parametrize("field", ["run_id", "protocol_version", "deployed_artifact_hash"])
-def test_a_field_left_out_of_a_replay_key_is_caught(field: str) -> None:
-    def forgetful(submission: Mapping[str, Any]) -> str:
-        return rs4a.replay_key({**submission, "request": {**submission["request"], field: "x"}})
-
-    findings = _findings("rs4a.replay_key", forgetful)
-    assert {finding.wrong for finding in findings} == {Wrong.SHARED}
-    assert any(field in finding.fields for finding in findings)
-
-
-def test_a_truncated_fingerprint_is_caught() -> None:
-    findings = _findings("mesh.fingerprint", lambda request: mesh.fingerprint(request)[:2])
-    assert {finding.wrong for finding in findings} == {Wrong.SHARED}
-
-
 def test_a_fingerprint_of_what_was_sent_instead_of_what_it_means_is_caught() -> None:
     def literal(request: Mapping[str, Any]) -> str:
         return _hex(repr(sorted(request.items())).encode())
 
     assert {finding.wrong for finding in _findings("mesh.fingerprint", literal)} == {Wrong.SPLIT}
-
-
-def test_an_attempt_inside_a_logical_key_is_caught() -> None:
-    def with_attempt(submission: Mapping[str, Any]) -> str:
-        return _hex((rs4a.logical_request_array(submission) + submission["request"]["attempt_id"]).encode())
-
-    assert {finding.wrong for finding in _findings("rs4a.logical_request_key", with_attempt)} == {Wrong.SPLIT}
 
 
 def test_rows_that_can_show_nothing_are_no_pass() -> None:

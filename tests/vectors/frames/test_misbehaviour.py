@@ -204,7 +204,7 @@ def test_no_process_and_no_descriptor_is_left_behind(ending: str, tmp_path: Path
             list(answers)
     else:
         assert len(list(answers)) == 8191
-    gone, alive = psutil.wait_procs(family, timeout=5)
+    gone, alive = psutil.wait_procs(family, timeout=60)
     assert (len(gone), alive) == (2, [])
     assert len(os.listdir("/proc/self/fd")) == descriptors
 

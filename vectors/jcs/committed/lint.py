@@ -53,7 +53,7 @@ def lint_records(
 
 def _near_miss_file(near_misses: Mapping[str, NearMiss]) -> Iterable[str]:
     if data().read_bytes() != write_near_misses(near_misses):
-        yield f"{PLACE}: is not written as the near misses' tests write it"
+        yield f"{PLACE}: is not in the order and layout in which it is written"
 
 
 def _identity(records: Sequence[Vector]) -> Iterable[str]:
