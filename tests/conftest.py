@@ -22,8 +22,8 @@ settings.load_profile("kit")
 _LONG = (
     "cli/test_reference_run.py", "hostile/test_adapters.py", "cli/test_vectors.py", "vectors/spark/test_jobs.py",
     "process/test_nothing_remains.py", "harness/test_verify_cli.py", "faults/test_sweep.py",
-    "durability/test_faults.py", "rs4a_replay/test_lost_stores.py", "vectors/frames/test_misbehaviour.py",
-    "cli/test_crash.py", "hostile/test_interrupted.py",
+    "durability/test_faults.py", "calyx_replay/test_histories.py", "vectors/frames/test_misbehaviour.py",
+    "cli/test_crash.py",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from holdfast.reports.evidence import read_evidence
 from holdfast.specs import schema
 from holdfast.vectors.jcs.frames import Answered, Status
 from holdfast.vectors.jcs.spark.session import _shipped
+from tests import warm
 
 FAKE = str(Path(__file__).parents[1] / "vectors" / "spark" / "fake_sdk.py")
 HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors"]
@@ -49,8 +51,8 @@ def _run_few(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd, **more)
 
 
-def _run(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*HOLDFAST, *words], capture_output=True, text=True, timeout=300, cwd=cwd, **more)
+def _run(*words: str, cwd: Path, env: Mapping[str, str] = os.environ) -> subprocess.CompletedProcess[str]:
+    return warm.run(["vectors", *words], cwd=cwd, env=env, limit=300)
 
 
 def _fits(name: str, text: str) -> Any:

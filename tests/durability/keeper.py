@@ -44,11 +44,10 @@ class Ledger:
         if state == "fresh":
             self.path.write_bytes(HEAD)
             self._sync_folder()
-        elif BUG == "forgets" or (BUG == "made-anew" and not self.path.exists()):
+        elif BUG == "made-anew" and not self.path.exists():
             self.path.write_bytes(HEAD)
         if BUG == "stale-lock":
             os.close(os.open(home / "lock", os.O_CREAT | os.O_EXCL))
-        self.unseen: set[str] = set()
         self.lock = home / "lock"
         if BUG == "hangs" and self.path.stat().st_size > len(HEAD) + 100:
             time.sleep(60)
@@ -73,22 +72,12 @@ class Ledger:
         try:
             data = self.path.read_bytes()
         except OSError as error:
-            if BUG == "unreadable-is-empty":
-                return HEAD
             raise OutOfReachError(str(error)) from error
         if not data.startswith(HEAD):
-            if BUG == "unreadable-is-empty":
-                return HEAD
             raise OutOfReachError("no ledger")
         return data
 
     def rows(self) -> Iterator[dict[str, str]]:
-        if BUG == "two-writes":
-            pairs = [line.split() for line in self._read()[len(HEAD) :].decode().splitlines()]
-            copies = {key: value[1:] for key, value in pairs if value.startswith("=")}
-            firsts = {key: value for key, value in pairs if not value.startswith("=")}
-            yield from ({"key": key, "value": value, "copy": copies.get(key, "")} for key, value in firsts.items())
-            return
         for line in self._read()[len(HEAD) :].splitlines():
             body, _, check = line.rpartition(b" ")
             if BUG != "unchecked" and f"{zlib.crc32(body):08x}".encode() != check:
@@ -99,11 +88,7 @@ class Ledger:
                 yield dict(zip(("key", "value", "copy"), parts, strict=True))
 
     def record(self, key: str, value: str) -> dict[str, Any]:
-        if BUG != "index-in-memory":
-            self.known = {row["key"]: row["value"] for row in self.rows()}
-        elif key not in self.unseen:
-            self.known.pop(key, None)
-            self.unseen.add(key)
+        self.known = {row["key"]: row["value"] for row in self.rows()}
         if key in self.known:
             same = self.known[key] == value
             return {"effect": "prior"} if same else {"reason": "TAKEN"}
@@ -118,15 +103,10 @@ class Ledger:
         size = self.path.stat().st_size
         with self.path.open("r+b", buffering=0) as file:
             file.seek(0, os.SEEK_END)
-            if BUG == "two-writes":
-                for half in (f"{key} {value}\n", f"{key} ={value}\n"):
-                    file.write(half.encode())
-                    os.fsync(file.fileno())
-                return
             line = line_of(key, value)
             try:
-                for part in (line,) if BUG == "short-ignored" else (line[:-1], line[-1:]):
-                    if file.write(part) != len(part) and BUG != "short-ignored":
+                for part in (line[:-1], line[-1:]):
+                    if file.write(part) != len(part):
                         raise OSError("a short write")
                     if BUG != "unsynced":
                         os.fsync(file.fileno())

@@ -11,12 +11,13 @@ import pytest
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import Kind, judge
 from holdfast.conformance.faults.subject import Op, Outcome, perform
+from tests.conftest import thinned
 from tests.faults.stores.catalogue import BUGS, RIGHT, STORES, Layer, Store
 
 WORKLOAD = puts(7, seed=4)
 
 
-@pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)
+@pytest.mark.parametrize("store", thinned(STORES), ids=lambda store: store.name)
 def test_a_store_takes_the_workload_and_keeps_it(
     store: Store, subject_of: Callable[[Store], Lines], tmp_path: Path
 ) -> None:

@@ -41,18 +41,6 @@ def put_answer(lines: Lines) -> Json:
 # Damage: the chain as it was
 
 
-def test_a_deleted_line_holds(bench: Bench) -> None:
-    assert "damaged" in held(bench.damaged(lambda lines: lines[:5] + lines[6:]), ReasonCode.DAMAGED)
-
-
-def test_a_moved_line_holds(bench: Bench) -> None:
-    held(bench.damaged(lambda lines: [*lines[:5], lines[6], lines[5], *lines[7:]]), ReasonCode.DAMAGED)
-
-
-def test_a_doubled_line_holds(bench: Bench) -> None:
-    held(bench.damaged(lambda lines: [*lines[:6], lines[5], *lines[6:]]), ReasonCode.DAMAGED)
-
-
 def test_an_edited_line_holds_and_is_named(bench: Bench) -> None:
     edit = bench.damaged(lambda lines: [*lines[:5], lines[5].replace(b'"worker":0', b'"worker":1'), *lines[6:]])
     assert "line 6 was changed" in held(edit, ReasonCode.DAMAGED)
@@ -62,14 +50,6 @@ def test_two_runs_in_one_file_hold(bench: Bench) -> None:
     decision = bench.damaged(lambda lines: lines + lines)
     assert "two runs in one file" in " ".join(reason.text for reason in decision.reasons)
     held(decision, ReasonCode.DAMAGED)
-
-
-def test_a_run_without_its_footer_holds(bench: Bench) -> None:
-    assert "not complete" in held(bench.damaged(lambda lines: lines[:-1]), ReasonCode.CUT_OFF)
-
-
-def test_an_empty_file_holds(bench: Bench) -> None:
-    assert "the file is empty" in held(bench.damaged(lambda lines: lines[:0]), ReasonCode.CUT_OFF)
 
 
 def test_a_fail_open_in_damaged_evidence_still_is_10(bench: Bench) -> None:
@@ -125,31 +105,11 @@ def test_a_plan_without_any_case_holds(bench: Bench) -> None:
     held(decision, ReasonCode.OTHER_PLAN)
 
 
-@pytest.mark.parametrize("change", ["reversed", "doubled", "stretched"])
-def test_a_plan_in_another_order_or_with_more_cases_holds(bench: Bench, change: str) -> None:
-    def rearrange(lines: Lines) -> None:
-        plan = lines[0]["plan"]
-        lines[0]["plan"] = {
-            "reversed": plan[::-1],
-            "doubled": [*plan, plan[0]],
-            "stretched": [*plan, "toy/once/invented"],
-        }[change]
-
-    held(bench.forged(rearrange), ReasonCode.OTHER_PLAN)
-
-
 @pytest.mark.parametrize("member", ["detail", "expected", "received", "advice", "silence", "excused"])
 def test_a_case_that_conforms_has_no_words_and_no_excuse_beside_it(bench: Bench, member: str) -> None:
     value = "crash" if member == "silence" else "all is well"
     decision = bench.forged(lambda lines: of(lines, "verdict")[0].update({member: value}))
     held(decision, ReasonCode.JUDGED_OTHERWISE)
-
-
-def test_an_exchange_under_another_step_does_not_fit_the_case(bench: Bench) -> None:
-    def rename(lines: Lines) -> None:
-        put_answer(lines)["action"] = "when.0 call get"
-
-    assert "do not fit the case" in held(bench.forged(rename), ReasonCode.JUDGED_OTHERWISE)
 
 
 def test_a_local_action_that_tells_something_does_not_fit_the_case(bench: Bench) -> None:
@@ -217,11 +177,6 @@ def test_a_milder_verdict_is_contradicted_too(bench: Bench) -> None:
     held(decision, ReasonCode.JUDGED_OTHERWISE, exit_status=Exit.FAIL_OPEN)
 
 
-def test_a_verdict_made_worse_is_contradicted_as_well(bench: Bench) -> None:
-    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update(verdict="over_refusal"))
-    held(decision, ReasonCode.JUDGED_OTHERWISE)
-
-
 def test_a_verdict_without_its_exchanges_is_not_believed(bench: Bench) -> None:
     decision = bench.forged(lambda lines: [x for x in lines if x["type"] != "exchange" or x["case"] != SECOND])
     assert "its exchanges show not_reached" in held(decision, ReasonCode.JUDGED_OTHERWISE)
@@ -232,11 +187,6 @@ def test_a_refusal_without_its_twin_is_not_believed(bench: Bench) -> None:
         lambda lines: [x for x in lines if x["type"] != "exchange" or x["case"] != SECOND or x["side"] != "twin"]
     )
     assert "the twin side was not run" in held(decision, ReasonCode.JUDGED_OTHERWISE)
-
-
-def test_exchanges_that_end_early_are_not_believed(bench: Bench) -> None:
-    decision = bench.forged(lambda lines: [x for x in lines if x is not of(lines, "exchange")[-1]])
-    assert "no_verdict" in held(decision, ReasonCode.JUDGED_OTHERWISE)
 
 
 def test_exchanges_of_another_seed_do_not_fit_the_case(bench: Bench) -> None:
@@ -317,18 +267,6 @@ def test_a_result_that_nobody_planned_holds(bench: Bench) -> None:
     assert "toy/once/invented" in held(bench.forged(invent), ReasonCode.EXTRA_RESULTS)
 
 
-def test_a_second_verdict_of_a_case_holds(bench: Bench) -> None:
-    def double(lines: Lines) -> None:
-        lines.insert(-2, dict(of(lines, "verdict")[0]))
-
-    assert "a second verdict" in held(bench.forged(double), ReasonCode.DAMAGED)
-
-
-def test_a_result_under_other_clauses_holds(bench: Bench) -> None:
-    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update(clauses=["TOY-02"]))
-    assert "other clauses" in held(decision, ReasonCode.OTHER_PLAN)
-
-
 @pytest.mark.parametrize(
     "edit",
     [{"counts": {"conforms": 8}}, {"counts": {}}, {"lines": 3}, {"verdict": "over_refusal"}],
@@ -370,8 +308,3 @@ def test_a_verdict_of_another_exchange_is_contradicted(change: dict[str, Any], b
 
     decision = bench.forged(move, flaw="accepts duplicates")
     held(decision, ReasonCode.JUDGED_OTHERWISE, exit_status=Exit.FAIL_OPEN)
-
-
-def test_a_case_that_conforms_names_no_exchange(bench: Bench) -> None:
-    decision = bench.forged(lambda lines: of(lines, "verdict")[0].update(side="main", n=0))
-    held(decision, ReasonCode.JUDGED_OTHERWISE)

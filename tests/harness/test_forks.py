@@ -62,7 +62,7 @@ def said(forks: Forks, command: Sequence[str], environment: Mapping[str, str]) -
     assert child.stderr is not None
     with child.stdin, child.stdout, child.stderr:
         line = child.stdout.read().decode()
-    assert child.wait(timeout=10) == 0
+    assert child.wait(timeout=60) == 0
     return line.rsplit(maxsplit=3)
 
 
@@ -106,10 +106,10 @@ def test_an_engine_ends_the_forks_of_its_adapter() -> None:
                     pipes.enter_context(pipe)
             lines = [Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0") for child in children]
             assert [b"nursery" in words for words in lines] == [False, True, True]
-        assert [child.wait(timeout=10) for child in children[1:]] == [-signal.SIGKILL] * 2
+        assert [child.wait(timeout=60) for child in children[1:]] == [-signal.SIGKILL] * 2
         assert children[0].stdin is not None
         children[0].stdin.close()
-        assert children[0].wait(timeout=10) == 0
+        assert children[0].wait(timeout=60) == 0
 
 
 def test_only_the_reference_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -332,7 +332,7 @@ def test_a_fatal_word_ends_the_worker_and_every_request_after_it(word: str, jani
     for _ in range(3):
         worker.send(CALL)
     worker.resume()
-    assert worker.receive(timeout=5.0).answer == {"outcome": "ok"}
+    assert worker.receive(timeout=60).answer == {"outcome": "ok"}
     first, second = worker.receive(timeout=DEADLINES.op), worker.receive(timeout=DEADLINES.op)
     worker.kill()
     assert first.event is not None
@@ -345,11 +345,11 @@ def test_a_request_that_finds_nobody_stands_for_everything_that_is_open(word: st
     worker = worker_of(janitor, ["ok", ENTRIES[word]])
     for _ in range(2):
         worker.send(CALL)
-    assert worker.wait_for_end(timeout=5.0) is not None
+    assert worker.wait_for_end(timeout=60) is not None
     worker.send(CALL)
     assert worker.dead is not None
     assert worker.dead.kind.value in GONE[word]
-    assert [worker.receive(timeout=5.0).event for _ in range(3)] == [worker.dead] * 3
+    assert [worker.receive(timeout=60).event for _ in range(3)] == [worker.dead] * 3
     worker.kill()
 
 
@@ -365,7 +365,7 @@ def test_what_is_silent_is_a_hang(word: str, janitor: Janitor) -> None:
 @pytest.mark.parametrize("entry", [*FINE, "twice", "early"], ids=str)
 def test_a_right_answer_is_an_answer_whatever_comes_after_it(entry: Any, janitor: Janitor) -> None:
     worker = worker_of(janitor, [entry])
-    reply = worker.exchange(CALL, timeout=5.0)
+    reply = worker.exchange(CALL, timeout=60)
     worker.kill()
     assert reply.answer == {"outcome": "ok"} | ({"value": 7} if entry == ["value", 7] else {})
 
@@ -373,10 +373,10 @@ def test_a_right_answer_is_an_answer_whatever_comes_after_it(entry: Any, janitor
 def test_an_answer_that_came_before_its_request_is_garbage(janitor: Janitor) -> None:
     """An adapter that sends the next answer before its request did not read the store."""
     worker = worker_of(janitor, ["early", "ok"])
-    assert worker.exchange(CALL, timeout=5.0).answer is not None
+    assert worker.exchange(CALL, timeout=60).answer is not None
     # Until the surplus line has come.
     time.sleep(0.1)
-    reply = worker.exchange(CALL, timeout=5.0)
+    reply = worker.exchange(CALL, timeout=60)
     worker.kill()
     assert reply.event is not None
     assert reply.event.kind.value == "garbage"
@@ -417,7 +417,7 @@ def test_workers_that_start_together_wait_together(janitor: Janitor) -> None:
 def test_standard_error_is_kept_up_to_its_limit_and_says_what_is_missing(janitor: Janitor) -> None:
     worker = worker_of(janitor, ["stderr"] * 20)
     for _ in range(20):
-        assert worker.exchange(CALL, timeout=5.0).answer is not None
+        assert worker.exchange(CALL, timeout=60).answer is not None
     worker.kill()
     assert worker.log.startswith("chatter ")
     assert worker.log.endswith("bytes more")
@@ -453,7 +453,7 @@ def test_a_request_that_breaks_the_protocol_never_leaves_the_kit(request_: dict[
         worker.send(request_)
     assert worker.dead is None
     assert not worker.busy
-    assert worker.exchange(CALL, timeout=5.0).answer == {"outcome": "ok"}
+    assert worker.exchange(CALL, timeout=60).answer == {"outcome": "ok"}
     worker.kill()
 
 
@@ -462,7 +462,7 @@ def test_an_answer_nested_deeper_than_evidence_can_hold_is_garbage(janitor: Jani
     for _ in range(150):
         nested = [nested]
     worker = worker_of(janitor, [["value", nested]])
-    reply = worker.exchange(CALL, timeout=5.0)
+    reply = worker.exchange(CALL, timeout=60)
     worker.kill()
     assert reply.event is not None
     assert "nested deeper" in reply.event.detail
@@ -532,5 +532,5 @@ def test_a_pipe_held_by_what_left_the_group_does_not_hold_the_kit(tmp_path: Path
     worker.kill()
     assert time.monotonic() - started < 2 * GONE_S + SLACK_S
     janitor.close()
-    psutil.wait_procs([escaped], timeout=5.0)
+    psutil.wait_procs([escaped], timeout=60)
     assert not escaped.is_running() or escaped.status() == psutil.STATUS_ZOMBIE

@@ -55,7 +55,7 @@ def served() -> Iterator[Callable[[Peer], str]]:
 
     yield serve
     for each in peers:
-        each.join(timeout=5)
+        each.join(timeout=60)
     for listener in listeners:
         listener.close()
 
@@ -81,9 +81,9 @@ def http(status: str, body: bytes, *, length: int | None = None) -> Peer:
 
 
 def asked(endpoint: str, *, websocket: bool = False) -> Any:
-    sending = Wire(endpoint, ROUTE, websocket).connect(ARGS, timeout=5)
+    sending = Wire(endpoint, ROUTE, websocket).connect(ARGS, timeout=60)
     sending.send()
-    return sending.wait(5)
+    return sending.wait(60)
 
 
 def test_a_request_is_sent_as_the_route_says(served: Callable[[Peer], str]) -> None:
@@ -158,10 +158,10 @@ def test_a_slow_response_is_waited_for_in_parts(served: Callable[[Peer], str]) -
         time.sleep(0.3)
         link.sendall(b'{"id":1}')
 
-    sending = Wire(served(peer), ROUTE, websocket=False).connect(ARGS, timeout=5)
+    sending = Wire(served(peer), ROUTE, websocket=False).connect(ARGS, timeout=60)
     sending.send()
     assert sending.wait(0.05) is None
-    assert sending.wait(5) == NEW
+    assert sending.wait(60) == NEW
 
 
 def test_where_nothing_listens_there_is_no_answer() -> None:
@@ -255,11 +255,11 @@ def test_each_request_on_a_shared_connection_gets_the_answer_that_names_it(
 ) -> None:
     paired = Route(method="POST", path="/", websocket="/", statuses={"new": 201}, paired="what")
     wire = Wire(served(websocket(b"".join(frames))), paired, websocket=True)
-    first = wire.connect({"what": "a"}, timeout=5)
-    second = wire.connect({"what": "b"}, timeout=5, beside=first)
+    first = wire.connect({"what": "a"}, timeout=60)
+    second = wire.connect({"what": "b"}, timeout=60, beside=first)
     first.send()
     second.send()
-    came = [first.wait(5), second.wait(5)]
+    came = [first.wait(60), second.wait(60)]
     assert [None if isinstance(each, Event) or each is None else each["value"]["id"] for each in came] == told
 
 

@@ -1,4 +1,4 @@
-"""No process, no server and no temp folder outlives a run, however it ends: by itself, by Ctrl-C, by SIGKILL."""
+"""No process, no server and no temp folder outlives a run, however it ends: by itself or by any signal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
         assert run.evidence[-1]["type"] == "footer"
 
 
-@ENDS
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name
+)
 def test_after_an_end_in_the_middle_of_a_case(number: signal.Signals, tmp_path: Path) -> None:
     # Long deadlines: it is the end of the kit that ends the adapter, not the patience with it.
     with running(*TOY, "--slow", "20", "-k", "shelf", *adapter("hang"), cwd=tmp_path) as run:

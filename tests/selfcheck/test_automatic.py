@@ -368,7 +368,7 @@ def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(nursery: Nu
         answers = [json.loads(line) for line in child.stdout]
     assert answers[0]["ok"]["challenge"] == "c"
     assert answers[1]["outcome"] == "ok"
-    assert child.wait(timeout=10) == 0
+    assert child.wait(timeout=60) == 0
 
 
 def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: Nursery) -> None:
@@ -376,7 +376,7 @@ def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: Nursery) ->
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(timeout=0)
     os.killpg(child.pid, signal.SIGKILL)
-    assert child.wait(timeout=10) == -signal.SIGKILL
+    assert child.wait(timeout=60) == -signal.SIGKILL
     for pipe in (child.stdin, child.stdout, child.stderr):
         assert pipe is not None
         pipe.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.reports.evidence import read_evidence
 from holdfast.servers.wires.instances import free_port
 from holdfast.specs import load_contract
+from tests import warm
 
 HERE = Path(__file__).parent
 _SUITE = "idempotency-key/suite/"
@@ -42,13 +42,14 @@ def _file(folder: Path, bug: str, *, further: str = "") -> Path:
     return folder / "service.toml"
 
 
+def _holdfast(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return warm.run(words, cwd=cwd, env=os.environ, limit=600)
+
+
 def _verified(file: Path, *cases: str) -> dict[str, str]:
     evidence = file.parent / "run.jsonl"
-    words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--service", str(file)]
-    words += [word for case in cases for word in ("--case", case)]
-    done = subprocess.run(
-        [*words, "--evidence", str(evidence)], capture_output=True, text=True, timeout=600, check=False, cwd=file.parent
-    )
+    named = [word for case in cases for word in ("--case", case)]
+    done = _holdfast("verify", "--service", str(file), *named, "--evidence", str(evidence), cwd=file.parent)
     assert evidence.exists(), done.stdout + done.stderr
     return {each.case: each.verdict for each in read_evidence(evidence).verdicts}
 
@@ -63,11 +64,11 @@ def test_a_sound_service_conforms_and_what_has_no_wire_is_unsupported(tmp_path: 
 @pytest.mark.parametrize(
     ("bug", "case"),
     [
-        ("missing-key-executed", _KEYS),
+        pytest.param("missing-key-executed", _KEYS, marks=pytest.mark.sweep),
         ("checked-later", _RACE),
         ("any-payload", _PAYLOAD),
-        ("column-cut", _TWO),
-        ("cookie-frees", _COOKIE),
+        pytest.param("column-cut", _TWO, marks=pytest.mark.sweep),
+        pytest.param("cookie-frees", _COOKIE, marks=pytest.mark.sweep),
     ],
 )
 def test_a_broken_service_fails_open(tmp_path: Path, bug: str, case: str) -> None:
@@ -124,8 +125,7 @@ def test_verify_and_doctor_end_with_13_where_nothing_listens(tmp_path: Path) -> 
     footer = read_evidence(tmp_path / "run.jsonl").footer
     assert footer is not None
     assert footer.exit == 13
-    words = [sys.executable, "-m", "holdfast.conformance.cli", "doctor", "--service", str(file)]
-    assert subprocess.run(words, capture_output=True, timeout=60, check=False).returncode == 13
+    assert _holdfast("doctor", "--service", str(file), cwd=tmp_path).returncode == 13
 
 
 def test_a_service_at_a_url_finds_the_sink_in_a_header_and_may_know_keys_of_another_run(tmp_path: Path) -> None:
@@ -142,24 +142,21 @@ def test_a_service_at_a_url_finds_the_sink_in_a_header_and_may_know_keys_of_anot
 
 def test_a_service_toml_that_is_wrong_is_a_usage_error_that_says_where(tmp_path: Path) -> None:
     file = _file(tmp_path, "", further="\nlifetime = 5\n")
-    words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--service", str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = _holdfast("verify", "--service", str(file), cwd=tmp_path)
     assert done.returncode == 64
     assert "lifetime" in done.stderr
     assert "docs/services.md" in done.stderr
 
 
 def test_doctor_looks_at_a_service(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "holdfast.conformance.cli", "doctor", "--service", str(_file(tmp_path, ""))]
-    done = subprocess.run([*words, "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
+    done = _holdfast("doctor", "--service", str(_file(tmp_path, "")), "--format", "json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {each["name"]: each["health"] for each in json.loads(done.stdout)["examinations"]}["open"] == "good"
 
 
 def test_doctor_does_not_say_that_a_program_starts_which_does_not_exist(tmp_path: Path) -> None:
     file = _in_the_place_of("no-such-program", tmp_path)
-    words = [sys.executable, "-m", "holdfast.conformance.cli", "doctor", "--service", str(file)]
-    done = subprocess.run([*words, "--format", "json"], capture_output=True, text=True, timeout=60, check=False)
+    done = _holdfast("doctor", "--service", str(file), "--format", "json", cwd=tmp_path)
     assert done.returncode == 13
     examined = {each["name"]: each["health"] for each in json.loads(done.stdout)["examinations"]}
     assert "start" not in examined
@@ -167,10 +164,7 @@ def test_doctor_does_not_say_that_a_program_starts_which_does_not_exist(tmp_path
 
 
 def test_quick_says_that_a_contract_without_scripts_has_none(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--quick", "--service"]
-    done = subprocess.run(
-        [*words, str(_file(tmp_path, ""))], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
-    )
+    done = _holdfast("verify", "--quick", "--service", str(_file(tmp_path, "")), cwd=tmp_path)
     assert done.returncode == 64
     assert "idempotency-key has no scripted cases" in done.stderr
 

@@ -64,7 +64,7 @@ def test_the_sink_holds_only_as_many_as_it_was_told(sink: Sink) -> None:
     _post(sink)
     assert sink.of(TAG).effects == 1
     sink.release(TAG)
-    held.join(10)
+    held.join(60)
     assert sink.of(TAG).effects == 2
 
 
@@ -75,7 +75,7 @@ def test_an_attempt_that_is_held_behind_its_effect_has_it(sink: Sink) -> None:
     assert sink.wait_held(TAG, 1, 10)
     assert sink.of(TAG).effects == 1
     sink.release(TAG)
-    held.join(10)
+    held.join(60)
 
 
 def test_the_sink_dictates_how_a_handler_ends(sink: Sink) -> None:
@@ -148,7 +148,7 @@ def _sent(request: Request) -> bytes:
             found += end.recv(65_536)
         end.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Y: z\r\n\r\nok")
         end.close()
-        response = exchange.wait(10)
+        response = exchange.wait(60)
         assert (response.status, response.body, response.header("x-y")) == (200, b"ok", "z")
         return found
 
@@ -170,7 +170,7 @@ def test_half_a_body_is_sent_and_then_the_client_is_gone() -> None:
             while data := end.recv(65_536):
                 found += data
         assert found.endswith(b"Content-Length: 10\r\n\r\n01234")
-        assert exchange.wait(10).lost
+        assert exchange.wait(60).lost
 
 
 def test_a_program_is_ready_only_when_it_listens_itself(tmp_path: Path) -> None:
@@ -193,13 +193,13 @@ def test_a_program_that_ends_is_named_with_its_last_words(tmp_path: Path) -> Non
 def test_no_answer_in_time_is_a_hang_and_a_closed_connection_is_none() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert Exchange("127.0.0.1", port, Request("GET", "/", [], b""), 0.2).wait(10).lost == "hang"
+        assert Exchange("127.0.0.1", port, Request("GET", "/", [], b""), 0.2).wait(60).lost == "hang"
         server.accept()[0].close()
         exchange = Exchange("127.0.0.1", port, Request("GET", "/", [], b""), 10)
         end, _ = server.accept()
         exchange.cut()
         end.close()
-        lost = exchange.wait(10).lost
+        lost = exchange.wait(60).lost
         assert lost
         assert lost != "hang"
 
