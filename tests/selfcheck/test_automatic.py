@@ -400,7 +400,7 @@ def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("contract", ["jcs", "mesh-delivery"])
+@pytest.mark.parametrize("contract", ["jcs", pytest.param("mesh-delivery", marks=pytest.mark.sweep)])
 def test_a_few_mutants_of_one_contract_are_tried_and_counted(contract: str, tmp_path: Path) -> None:
     done = selfcheck("--contract", contract, "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
     data = json.loads(done.stdout)
