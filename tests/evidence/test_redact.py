@@ -16,6 +16,7 @@ from holdfast.reports.evidence import MARK, Event, Exchange, Redactor, VerdictLi
 from holdfast.reports.evidence.redact import looks_secret
 from holdfast.specs import strictjson, yamlfile
 from holdfast.specs.typed import written
+from tests.pace import busy
 
 SPECS = Path(__file__).parents[2] / "specs"
 TOY = Path(__file__).parents[1] / "toycontract"
@@ -253,4 +254,4 @@ def test_hostile_text_of_64_kib_is_redacted_in_reasonable_time(unit: str) -> Non
     text = (unit * 65536)[:65536]
     started = time.perf_counter()
     PLAIN.free(text)
-    assert time.perf_counter() - started < 2.0
+    assert time.perf_counter() - started < busy(2.0)

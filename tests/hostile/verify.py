@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from tests import warm
+from tests.pace import busy
 
 HERE = Path(__file__).resolve().parent
 TOY = HERE.parent / "toycontract"
@@ -145,7 +146,7 @@ def something_remains(temp: Path) -> bool:
 
 def assert_nothing_remains(temp: Path) -> None:
     """No process and no folder; waits a moment for what is being reaped."""
-    deadline = time.monotonic() + GONE_S
+    deadline = time.monotonic() + busy(GONE_S)
     while something_remains(temp) and time.monotonic() < deadline:
         time.sleep(0.05)
     left = [f"{process.pid} {' '.join(process.cmdline())}" for process in processes_of(temp)]

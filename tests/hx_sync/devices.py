@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from holdfast.reference_impl.answers import Accepted, Answer, Ok, Refused, to_message
-from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
+from holdfast.reference_impl.answers import Accepted, Answer, Ok, to_message
 from holdfast.reference_impl.hx_sync.service import Parts, Service
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,16 +43,6 @@ def event(seq: int, *, node: str = "a", session: int = 1, seconds: float | None 
     }
 
 
-def session(number: int, *, seconds: float = 0, title: str = "title") -> dict[str, Any]:
-    """A session."""
-    return {"session_id": uuid(number), "started_at": at(seconds), "title": title}
-
-
-def base64url(data: bytes) -> str:
-    """Bytes as they travel."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
 @dataclass(frozen=True, slots=True)
 class Devices:
     """A session with its parts."""
@@ -74,12 +60,6 @@ class Devices:
         assert isinstance(answer, Accepted), answer
         return {**answer.value, "effect": answer.effect.value}
 
-    def refused(self, method: str, **args: Any) -> str:
-        """The reason of a call that has to be refused."""
-        answer = self.ask(method, **args)
-        assert isinstance(answer, Refused), answer
-        return answer.reason
-
     def seen(self, method: str, **args: Any) -> Mapping[str, Any]:
         """What an observation shows."""
         answer = self.ask(method, **args)
@@ -92,18 +72,6 @@ class Devices:
         value = self.accepted("publish", node=node, segment_id=uuid(number), batch={"events": [], **batch})
         return str(value["key"])
 
-    def blob(self, data: bytes, *, node: str = "a") -> str:
-        """Publish a blob; its key."""
-        return str(self.accepted("publish_blob", node=node, bytes=base64url(data))["key"])
-
-    def forget(self, number: int, start: float, end: float, *, node: str = "a", of: str | None = None) -> str:
-        """Publish a tombstone; its key."""
-        scope = {} if of is None else {"node_id": NODES[of]}
-        value = self.accepted(
-            "forget", node=node, tombstone_id=uuid(number), start_ts=at(start), end_ts=at(end), **scope
-        )
-        return str(value["key"])
-
     def state(self, node: str) -> Mapping[str, Any]:
         """What a device has."""
         return self.seen("state", node=node)
@@ -111,17 +79,3 @@ class Devices:
     def digest(self, node: str) -> str:
         """The digest of what a device has."""
         return str(self.state(node)["digests"][0]["digest"])
-
-
-@contextmanager
-def opened(root: Path, factory: Factory = REFERENCE, **config: str) -> Iterator[Devices]:
-    """A session on a folder; a store and three devices are made where there is nothing."""
-    parts = factory.parts(root, config)
-    try:
-        if not (root / "nodes").exists():
-            factory.provisioner(parts.settings, parts.layout).make(root, parts.store, parts.nodes)
-        service = factory.service(parts, now=NOW)
-        service.begin()
-        yield Devices(parts, service)
-    finally:
-        parts.close()

@@ -81,20 +81,9 @@ class Box:
         with self.opened() as opened:
             return [op_id.hex() for op_id in opened.dag.order()]
 
-    def live(self) -> str:
-        """The state that the process keeps."""
-        with self.opened() as opened:
-            return self.parts.snapshots.json(self.parts.log.state(opened))
-
     def full(self) -> str:
         with self.opened() as opened:
             return self.parts.snapshots.json(self.parts.replay.full(opened))
-
-    def latest(self) -> tuple[str, int | None]:
-        """The state by a replay from the latest checkpoint, and which that was."""
-        with self.opened() as opened:
-            replayed = self.parts.replay.latest(opened)
-            return self.parts.snapshots.json(replayed.state), replayed.checkpoint_id
 
     def rows(self, family: Family) -> dict[bytes, bytes]:
         with self.parts.store.raw() as database:
@@ -109,12 +98,6 @@ class Box:
         database = Database(self.root / DATABASE, Access.WRITE)
         database.write([(family, key, value)])
         database.close()
-
-    def trust(self, *labels: str) -> None:
-        (self.root / "m5/trust.json").write_bytes(derive.decoded(derive.trust(list(labels))))
-
-    def revoke(self, *hashes: str) -> None:
-        (self.root / "m5/status.json").write_bytes(derive.decoded(derive.status(list(hashes))))
 
     def command(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the operators' command line on this store, which gives up its lock for it."""

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from tests.hostile.verify import environment, temp_folder
+from tests.pace import busy
 
 STUBBORN = Path(__file__).resolve().parent / "stubborn.py"
 # On a busy machine a server may take so long to come up.
@@ -54,7 +55,7 @@ class Run:
             self.kit.kill()
         else:
             os.killpg(self.kit.pid, number)
-        return self.kit.wait(timeout=GOES_S)
+        return self.kit.wait(timeout=busy(GOES_S))
 
 
 @contextlib.contextmanager
@@ -117,7 +118,7 @@ def _cwd(process: psutil.Process) -> str:
 
 def nothing_remains(temp: Path) -> None:
     """No process and no folder, within GOES_S."""
-    until(lambda: not processes_of(temp) and not any(temp.iterdir()), within=GOES_S)
+    until(lambda: not processes_of(temp) and not any(temp.iterdir()), within=busy(GOES_S))
     left = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in processes_of(temp)]
     assert not left, f"still running: {left}"
     assert not list(temp.iterdir()), f"left in the temp folder: {sorted(map(str, temp.rglob('*')))[:20]}"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,16 +13,14 @@ from typing import Any
 
 import pytest
 
-from holdfast.reference_impl.answers import Accepted, Answer, Fault, Ok, Refused
-from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
+from holdfast.reference_impl.answers import Accepted, Answer, Ok
 from holdfast.reference_impl.rs4a_replay.launch import launch
-from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.reference_impl.session import Session
 from holdfast.servers.lines import Stores
 from holdfast.servers.serving import Launched
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HASH = "ab" * 32
-RECOVERY_S = 60.0
 WINDOW = {"not_before": "2026-01-01T00:00:00Z", "not_after": "2026-01-01T01:00:00Z"}
 
 
@@ -67,11 +63,6 @@ class Desk:
         assert isinstance(answer, Accepted), answer
         return answer
 
-    def reason(self, method: str, args: Any) -> str:
-        answer = self.call(method, args)
-        assert isinstance(answer, Refused), answer
-        return answer.reason
-
     def observe(self, method: str, args: Any = None) -> dict[str, Any]:
         answer = self.call(method, args)
         assert isinstance(answer, Ok), answer
@@ -81,18 +72,6 @@ class Desk:
         """How many registrations and consumed nonces there are."""
         state = self.observe("state")
         return len(state["registration"]), len(state["nonce_consume"])
-
-    def recovered(self) -> None:
-        """Wait for a server that lost a backend; on a busy machine that takes longer than an operation may wait."""
-        ends = time.monotonic() + RECOVERY_S
-        while isinstance(self.call("state"), Fault):
-            assert time.monotonic() < ends, "the server is not back"
-
-    def codes(self) -> list[str]:
-        return [record["code"] for record in self.observe("audit")["records"]]
-
-
-Opener = Callable[..., Desk]
 
 
 @pytest.fixture(scope="session")
@@ -135,42 +114,3 @@ def open_folder() -> Iterator[Path]:
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
-
-
-@pytest.fixture(params=["postgres", "sqlite"])
-def store(request: pytest.FixtureRequest) -> Launched:
-    launched: Launched = request.getfixturevalue(request.param)
-    return launched
-
-
-@contextlib.contextmanager
-def opening(launched: Launched, workdir: Path) -> Iterator[Opener]:
-    """Opens sessions on one workdir; the first is fresh, the others find what is there."""
-    implementation = Rs4aReplay()
-    opened: list[Session] = []
-
-    def open_one(*, surface: SurfaceWanted = SurfaceWanted.READY, **config: str) -> Desk:
-        state = StateWanted.EXISTING if opened else StateWanted.FRESH
-        request = OpenRequest(state, surface, workdir, NOW, {**launched.ready.config, **config})
-        opened.append(implementation.open(request))
-        return Desk(opened[-1])
-
-    try:
-        yield open_one
-    finally:
-        for session in opened:
-            session.close()
-        implementation.shut_down()
-
-
-@pytest.fixture
-def opener(store: Launched, tmp_path: Path) -> Iterator[Opener]:
-    """Opens sessions on either store."""
-    with opening(store, tmp_path) as open_one:
-        yield open_one
-
-
-@pytest.fixture
-def desk(opener: Opener) -> Desk:
-    """One fresh session on either store."""
-    return opener()
