@@ -41,7 +41,12 @@ page is taken out until the issue is decided, and made again then.
 _NOBODY = "No maintainer has been informed so far, so no finding beyond the quoted limits is published."
 # What the marks in the picture mean.
 _OPEN, _WRONG, _CHOSEN = "\u25cf", "\u25cb", "\u25d0"
-_LEGEND = f"{_OPEN} fails open, {_WRONG} departs otherwise, {_CHOSEN} left out by choice; no mark: nothing is published"
+# It scrolls in its own box, so that a phone shows the rest of the page as wide as it is.
+_STYLE = (
+    "<style>.gallery { overflow-x: auto; font-size: small } "
+    ".gallery th, .gallery td { min-width: 0 !important; padding: .3em .4em !important }</style>"
+)
+_LEGEND = f"{_OPEN} fails open, {_WRONG} departs otherwise, {_CHOSEN} left out by choice; no mark: nothing is published. A column is a class of clauses, as IK-KEY"
 
 
 @unique
@@ -101,7 +106,9 @@ def page(name: str, entry: Entry, ran: Ran, *, version: str, audience: Audience 
     }
     front = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=118)
     counts = "" if public else f": {_listed(ran.verdicts)}"
-    left = f"run: {len(shown) - len(closed)} of {len(shown)} limits are left" if public else _listed(ran.safe or {})
+    left = (
+        f"run: {len(shown) - len(closed)} of these {len(shown)} cases are left" if public else _listed(ran.safe or {})
+    )
     advice = f"**To be safe** ({left}). " if is_advised else "**Advice that no run has tried.** "
     words = [
         f"# {entry.title}",
@@ -194,11 +201,15 @@ def table(pages: Sequence[Mapping[str, Any]]) -> str:
         for facts in pages
     ]
     head = "".join(f"<th>{each}</th>" for each in classes)
-    picture = ['<div style="overflow-x: auto; font-size: small">', "<table>", f"<tr><th></th>{head}</tr>", *rows]
+    picture = [_STYLE, '<div class="gallery">', "<table>", f"<tr><th></th>{head}</tr>", *rows]
     lines = [
         f"- [{facts['title']}]({facts['name']}.md): `{facts['package']}` {facts['version']}, {facts['store']}, "
         f"{facts['date']}, tests `{str(facts.get('suite', ''))[:19]}`. "
-        + (f"{len(facts['findings'])} quoted limits. {facts['safe']}".rstrip() if facts["findings"] else _NOTHING)
+        + (
+            f"Cases that fail by a quoted limit: {len(facts['findings'])}. {facts['safe']}".rstrip()
+            if facts["findings"]
+            else _NOTHING
+        )
         for facts in pages
     ]
     return above + "\n".join([*picture, "</table>", "</div>", "", f"{_LEGEND}.", "", *lines]) + "\n"

@@ -38,7 +38,7 @@ type locker struct{ *redis.Storage } // of all instances; a lock whose holder is
 
 func (all locker) Lock(key string) error {
 	for {
-		if ok, err := all.Conn().SetNX(context.Background(), "lock:"+key, 1, time.Minute).Result(); ok || err != nil {
+		if ok, err := all.Conn().SetNX(context.Background(), "lock:"+key, 1, 5*time.Minute).Result(); ok || err != nil {
 			return err
 		}
 		time.Sleep(20 * time.Millisecond)
