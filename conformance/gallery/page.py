@@ -46,7 +46,10 @@ _STYLE = (
     "<style>.gallery { overflow-x: auto; font-size: small } "
     ".gallery th, .gallery td { min-width: 0 !important; padding: .3em .4em !important }</style>"
 )
-_LEGEND = f"{_OPEN} fails open, {_WRONG} departs otherwise, {_CHOSEN} left out by choice; no mark: nothing is published. A column is a class of clauses, as IK-KEY"
+_LEGEND = (
+    f"{_OPEN} fails open, {_WRONG} departs otherwise, {_CHOSEN} left out by choice; no mark: nothing is published. "
+    "A column is a class of clauses, as IK-KEY"
+)
 
 
 @unique
