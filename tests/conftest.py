@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from holdfast.conformance.faults.probe import probe
 
-# Tests start processes and wait for them; how long an example takes says nothing about it.
-settings.register_profile("kit", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+# Tests start processes and wait for them; how long an example takes says nothing about it. Each run draws others.
+settings.register_profile(
+    "kit", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.load_profile("kit")
 
 

@@ -24,7 +24,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(VALUES)
 def test_any_value_is_written_and_read_as_by_the_strict_ones(value: Any) -> None:
     try:

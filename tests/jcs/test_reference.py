@@ -114,7 +114,7 @@ _PIECES = st.sampled_from(
 _EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 3), _PIECES), min_size=1, max_size=4)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(VALUES, _EDITS, st.booleans())
 def test_what_is_accepted_of_spoilt_documents_is_what_the_standard_library_accepts(
     value: Any, edits: list[tuple[int, int, str]], ascii_: bool

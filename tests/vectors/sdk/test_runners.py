@@ -1,4 +1,4 @@
-"""Every runner is built from its locked sources and asked a few questions whose answers a person can check.
+"""A runner is built from its locked sources and asked a few questions whose answers a person can check.
 
 Builds take the network and the toolchains the first time; afterwards they are found in the cache. Where CI is set, a
 toolchain that is missing fails; elsewhere its runners are skipped, with the reason.
@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,11 @@ from holdfast.vectors.jcs.sdk.manifest import manifests
 C, R, CRASHED = Status.CANONICAL, Status.REFUSED, Status.CRASHED
 REFERENCES = [name for name in sdk.names() if name.startswith("reference")]
 RUNNERS = [name for name in sdk.names() if name not in REFERENCES]
+# Compilers take minutes in a fresh clone. By default one language of them is built, by the digest of the manifests:
+# another after each change of any of them; `-m sweep` and `tox -e sweep` build all.
+COMPILED = sorted({name.partition("-")[0] for name in RUNNERS} - {"python", "node"})
+_MANIFESTS = b"".join((each.folder / "runner.toml").read_bytes() for each in manifests())
+CHOSEN = COMPILED[int.from_bytes(sha256(_MANIFESTS).digest()[:4]) % len(COMPILED)]
 # A JVM that prints the trace of an exhausted stack, on a machine that does other things too.
 DEADLINE = 30.0
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -76,7 +82,13 @@ DEPARTURES: dict[str, list[tuple[bytes, Status, bytes]]] = {
 }
 
 
-@pytest.fixture(params=RUNNERS)
+def _param(name: str) -> object:
+    language = name.partition("-")[0]
+    is_left_out = language in COMPILED and language != CHOSEN
+    return pytest.param(name, marks=pytest.mark.sweep if is_left_out else ())
+
+
+@pytest.fixture(params=[_param(name) for name in RUNNERS])
 def runner(request: pytest.FixtureRequest) -> sdk.Sdk:
     """Each runner, built."""
     name: str = request.param
