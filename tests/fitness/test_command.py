@@ -42,6 +42,7 @@ from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.target import Target, target_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import schema, strictjson
+from tests.conftest import thinned
 from tests.fitness.documented import DOCUMENTED, LEDGER, ledger_ddl, surface_ddl
 from tests.fitness.lives import LiveServer
 from tests.fitness.relays import relay
@@ -390,11 +391,17 @@ _SLIPPED = (
 )
 
 
-@pytest.mark.parametrize("word", _SLIPPED)
 @pytest.mark.parametrize(
-    "option", ["--effect", "--nonce", "--audit", "--writer", "--policy", "--json", "--html", "--format", "--bogus"]
+    ("option", "word", "in_file"),
+    thinned(
+        [
+            (option, word, in_file)
+            for word in _SLIPPED
+            for in_file in (False, True)
+            for option in ("--effect", "--nonce", "--audit", "--writer", "--policy", "--json", "--html", "--bogus")
+        ]
+    ),
 )
-@pytest.mark.parametrize("in_file", [False, True])
 def test_a_dsn_that_slipped_into_an_option_is_not_shown_and_names_no_file(
     call: Call, tables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, word: str, *, in_file: bool
 ) -> None:

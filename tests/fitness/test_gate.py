@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,6 @@ from holdfast.conformance.gate.fitness import of_fitness
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import KitIdentity, Relation
 from holdfast.specs import load_contract, strictjson
-from holdfast.specs.typed import json_of
 from tests.fitness.documented import line_of
 
 KIT = KitIdentity("holdfast", "0.1.0", "sha256:" + "c" * 64)
@@ -90,12 +88,9 @@ def test_without_a_proof_it_holds_for_each_contract_that_needs_one() -> None:
     [
         ({"name": "prod"}, "and 'prod' was asked for"),
         ({"server": None}, "no expected server was given"),
-        ({"server": "7000000000000000000/registry"}, "and 7000000000000000000/registry was expected"),
         ({"challenge": "c0ffee"}, "expected the challenge 'c0ffee' in it, got none"),
         ({"now": MADE + timedelta(days=8)}, "lets it stand for 7 days"),
-        ({"now": MADE - timedelta(hours=1)}, "in the future"),
         ({"kit": KitIdentity("holdfast", "0.2.0", KIT.digest)}, "installed is holdfast 0.2.0"),
-        ({"kit": KitIdentity("holdfast", "0.1.0", "sha256:" + "d" * 64)}, "made by other code"),
         (
             {"required": [Requirement(structs.replace(REPLAY, digest="sha256:" + "0" * 64), Extent.FULL)]},
             "another text",
@@ -159,15 +154,6 @@ def test_a_run_of_a_contract_without_a_surface_is_tied_to_nothing(asked: Asked) 
     assert asked(required=[Requirement(load_contract("jcs"), Extent.FULL)], surfaces=[]).reasons == ()
 
 
-def test_a_doctored_proof_holds_though_it_is_sealed_anew(asked: Asked) -> None:
-    def doctored(document: dict[str, Any]) -> None:
-        probe = next(each for each in document["evidence"]["probes"] if each["name"] == "same-key")
-        probe["answers"][-1].update(sqlstate=None, message="", affected=1, constraint=None)
-
-    codes = {reason.code for reason in asked(edit=doctored).reasons}
-    assert codes == {ReasonCode.FITNESS_UNVERIFIED}
-
-
 def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked, documented: Assessment) -> None:
     data = {"columns": {"attempt": "run_id", "run_id": "attempt_id"}, "reviewed": ["no_change"]}
     found = asked(_looked_with(documented, policy_of(data, where="p")))
@@ -199,26 +185,9 @@ def test_a_policy_that_asks_for_less_than_the_contract_holds_though_the_surface_
     assert "rest on the fitness proof" not in "\n".join(found.notes)
 
 
-def test_a_policy_can_let_a_proof_stand_for_31_days_and_then_it_is_said(asked: Asked, documented: Assessment) -> None:
-    longer = _looked_with(documented, policy_of({"max_age_seconds": 31 * 86400}, where="p"))
-    found = asked(longer, now=MADE + timedelta(days=30))
-    assert found.reasons == ()
-    assert "lets a proof stand for 31 days" in "\n".join(found.notes)
-    assert asked(longer, now=MADE + timedelta(days=32)).reasons
-
-
 def test_a_proof_does_not_speak_for_another_contract(asked: Asked) -> None:
     clauses = REGISTRAR[0].contract.clauses
     other = structs.replace(load_contract("jcs"), clauses={"X": structs.replace(clauses["RS4A-FIT-a"], id="X")})
     found = asked(required=[*REGISTRAR, Requirement(other, Extent.FULL)])
     assert [reason.code for reason in found.reasons] == [ReasonCode.FITNESS_MISSING]
     assert found.reasons[0].text.startswith("jcs: ")
-
-
-def test_what_is_not_fit_holds_and_the_notes_say_what_it_is(asked: Asked, documented: Assessment) -> None:
-    assert documented.evidence is not None
-    less = replace(documented.evidence, probes=())
-    found = asked(replace(documented, evidence=less, judgement=judge(less, documented.policy)))
-    assert any("does not show a surface that is fit" in reason.text for reason in found.reasons)
-    assert "REPLAY_SURFACE_NOT_FIT" in "\n".join(found.notes)
-    assert json.dumps([json_of(reason) for reason in found.reasons])

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from holdfast.conformance.fitness.assessment import Assessment, not_present
 from holdfast.conformance.fitness.document import fitness_schema
-from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
+from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Status
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.proof import Proof, ProofError, proof_json, read, write
 from holdfast.conformance.fitness.verify import Expected, verify
@@ -150,24 +150,15 @@ def _rows(document: Json, query: str) -> list[Json]:
     "edit",
     [
         _admitted("same-key"),
-        _admitted("same-key-new-attempt"),
-        _admitted("nonce-again"),
-        _admitted("other-operation"),
         _admitted("owner-delete"),
-        _without("same-key"),
         _without("race"),
-        _without("killed"),
-        _without("audit-survives"),
-        _without("read-back"),
         lambda document: document["evidence"].update(probes=[]),
         lambda document: document["evidence"]["lost"].update(clone="there was no server"),
         lambda document: _rows(document, "triggers").clear(),
-        lambda document: _rows(document, "indexes").clear(),
         lambda document: [row.update(valid=False) for row in _rows(document, "indexes")],
         lambda document: document["evidence"]["snapshot"]["structure"].clear(),
         lambda document: document["surface"]["parts"].pop("audit"),
         lambda document: document["surface"]["parts"]["nonce"].update(name="consumed_request"),
-        lambda document: document["surface"].update(writer="registrar_owner"),
         lambda document: document["surface"].update(writer=None),
     ],
 )
@@ -240,16 +231,6 @@ def test_a_proof_stands_for_as_long_as_its_policy_says_and_not_before_it_was_mad
 def test_no_policy_lets_a_proof_stand_for_years(forged: Callable[..., Proof]) -> None:
     with pytest.raises(ProofError, match="2678400"):
         forged(lambda document: document["policy"].update(max_age_seconds=315360000), bound)
-
-
-def test_a_proof_of_one_surface_is_none_of_another(forged: Callable[..., Proof]) -> None:
-    (said,) = reasons(forged(lambda _: None), surface="prod")
-    assert "speaks of the relation 'surface.consumed_request', and 'prod' was asked for" in said
-
-
-def test_a_surface_cannot_be_renamed_without_its_policy(forged: Callable[..., Proof]) -> None:
-    said = reasons(forged(lambda document: document["surface"].update(name="prod")), surface="prod")
-    assert any("call the surface 'surface.consumed_request'" in text for text in said)
 
 
 def test_a_policy_cannot_give_a_table_the_name_of_the_live_one(documented: Assessment, tmp_path: Path) -> None:
@@ -348,12 +329,6 @@ def test_a_password_in_the_catalogue_is_not_written_down(documented: Assessment)
     with pytest.raises(ProofError, match="found a password in a URL at /evidence/lost/live") as refused:
         proof_json(replace(assessed, evidence=described), kit=KIT, made=MADE)
     assert "hunter2" not in str(refused.value)
-
-
-def test_every_criterion_of_the_documented_surface_rests_on_something(documented: Assessment) -> None:
-    for finding in documented.judgement.findings:
-        assert finding.standing is Standing.PROVEN
-        assert finding.rows or finding.probes
 
 
 @pytest.mark.parametrize("made", ["2026-02-30T00:00:00.000000Z", "0000-00-00T00:00:00.000000Z"])
