@@ -13,6 +13,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.pace import busy
+
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
@@ -27,12 +29,12 @@ _FORKS.set_forkserver_preload(
 
 
 def run(words: Sequence[str], *, cwd: Path, env: Mapping[str, str], limit: float) -> subprocess.CompletedProcess[str]:
-    """Run `holdfast WORDS` to its end. Raises TimeoutExpired."""
+    """Run `holdfast WORDS` to its end, in `limit` seconds of a machine of its own. Raises TimeoutExpired."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         streams = [Path(f"/proc/{os.getpid()}/fd/{stream.fileno()}") for stream in (out, err)]
         process = _FORKS.Process(target=_holdfast, args=([*words], cwd, {**env}, *streams))
         process.start()
-        process.join(limit)
+        process.join(busy(limit))
         if process.exitcode is None:
             process.kill()
             process.join()

@@ -30,7 +30,7 @@ HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "crash"]
 
 
 def _run(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*HOLDFAST, *words], capture_output=True, text=True, timeout=300, cwd=cwd, **more)
+    return subprocess.run([*HOLDFAST, *words], capture_output=True, text=True, timeout=busy(300), cwd=cwd, **more)
 
 
 def test_a_guard_that_does_not_sync_is_told_what_it_lost_and_why(tmp_path: Path) -> None:

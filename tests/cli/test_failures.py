@@ -30,6 +30,7 @@ from holdfast.specs import load_contract
 from tests import warm
 from tests.harness.play import toy_case
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
+from tests.pace import busy
 
 ADAPTERS = HERE / "adapters"
 KEEPER = HERE.parent / "durability" / "keeper.py"
@@ -65,7 +66,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=busy(LIMIT_S),
             check=False,
         )
         return self._failed(done)

@@ -19,6 +19,7 @@ from holdfast.specs import contract_names, load_contract
 from tests import warm
 from tests.conftest import missing
 from tests.hostile.verify import environment
+from tests.pace import busy
 
 CONTRACT = "calyx-replay"
 LIMIT_S = 240.0
@@ -41,7 +42,7 @@ def test_a_new_adapter_is_built_and_speaks_the_protocol(language: str, tmp_path:
         missing(TOOLS[language])
     folder = made(tmp_path, language)
     if build := COMMANDS[language]["build"]:
-        subprocess.run(shlex.split(build), cwd=folder, check=True, timeout=LIMIT_S)
+        subprocess.run(shlex.split(build), cwd=folder, check=True, timeout=busy(LIMIT_S))
     start = shlex.split(COMMANDS[language]["start"])
     examined = holdfast(folder, "doctor", "--contract", CONTRACT, "--format", "json", "--", *start)
     found = {each["name"]: each["health"] for each in json.loads(examined.stdout)["examinations"]}
@@ -69,7 +70,7 @@ def test_every_contract_has_a_new_adapter_in_python_and_node(contract: str, tmp_
         lines = [hello, {"id": "2", "op": "no-such-op"}, {"id": "3", "op": "bye"}]
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
         ended = subprocess.run(
-            start, cwd=folder, input=text, capture_output=True, text=True, timeout=LIMIT_S, check=True
+            start, cwd=folder, input=text, capture_output=True, text=True, timeout=busy(LIMIT_S), check=True
         )
         said = [json.loads(line) for line in ended.stdout.splitlines()]
         assert [each["id"] for each in said] == ["1", "2", "3"]
@@ -102,7 +103,7 @@ def test_names_with_a_dash_and_compiled_files_beside_the_templates_do_no_harm(
         if path.suffix == ".py":
             ast.parse(path.read_text(encoding="utf-8"))
         if path.suffix == ".mjs" and shutil.which("node") is not None:
-            subprocess.run(["node", "--check", path], check=True, timeout=LIMIT_S)
+            subprocess.run(["node", "--check", path], check=True, timeout=busy(LIMIT_S))
 
 
 def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path: Path) -> None:

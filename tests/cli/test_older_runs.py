@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 from holdfast.conformance.cli.gate import gate
 from tests.hostile.verify import HERE, TOY, environment, temp_folder
+from tests.pace import busy
 
 ADAPTERS = HERE / "adapters"
 RUN = Path("holdfast-out") / "run.jsonl"
@@ -72,7 +73,7 @@ def once(wanted: Callable[[Path], bool], number: signal.Signals) -> Callable[[su
     """Signal the process as soon as the folder is as `wanted`."""
 
     def meanwhile(process: subprocess.Popen[str], folder: Path) -> None:
-        deadline = time.monotonic() + APPEARS_S
+        deadline = time.monotonic() + busy(APPEARS_S)
         while not wanted(folder) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.001)
         process.send_signal(number)
@@ -164,7 +165,7 @@ class Pipeline:
         """The first line, by itself: its status, as a shell has it, and what it printed."""
         process = self.start(f"{one.before}exec {line(one)}")
         one.meanwhile(process, self.folder)
-        said = "".join(process.communicate(timeout=APPEARS_S))
+        said = "".join(process.communicate(timeout=busy(APPEARS_S)))
         return process.returncode if process.returncode >= 0 else 128 - process.returncode, said
 
     def gate(self, run: Path = RUN) -> tuple[int, str]:
@@ -208,7 +209,7 @@ def good(temp: Path, variables: dict[str, str], tmp_path_factory: pytest.TempPat
     """A folder with a good run and its reports."""
     folder = tmp_path_factory.mktemp("good")
     done = Pipeline(folder, variables).start(line(WAYS[0], *REPORTS).replace("./none", adapter("honest.py")))
-    said = done.communicate(timeout=APPEARS_S)
+    said = done.communicate(timeout=busy(APPEARS_S))
     assert done.returncode == 0, said
     return folder
 
@@ -249,13 +250,13 @@ def test_of_two_runs_in_one_folder_the_second_writes_nothing_and_says_nothing_of
     assert "CAN_PROCEED" not in said
     assert pipeline.gate()[0] != 0
     (pipeline.folder / "go").touch()
-    said = "".join(first.communicate(timeout=APPEARS_S))
+    said = "".join(first.communicate(timeout=busy(APPEARS_S)))
     assert (first.returncode, pipeline.gate()[0]) == (0, 0), said
 
 
 def until(wanted: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     """Wait for something that a process brings about."""
-    deadline = time.monotonic() + APPEARS_S
+    deadline = time.monotonic() + busy(APPEARS_S)
     while not wanted() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
     assert wanted()

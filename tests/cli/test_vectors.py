@@ -25,6 +25,7 @@ from holdfast.specs import schema
 from holdfast.vectors.jcs.frames import Answered, Status
 from holdfast.vectors.jcs.spark.session import _shipped
 from tests import warm
+from tests.pace import busy
 
 FAKE = str(Path(__file__).parents[1] / "vectors" / "spark" / "fake_sdk.py")
 HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors"]
@@ -48,7 +49,7 @@ main()
 
 def _run_few(*words: str, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", FEW_RUNGS, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=cwd, **more)
+    return subprocess.run(command, capture_output=True, text=True, timeout=busy(300), cwd=cwd, **more)
 
 
 def _run(*words: str, cwd: Path, env: Mapping[str, str] = os.environ) -> subprocess.CompletedProcess[str]:
@@ -310,11 +311,11 @@ def test_nothing_is_left_after_an_interruption(tmp_path: Path) -> None:
     family = psutil.Process(child.pid).children(recursive=True)
     assert any("java" in process.name() for process in family)
     os.kill(child.pid, signal.SIGINT)
-    said = child.communicate(timeout=120)[1]
+    said = child.communicate(timeout=busy(120))[1]
     assert child.returncode == 12, said
     (line,) = said.splitlines()
     assert "interrupted" in line
-    _, alive = psutil.wait_procs(family, timeout=20)
+    _, alive = psutil.wait_procs(family, timeout=busy(20))
     assert alive == []
     assert list(temporary.glob("holdfast-*")) == []
     assert not (tmp_path / "rows" / "manifest.json").exists()

@@ -32,6 +32,7 @@ from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.janitor import Janitor
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
+from tests.pace import busy
 from tests.process.leftovers import until
 
 ADAPTERS = HERE / "adapters"
@@ -69,14 +70,14 @@ def stopped_once(folder: Path, takes: str, seconds: float) -> tuple[Mapping[str,
             stderr=subprocess.DEVNULL,
         )
         try:
-            until = time.monotonic() + LIMIT_S
+            until = time.monotonic() + busy(LIMIT_S)
             while not mark.exists() and kit.poll() is None and time.monotonic() < until:
                 time.sleep(0.005)
             os.kill(kit.pid, signal.SIGSTOP)
             after_s = time.time() - mark.stat().st_mtime
             time.sleep(seconds)
             os.kill(kit.pid, signal.SIGCONT)
-            assert kit.wait(LIMIT_S) == 12
+            assert kit.wait(busy(LIMIT_S)) == 12
         finally:
             kit.kill()
             kit.wait()
@@ -119,10 +120,10 @@ def asked(takes: str, folder: Path) -> Event | None:
         try:
             opened = {"op": "open", "contract": "toy", "state": "fresh", "workdir": str(folder), "id": "1"}
             put = {"op": "call", "method": "put", "args": {"key": "k", "nonce": "n"}, "id": "2"}
-            assert process.send(json.dumps(opened).encode() + b"\n", timeout=60.0) is None
-            assert not isinstance(process.receive(timeout=60.0), Event)
+            assert process.send(json.dumps(opened).encode() + b"\n", timeout=busy(60)) is None
+            assert not isinstance(process.receive(timeout=busy(60)), Event)
             with crowded(cpu, 6):
-                assert process.send(json.dumps(put).encode() + b"\n", timeout=60.0) is None
+                assert process.send(json.dumps(put).encode() + b"\n", timeout=busy(60)) is None
                 came = process.receive(timeout=OP_S)
             return came if isinstance(came, Event) else None
         finally:

@@ -99,7 +99,7 @@ def holdfast(
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=limit,
+        timeout=busy(limit),
         check=False,
     )
 

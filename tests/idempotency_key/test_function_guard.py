@@ -10,6 +10,7 @@ import pytest
 
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import load_contract
+from tests.pace import busy
 
 ADAPTER = Path(__file__).with_name("function_guard.py")
 _SUITE = "idempotency-key/suite/"
@@ -27,7 +28,7 @@ def verified(folder: Path, bug: str, *cases: str) -> tuple[dict[str, str], str]:
         [*words, "--", sys.executable, str(ADAPTER), bug],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=busy(120),
         check=False,
         cwd=folder,
     )

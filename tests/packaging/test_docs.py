@@ -19,6 +19,7 @@ from holdfast.conformance.cli.commands import _Commands, app
 from holdfast.conformance.cli.explain.commands_page import PAGE, commands_page
 from holdfast.conformance.cli.group import Entry, Group, load
 from tests.hostile.verify import environment
+from tests.pace import busy
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
@@ -152,7 +153,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Its author advertises a successor in each run.
     variables = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", str(ROOT / ".ci" / "mkdocs.yml")]
-    ended = subprocess.run([*words, "-d", str(folder)], env=variables, capture_output=True, text=True, timeout=LIMIT_S)
+    words += ["-d", str(folder)]
+    ended = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=busy(LIMIT_S))
     assert ended.returncode == 0, ended.stderr
     return folder
 
@@ -215,7 +217,7 @@ def followed(page: str, folder: Path, **variables: str) -> str:
         env={**known, "PATH": f"{folder / 'bin'}:{known['PATH']}", **variables},
         capture_output=True,
         text=True,
-        timeout=4 * LIMIT_S,
+        timeout=busy(4 * LIMIT_S),
         check=False,
     )
     assert ended.returncode == 0, f"{page}: {ended.stdout[-3000:]}\n{ended.stderr[-800:]}"

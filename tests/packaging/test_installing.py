@@ -27,6 +27,7 @@ from holdfast.conformance.run import kit
 from holdfast.conformance.starting.view import LANGUAGES
 from holdfast.conformance.starting.write import rendered
 from holdfast.specs import load_contract
+from tests.pace import busy
 from tests.packaging.test_docs import PAGES
 from tests.packaging.test_tree import ROOT, repository_files
 
@@ -122,7 +123,7 @@ def test_a_printed_line_is_one_that_pip_can_follow_in_an_empty_environment(
     _, verb, *words = shlex.split(holdfast.install_line("spark"))
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
     ended = subprocess.run(
-        [*program, verb, *options, *words], env=kept, capture_output=True, text=True, timeout=LIMIT_S, check=False
+        [*program, verb, *options, *words], env=kept, capture_output=True, text=True, timeout=busy(LIMIT_S), check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert f"Would install {holdfast.DISTRIBUTION}-{holdfast.__version__}" in ended.stdout
@@ -141,7 +142,7 @@ def test_another_project_of_this_name_over_this_one_is_said(own: str, tmp_path: 
         [sys.executable, "-P", "-S", "-c", code, "--version"],
         capture_output=True,
         text=True,
-        timeout=LIMIT_S,
+        timeout=busy(LIMIT_S),
         check=False,
     )
     assert ended.returncode == 20, ended.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.hostile.verify import environment
+from tests.pace import busy
 
 PAGE = Path(__file__).parents[2] / "docs" / "transcripts.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -61,15 +62,15 @@ class Player:
             )
         elif said == "is killed":
             self._programs[name].kill()
-            self._programs[name].wait(LIMIT_S)
+            self._programs[name].wait(busy(LIMIT_S))
         elif said == "ends with 0":
             program = self._programs[name]
             assert program.stdin is not None
             assert program.stdout is not None
             program.stdin.close()
-            assert (program.stdout.read(), program.wait(LIMIT_S)) == ("", 0)
+            assert (program.stdout.read(), program.wait(busy(LIMIT_S))) == ("", 0)
         elif said == "is there":
-            ends = time.monotonic() + LIMIT_S
+            ends = time.monotonic() + busy(LIMIT_S)
             while not Path(self._workdir, name).exists():
                 assert time.monotonic() < ends, f"{name} is not there"
                 time.sleep(0.01)

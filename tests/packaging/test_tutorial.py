@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.hostile.verify import environment
+from tests.pace import busy
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorial.md"
@@ -43,7 +44,12 @@ def test_the_tutorial_ends_with_a_guard_that_the_gate_lets_pass(tmp_path: Path) 
                 body = body.replace(line, "")
             due = int(option or 0)
             ended = subprocess.run(
-                ["sh", "-e", "-c", body], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=LIMIT_S
+                ["sh", "-e", "-c", body],
+                cwd=tmp_path,
+                env=variables,
+                capture_output=True,
+                text=True,
+                timeout=busy(LIMIT_S),
             )
             assert ended.returncode == due, f"{body}\n{ended.stdout[-2000:]}\n{ended.stderr[-2000:]}"
             said = ended.stdout

@@ -21,6 +21,7 @@ import psutil
 
 from holdfast.conformance.verdict import Exit, gravest
 from tests.hostile.verify import HERE, environment, temp_folder
+from tests.pace import busy
 from tests.process.leftovers import GOES_S, end, nothing_remains, until
 
 ADAPTERS = HERE / "adapters"
@@ -153,7 +154,7 @@ def run(entry: Entry, cwd: Path) -> Ended:
             )  # fmt: skip
         try:
             met = _meanwhile(entry, command, kit, temp)
-            status = kit.wait(timeout=LIMIT_S)
+            status = kit.wait(timeout=busy(LIMIT_S))
             nothing_remains(temp)
         finally:
             end(kit, temp)
@@ -214,7 +215,7 @@ def _target(entry: Entry, out: int, err: int) -> Iterator[tuple[int, int]]:
 def _meanwhile(entry: Entry, command: Command, kit: subprocess.Popen[bytes], temp: Path) -> bool:
     """Send the signal, or kill the janitor."""
     if entry.around is Around.JANITOR:
-        killed = until(lambda: _killed_janitor(kit, temp) or kit.poll() is not None, within=LIMIT_S)
+        killed = until(lambda: _killed_janitor(kit, temp) or kit.poll() is not None, within=busy(LIMIT_S))
         return killed and kit.returncode is None
     if entry.number is None:
         return False
@@ -245,7 +246,7 @@ def _killed_janitor(kit: subprocess.Popen[bytes], temp: Path) -> bool:
         for process in psutil.Process(kit.pid).children():
             if "holdfast.servers.janitor" in process.cmdline():
                 # It has something to clean up by then, however long the kit takes to make it.
-                until(lambda: any(temp.iterdir()) or kit.poll() is not None, within=LIMIT_S)
+                until(lambda: any(temp.iterdir()) or kit.poll() is not None, within=busy(LIMIT_S))
                 process.kill()
                 return True
     return False

@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.pace import busy
 from tests.process.leftovers import APPEARS_S, Run, adapter, processes_of, running, until
 
 ENDS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
@@ -41,7 +42,7 @@ def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
     # Two workers, shut down by force because they ignore the request.
     some = ("-k", "shelf or concurrent", "--slow", "0.2", "--jobs", str(jobs))
     with running(*TOY, *some, *adapter(), cwd=tmp_path) as run:
-        assert until(lambda: run.kit.poll() is not None, within=APPEARS_S), run.output
+        assert until(lambda: run.kit.poll() is not None, within=busy(APPEARS_S)), run.output
         assert {line["verdict"] for line in run.evidence if line["type"] == "verdict"} == {"conforms"}, run.output
         assert run.evidence[-1]["type"] == "footer"
 
@@ -52,7 +53,7 @@ def test_after_a_normal_end(jobs: int, tmp_path: Path) -> None:
 def test_after_an_end_in_the_middle_of_a_case(number: signal.Signals, tmp_path: Path) -> None:
     # Long deadlines: it is the end of the kit that ends the adapter, not the patience with it.
     with running(*TOY, "--slow", "20", "-k", "shelf", *adapter("hang"), cwd=tmp_path) as run:
-        assert until(lambda: in_flight(run), within=APPEARS_S), run.output
+        assert until(lambda: in_flight(run), within=busy(APPEARS_S)), run.output
         # The kit, its janitor, the adapter, its child and its daemon.
         assert len(processes_of(run.temp)) >= 5
         assert_cut_off(run, number, run.interrupt(number))
@@ -63,7 +64,7 @@ def test_after_an_end_in_the_middle_of_a_case_with_several_processes_of_the_kit(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     with running(*TOY, "--slow", "20", "--jobs", "2", *adapter("hang"), cwd=tmp_path) as run:
-        assert until(lambda: len(list(run.temp.rglob("in-flight"))) >= 2, within=APPEARS_S), run.output
+        assert until(lambda: len(list(run.temp.rglob("in-flight"))) >= 2, within=busy(APPEARS_S)), run.output
         assert_cut_off(run, number, run.interrupt(number))
 
 
@@ -90,7 +91,7 @@ def traces() -> set[Path]:
 def test_after_a_normal_end_of_the_reference(tmp_path: Path) -> None:
     before = traces()
     with running("-k", "second-effect", "reference", cwd=tmp_path) as run:
-        assert until(lambda: run.kit.poll() is not None, within=APPEARS_S), run.output
+        assert until(lambda: run.kit.poll() is not None, within=busy(APPEARS_S)), run.output
         # Narrowed, so incomplete; what ran conforms.
         assert run.kit.returncode == 12, run.output
         assert {line["verdict"] for line in run.evidence if line["type"] == "verdict"} == {"conforms"}
@@ -104,7 +105,7 @@ def test_after_an_end_in_the_middle_of_the_reference(number: signal.Signals, tmp
     with running("reference", cwd=tmp_path) as run:
         assert until(
             lambda: any(line["type"] == "verdict" for line in run.evidence) or run.kit.poll() is not None,
-            within=APPEARS_S,
+            within=busy(APPEARS_S),
         ), run.output
         assert any(map(is_server, processes_of(run.temp)))
         assert_cut_off(run, number, run.interrupt(number))
@@ -115,5 +116,5 @@ def test_after_an_end_in_the_middle_of_the_reference(number: signal.Signals, tmp
 @ENDS
 def test_after_an_end_while_the_server_is_being_made(number: signal.Signals, tmp_path: Path) -> None:
     with running("reference", cwd=tmp_path) as run:
-        assert until(lambda: any(run.temp.rglob("PG_VERSION")), within=APPEARS_S), run.output
+        assert until(lambda: any(run.temp.rglob("PG_VERSION")), within=busy(APPEARS_S)), run.output
         assert_cut_off(run, number, run.interrupt(number))

@@ -21,6 +21,7 @@ from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.verdict import Verdict
 from holdfast.servers.wires.profile import read as read_service
 from tests.conftest import missing
+from tests.pace import busy
 
 CASES = {suite_case_id("idempotency-key", test.__name__) for test, _ in suite_tests("idempotency-key")}
 RACE = "idempotency-key/suite/any-number-of-requests-at-once-have-one-effect"
@@ -170,7 +171,7 @@ def test_an_entry_starts_and_its_routes_reach_the_sink(name: str, tmp_path: Path
         missing(f"what installs {name}: {error}")
     for service in [each for each in ("service.toml", "safe.toml") if (folder / each).exists()]:
         command = [sys.executable, "-m", "holdfast.conformance.cli", "doctor", "--slow", "4", "--service", service]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=busy(600), check=False)
         assert done.returncode == 0, f"{service}: {done.stdout}{done.stderr}"
 
 
@@ -282,7 +283,7 @@ def test_a_body_that_is_filled_says_what_stands_for_it() -> None:
 
 def _gallery(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "holdfast.conformance.cli", "gallery", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, timeout=busy(60), check=False, cwd=cwd)
 
 
 def test_the_list_names_every_entry() -> None:
