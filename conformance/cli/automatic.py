@@ -36,7 +36,7 @@ def automatic(
     """Try the mutants of each contract and print the scores. Exit 20 if too many survive, or the list is wrong."""
     try:
         scores = [
-            _score(contract, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs) for contract in contracts
+            score_of(contract, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs) for contract in contracts
         ]
     except (ListingError, WorkerError) as error:
         stop(Exit.KIT, str(error))
@@ -53,7 +53,8 @@ def automatic(
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
 
 
-def _score(contract: Contract, *, count: int, seed: str, only: Sequence[str], minutes: float, jobs: int) -> Score:
+def score_of(contract: Contract, *, count: int, seed: str, only: Sequence[str], minutes: float, jobs: int) -> Score:
+    """What came of the mutants of one contract. Raises ListingError, WorkerError."""
     files, sites = listed(contract.name)
     equivalent, problems = equivalents(contract.name, sites)
     chosen = [site for site in sites if site.id in only] if only else drawn(sites, count=count, seed=seed)

@@ -141,7 +141,7 @@ def selfcheck(
         _automatic(names, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
     extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES
     try:
-        planted = [_chosen(load_contract(name), mutant, extent) for name in names]
+        planted = [chosen(load_contract(name), mutant, extent) for name in names]
     except SpecError as error:
         stop(Exit.USAGE if contract else Exit.KIT, str(error))
     known = [each.name for one in planted for each in one.declared.planted]
@@ -157,7 +157,7 @@ def selfcheck(
         for one in planted:
             found: dict[str, tuple[Kill, Mutant]] = {}
             try:
-                for kill, seen in _kills(one, jobs):
+                for kill, seen in kills_of(one, jobs):
                     found[kill.mutant.name] = kill, seen
             finally:
                 # It takes an hour or more. What is known of the bugs that were run is kept if the rest is broken off.
@@ -177,10 +177,11 @@ def selfcheck(
     raise typer.Exit(int(Exit.OK if good else Exit.KIT))
 
 
-def _chosen(contract: Contract, names: Sequence[str] | None, extent: Extent) -> Planted:
+def chosen(contract: Contract, names: Sequence[str] | None, extent: Extent) -> Planted:
+    """Those of the contract that have these names, or all."""
     declared = load_mutants(contract.name)
-    chosen = [each for each in declared.planted if not names or each.name in names]
-    return Planted(contract, declared, chosen, extent, plan_of(contract))
+    of_names = [each for each in declared.planted if not names or each.name in names]
+    return Planted(contract, declared, of_names, extent, plan_of(contract))
 
 
 def _automatic(
@@ -196,7 +197,7 @@ def _automatic(
     automatic(contracts, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs, format_=format_)
 
 
-def _kills(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:
+def kills_of(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:
     """What came of each bug, as it comes, and the bug with the further clauses that it breaks."""
     if not planted.chosen:
         return

@@ -15,12 +15,16 @@ from holdfast.specs.mutants import Allowed, Caught, Mutant
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """What a run of one mutant showed. `missed` and `stray` are sentences; both empty means killed as declared."""
+    """What a run of one mutant showed, by clause and by case.
+
+    `missed` and `stray` are sentences; both empty means killed as declared.
+    """
 
     mutant: Mutant
     shown: Mapping[str, Verdict]
     missed: tuple[str, ...]
     stray: tuple[str, ...]
+    cases: Sequence[Shown] = ()
 
     @property
     def as_declared(self) -> bool:
@@ -49,7 +53,7 @@ def judge_kill(
     missed = [
         f"{clause}: expected {wanted}, got {_tally(by_clause.get(clause, []))}"
         for clause, wanted in mutant.must_fail.items()
-        if not _graver(Verdict(wanted), by_clause.get(clause, []))
+        if not graver(Verdict(wanted), by_clause.get(clause, []))
     ]
     by_case = {line.case: Verdict(line.verdict) for line in shown}
     missed += [
@@ -68,7 +72,8 @@ def judge_kill(
         and line.case not in whole
     ]
     stray += [f"{case}: no result" for case in due if case not in by_case]
-    return Kill(mutant, {clause: worst(found) for clause, found in by_clause.items()}, tuple(missed), tuple(stray))
+    gravest = {clause: worst(found) for clause, found in by_clause.items()}
+    return Kill(mutant, gravest, tuple(missed), tuple(stray), tuple(shown))
 
 
 def observed(
@@ -104,12 +109,12 @@ def observed(
     groups = [group for group in (*kept, Allowed("", tuple(new))) if group.clauses]
     must_fail = dict(mutant.must_fail)
     for clause, wanted in mutant.must_fail.items():
-        graver = _graver(Verdict(wanted), [verdict for case, verdict in by_case.items() if clause in plan[case]])
-        must_fail[clause] = wanted if graver is None else cast("Caught", graver.value)
+        got = graver(Verdict(wanted), [verdict for case, verdict in by_case.items() if clause in plan[case]])
+        must_fail[clause] = wanted if got is None else cast("Caught", got.value)
     return msgspec.structs.replace(mutant, must_fail=must_fail, may_fail=tuple(groups))
 
 
-def _graver(wanted: Verdict, found: Sequence[Verdict]) -> Verdict | None:
+def graver(wanted: Verdict, found: Sequence[Verdict]) -> Verdict | None:
     """The declared verdict if it is among those that were found, else the gravest that is graver than it, if any is."""
     if wanted in found:
         return wanted

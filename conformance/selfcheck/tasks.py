@@ -60,7 +60,7 @@ class End(Enum):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of one mutant: after how many tests, by which one, and what that showed."""
+    """What came of one mutant: after how many tests, by which one, and what that showed. `launched` as in `Attack`."""
 
     id: str
     end: End
@@ -69,6 +69,7 @@ class Outcome(msgspec.Struct, frozen=True):
     by: Trial | None = None
     verdict: str = ""
     detail: str = ""
+    launched: bool = False
 
     def after(self, before: Outcome) -> Outcome:
         """This outcome, of tests that ran after others. What was not tried before stays so, unless it is killed."""
@@ -98,7 +99,9 @@ class Attack(msgspec.Struct, frozen=True, tag=True):
 
 
 class Planting(msgspec.Struct, frozen=True, tag=True):
-    """The task of a worker: run these cases of one planted bug, all of them. `faults` are the last cases.
+    """The task of a worker: run these cases of one planted bug. `faults` are the last cases.
+
+    `enough`: end after so many that do not conform; 0: run all of them.
 
     `patched`: the bug changes the source, so what forks its adapters imports it with the change.
     """
@@ -108,15 +111,17 @@ class Planting(msgspec.Struct, frozen=True, tag=True):
     cases: tuple[str, ...]
     faults: tuple[str, ...] = ()
     patched: bool = False
+    enough: int = 0
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The verdict of one case."""
+    """The verdict of one case, and how many seconds it took."""
 
     case: str
     clauses: tuple[str, ...]
     verdict: str
     detail: str = ""
+    seconds: float = 0.0
 
 
 class Harvest(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ have a process each. It ends with its input, and all that it started with it.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -179,14 +180,19 @@ class Worker:
     # What finds a planted bug
 
     def _planted(self, task: Planting) -> Harvest:
-        words, shown = ("--mutant", task.mutant), []
+        words, shown = ("--mutant", task.mutant), list[Shown]()
+        left = task.enough or math.inf
         try:
             for forked, cases in ((True, task.cases), (False, task.faults)):
-                if cases:
+                if cases and left:
                     with ExitStack() as own:
                         nursery = self._keeping(task, words, own) if forked else None
                         bed = self.own_bed(task.store, words, own, nursery)
-                        shown += [_shown(bed.run(case)) for case in cases]
+                        for case in cases:
+                            shown.append(_shown(bed.run(case)))
+                            left -= shown[-1].verdict != Verdict.CONFORMS.value
+                            if not left:
+                                break
         except StartError as error:
             return Harvest(task.mutant, tuple(shown), f"the launcher: {error}")
         return Harvest(task.mutant, tuple(shown))
@@ -208,7 +214,8 @@ class Worker:
         with ExitStack() as own:
             beds = _Beds(self, attack, ("--mutant", str(path)), own)
             outcome = self._until_killed(attack, beds, started)
-        return msgspec.structs.replace(outcome, seconds=round(time.monotonic() - started, 3))
+        seconds = round(time.monotonic() - started, 3)
+        return msgspec.structs.replace(outcome, seconds=seconds, launched=attack.launched)
 
     def _until_killed(self, attack: Attack, beds: _Beds, started: float) -> Outcome:
         tried, name = 0, attack.site.id
@@ -302,7 +309,8 @@ class _Beds:
 
 def _shown(result: CaseResult) -> Shown:
     judged = result.judgement
-    return Shown(result.case, result.clauses, judged.verdict.value, judged.detail[:_SHOWN])
+    seconds = round(result.seconds, 3)
+    return Shown(result.case, result.clauses, judged.verdict.value, judged.detail[:_SHOWN], seconds)
 
 
 def _judged(bed: Bed, test: Trial) -> Judgement:

@@ -17,6 +17,8 @@ _SUITE = "idempotency-key/suite/"
 _PAYLOAD = f"{_SUITE}a-key-with-another-payload-is-refused-and-the-first-result-stays"
 _UNKNOWN = f"{_SUITE}an-outcome-that-nobody-knows-is-not-executed-again"
 _RETRY = f"{_SUITE}the-first-request-is-executed-and-each-retry-gets-its-answer"
+# What a guard of a function conforms to.
+KEPT = (_PAYLOAD, _UNKNOWN, _RETRY)
 _DEATH = f"{_SUITE}a-success-survives-the-death-of-the-instance"
 
 
@@ -37,16 +39,17 @@ def verified(folder: Path, bug: str, *cases: str) -> tuple[dict[str, str], str]:
 
 
 def test_a_sound_guard_of_a_function_conforms_where_it_can_be_asked(tmp_path: Path) -> None:
-    found, said = verified(tmp_path, "", _PAYLOAD, _UNKNOWN, _RETRY, _DEATH)
-    assert found == {_PAYLOAD: "conforms", _UNKNOWN: "conforms", _RETRY: "conforms", _DEATH: "unsupported"}
+    found, said = verified(tmp_path, "", *KEPT, _DEATH)
+    assert found == {**dict.fromkeys(KEPT, "conforms"), _DEATH: "unsupported"}
     assert "a function has no processes" in said
     assert "mends" not in said
 
 
-@pytest.mark.parametrize(
-    ("bug", "case", "remedy"),
-    [("payload", _PAYLOAD, "compare-a-fingerprint"), ("failed", _UNKNOWN, "keep-the-key-on-a-throw")],
-)
+# Each bug, the case that finds it, and the advice that mends it.
+BUGS = [("payload", _PAYLOAD, "compare-a-fingerprint"), ("failed", _UNKNOWN, "keep-the-key-on-a-throw")]
+
+
+@pytest.mark.parametrize(("bug", "case", "remedy"), BUGS)
 def test_a_broken_guard_of_a_function_fails_open_and_reads_what_mends_it(
     tmp_path: Path, bug: str, case: str, remedy: str
 ) -> None:

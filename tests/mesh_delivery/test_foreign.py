@@ -56,19 +56,20 @@ def test_a_role_that_is_claimed_and_not_there_is_no_pass(tmp_path: Path) -> None
     assert "no_verdict" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("case", "before", "after", "verdict"),
-    [
-        ("mesh-delivery/f3/an-unknown-kind", '"/destination_kind"', '"/priority"', "wrong_reason"),
-        ("mesh-delivery/f3/an-unknown-kind", '"/destination_kind"', '"/destinationKind"', "wrong_reason"),
-        (
-            "mesh-delivery/suite/a-near-miss-of-a-destination-is-another-one-or-none",
-            "let reference = destination_ref;",
-            "let reference = destination_ref.trim();",
-            "fail_open",
-        ),
-    ],
-)
+# A case that finds each of them: the line before and after it is changed, and the verdict.
+CHANGED = [
+    ("mesh-delivery/f3/an-unknown-kind", '"/destination_kind"', '"/priority"', "wrong_reason"),
+    ("mesh-delivery/f3/an-unknown-kind", '"/destination_kind"', '"/destinationKind"', "wrong_reason"),
+    (
+        "mesh-delivery/suite/a-near-miss-of-a-destination-is-another-one-or-none",
+        "let reference = destination_ref;",
+        "let reference = destination_ref.trim();",
+        "fail_open",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "before", "after", "verdict"), CHANGED)
 def test_one_changed_line_of_it_is_found(case: str, before: str, after: str, verdict: str, tmp_path: Path) -> None:
     source = FOREIGN.read_text(encoding="utf-8")
     assert source.count(before) == 1
