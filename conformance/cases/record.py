@@ -98,10 +98,16 @@ class Judgement:
 
 
 def gravest_of(judgements: Sequence[Judgement]) -> Judgement:
-    """The gravest of several; of equals the first. What was found weighs more than what could not be proven."""
+    """The gravest of several; of equals the first. What was found weighs more than what could not be proven.
+
+    Of wrong answers the first: what is wrong behind a refusal may follow from it.
+    """
     order = (Exit.KIT, Exit.FAIL_OPEN, Exit.NON_CONFORMING, Exit.INCOMPLETE, Exit.OK)
     ranks = list(Verdict)
-    return min(judgements, key=lambda each: (order.index(exit_of(each.verdict)), ranks.index(each.verdict)))
+    return min(
+        judgements,
+        key=lambda each: (order.index(exit_of(each.verdict)), 0 if each.verdict.is_mild else ranks.index(each.verdict)),
+    )
 
 
 class Finding(Exception):  # noqa: N818 - a result that ends a side early, not an error of the kit

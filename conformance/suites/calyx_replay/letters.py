@@ -9,7 +9,7 @@ from random import Random
 
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.model import Letter, said
+from holdfast.conformance.suites.calyx_replay.model import Letter, said, written
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -137,13 +137,16 @@ class Letters:
     ) -> list[tuple[Mapping[str, str], datetime]]:
         """This number of rows of no letter, numbered from `first` on, each with its time within a span.
 
-        Not in the order of their times: what is removed up to a number is then not what is oldest.
+        Not in the order of their times: what is removed up to a number is then not what is oldest. Their envelopes are
+        not from ahead of them, or a prune might keep them (CALYX-MIG-8).
         """
         row = self.make(0).row
         places = Random(first).sample(range(count), count)  # noqa: S311 - nothing is kept secret with it
+        times = [begin + place * span / max(1, count) for place in places]
+        keys = (self._session.hex64(f"row {first + number}") for number in range(count))
         return [
-            ({**row, "replay_key": self._session.hex64(f"row {first + number}")}, begin + place * span / max(1, count))
-            for number, place in enumerate(places)
+            ({**row, "replay_key": key, "envelope_timestamp": written(at)}, at)
+            for key, at in zip(keys, times, strict=True)
         ]
 
 
