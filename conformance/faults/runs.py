@@ -70,7 +70,7 @@ class Runs:
     restart, `traced` for a run under the tracer, which takes three to seven times as long (the same by default). Every
     run begins on a copy of `base`, or on an empty folder. `scratch` names files of the work directory that no promise
     is about. The first of each class that a layer finds is kept in `keep`: the state as LAYER-CLASS.tar, the recording
-    beside it. `send` asks the traced subject for the workload: one operation after the other, or several at once.
+    beside it.
     A layer owes `least` tries, or all that there are; of a power loss that is each acknowledgement. It owes one try of
     each kind of the other points or states as well, up to `further`. Behind `deadline` nothing is begun.
     `played` are TCP addresses where the caller itself plays the other side, and keeps nothing for the implementation.
@@ -91,7 +91,6 @@ class Runs:
         scratch: Iterable[str] = (),
         parent: Path | None = None,
         keep: Path | None = None,
-        send: Send = perform,
         deadline: Deadline | None = None,
         played: Iterable[str] = (),
         longer: Workload | None = None,
@@ -99,7 +98,7 @@ class Runs:
         self.subject, self.workload, self.seed, self.scratch = subject, workload, seed, tuple(scratch)
         self.workspace = Workspace(base, parent, keep)
         self.deadline = deadline or Deadline()
-        self.traced, self._send, self._least, self.further = traced or subject, send, least, further
+        self.traced, self._least, self.further = traced or subject, least, further
         self._played = tuple(played)
         self.longer = longer
         self._baseline: Run | None = None
@@ -182,7 +181,6 @@ class Runs:
             scratch=self.scratch,
             parent=self.workspace.home,
             keep=None if self.workspace.keep is None else self.workspace.keep / name,
-            send=self._send,
             deadline=self.deadline,
             played=self._played,
         )
@@ -294,7 +292,7 @@ class Runs:
             )
         self._is_confined = True
 
-    def run(self, fault: Fault, *, whole: bool = True, send: Send | None = None) -> Run:
+    def run(self, fault: Fault, *, whole: bool = True, send: Send = perform) -> Run:
         """The workload, recorded. Raises RunError; a start that fails is one only if nothing was to go wrong.
 
         `send` asks for it in another way than is usual.
@@ -304,7 +302,7 @@ class Runs:
         history = History(())
         try:
             subject.start(folder, fault.argv(out, folder))
-            history = (send or self._send)(subject, self.workload)
+            history = send(subject, self.workload)
         except SubjectError as error:
             if whole:
                 raise RunError(f"expected it to start while it is recorded, got: {error}") from error

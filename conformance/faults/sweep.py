@@ -38,7 +38,7 @@ from holdfast.conformance.faults.order import (
 )
 from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work, summed
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs, Send, in_order
-from holdfast.conformance.faults.subject import Outcome, persist
+from holdfast.conformance.faults.subject import Outcome, perform, persist
 from holdfast.conformance.faults.timeline import Marks
 from holdfast.conformance.faults.tracer import Fault
 
@@ -208,7 +208,7 @@ class Sweep(Runs):
         tally.floor = tally.floor if send else max(tally.floor, kinds)
         for number in ordered:
             yield
-            struck = self.run(fault(number), whole=False, send=send)
+            struck = self.run(fault(number), whole=False, send=send or perform)
             # The judge uses the folder up.
             before = self.copied(struck.folder)
             if struck.recording.ending.fired:

@@ -1,40 +1,19 @@
-"""Mutated requests: rows are pure, fingerprints distinguish them, and the check finds a planted fault."""
+"""Mutated requests: rows are pure, and a family of them is sound only where fingerprints distinguish requests."""
 
 from __future__ import annotations
-
-import hashlib
-from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from holdfast.vectors.fingerprints.check import Finding, IncompleteError, Wrong, check
 from holdfast.vectors.fingerprints.mutations import (
     BLOCK_ROWS,
     COVERED,
     SCHEMA,
-    Fingerprinter,
     derivations,
     mutations,
     request_at,
 )
-from holdfast.vectors.mesh_delivery import derive as mesh
-
-ROWS = 60 * BLOCK_ROWS
-
-
-def _hex(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _findings(key: str, planted: Fingerprinter) -> list[Finding]:
-    """What the check says of rows with one fingerprint function replaced."""
-    return check([mutations(3, 0, ROWS, fingerprinters={**derivations(), key: planted})])
-
-
-def test_no_two_distinct_requests_share_a_fingerprint_and_no_equal_ones_differ() -> None:
-    assert check([mutations(1, 0, ROWS), mutations(1, ROWS, ROWS)]) == []
+from holdfast.vectors.jcs.spark.fingerprints import Family
 
 
 def test_a_row_is_the_same_however_rows_are_sliced() -> None:
@@ -71,41 +50,18 @@ def test_a_logical_key_does_not_depend_on_what_it_does_not_cover() -> None:
         assert changed["fingerprint"] == base["fingerprint"]
 
 
-@pytest.mark.parametrize("left_out", range(7))
-def test_a_field_left_out_of_the_mesh_fingerprint_is_caught(left_out: int) -> None:
-    def forgetful(request: Mapping[str, Any]) -> str:
-        fields = mesh.fields(request)
-        return _hex(b"\x00".join(fields[:left_out] + fields[left_out + 1 :]))
-
-    findings = _findings("mesh.fingerprint", forgetful)
-    assert {finding.wrong for finding in findings} == {Wrong.SHARED}
-    name = COVERED["mesh.fingerprint"][left_out]
-    assert any(name in finding.fields for finding in findings)
-
-
-def test_a_fingerprint_of_what_was_sent_instead_of_what_it_means_is_caught() -> None:
-    def literal(request: Mapping[str, Any]) -> str:
-        return _hex(repr(sorted(request.items())).encode())
-
-    assert {finding.wrong for finding in _findings("mesh.fingerprint", literal)} == {Wrong.SPLIT}
-
-
-def test_rows_that_can_show_nothing_are_no_pass() -> None:
-    with pytest.raises(IncompleteError, match=r"mesh\.fingerprint: expected equal requests and distinct ones"):
-        check([])
-    with pytest.raises(IncompleteError, match="rs4a"):
-        check([mutations(1, 0, 5)])
-
-
-def test_a_finding_names_the_rows_that_show_it() -> None:
-    findings = _findings("mesh.fingerprint", lambda request: _hex(b"\x00".join(mesh.fields(request)[:-1])))
-    rows = mutations(3, 0, ROWS).to_pylist()
-    for finding in findings:
-        identities = {rows[index]["identity"] for index in finding.indices}
-        assert len(identities) > 1
-        assert "distinct requests share a fingerprint" in str(finding)
-
-
 def test_a_negative_start_is_refused() -> None:
     with pytest.raises(ValueError, match="from 0 on"):
         mutations(1, -1, 5)
+
+
+@pytest.mark.parametrize(
+    ("requests", "fingerprints", "shared", "differing"),
+    [(3, 2, 1, 0), (3, 4, 0, 1), (3, 3, 1, 1), (1, 1, 0, 0), (4, 4, 0, 0)],
+    ids=["two share one", "one has two", "both", "no distinct ones", "no equal ones"],
+)
+def test_a_family_is_sound_only_where_each_request_has_a_fingerprint_of_its_own(
+    requests: int, fingerprints: int, shared: int, differing: int
+) -> None:
+    assert Family("key", 4, 3, 3, 0, 0, ()).sound
+    assert not Family("key", 4, requests, fingerprints, shared, differing, ()).sound
