@@ -7,7 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from holdfast.reference_impl.calyx_replay.launch import launch
+from holdfast.servers.pace import adopted
 from holdfast.servers.serving import Launched
+from tests.pace import busy
+
+
+@pytest.fixture(autouse=True)
+def _patient() -> Iterator[None]:
+    """A mailbox in this process waits for its store as long as one that the kit starts on this machine."""
+    with adopted(busy(1.0)):
+        yield
 
 
 @pytest.fixture(scope="session")

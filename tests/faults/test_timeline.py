@@ -54,18 +54,6 @@ def test_what_was_on_disk_all_the_same_is_told_from_what_was_lost(script: Script
     assert "operation 5: 1,200 bytes at 600 of log; never synced, LOST" in said
 
 
-def test_without_a_crash_nothing_is_lost(script: Script) -> None:
-    picture = draw(script.recording, Marks(), title="t")
-    assert "operation 5: 1,200 bytes at 600 of log; never synced" in titles(picture)
-    assert "LOST" not in picture
-    assert "crash" not in picture
-
-
-def test_what_comes_after_the_crash_is_not_lost_in_it(script: Script) -> None:
-    said = titles(draw(script.recording, Marks({1: 3}, 3), title="t"))
-    assert not [one for one in said if one.startswith("operation 5")]
-
-
 def test_syncs_that_fail_and_calls_that_had_to_are_marked() -> None:
     script = Script(log=b"")
     script.append("log", b"1")
@@ -132,10 +120,6 @@ def test_of_many_files_those_that_lost_something_are_shown() -> None:
     picture = draw(script.recording, Marks(crash=last, lost={last}), title="t")
     assert f"operation {last}: 1 bytes at 0 of file{MOST_LANES + 8}; never synced, LOST" in titles(picture)
     assert "9 more files were written" in picture
-
-
-def test_an_empty_recording_has_a_picture() -> None:
-    assert titles(draw(Script().recording, Marks(), title="nothing")) == ["nothing"]
 
 
 @pytest.mark.usefixtures("tracer")

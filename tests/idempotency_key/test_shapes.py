@@ -16,7 +16,6 @@ from holdfast.conformance.verdict import Silence
 from tests.harness.suite_play import bench_of, played
 from tests.idempotency_key.shapes import Broker, ClaimsAlone, Held, Make, Record, Shape, Waits, lost, refused
 
-_SMALL = ("small", "small-end")
 _LOST = "test_nothing_is_executed_while_the_store_is_out_of_reach"
 _SAVE = "test_a_store_that_is_lost_before_the_record_does_not_make_the_retry_an_effect"
 _RACE = "test_any_number_of_requests_at_once_have_one_effect"

@@ -24,7 +24,6 @@ LOOSE_NUMBER = re.compile(r"[ \t\r\n]*(0[0-9]+)")
 SPACE = re.compile(r"[ \t\r\n]*")
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
 WRITTEN = {chr(code): f"\\u{code:04x}" for code in range(32)} | {
     "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\",
 }  # fmt: skip
