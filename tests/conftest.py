@@ -22,10 +22,11 @@ settings.load_profile("kit")
 # The files that take longest, the longest first: they go to the workers before all others, so that none is left alone
 # with one of them at the end (`--no-loadscope-reorder` keeps xdist from sorting by the number of tests).
 _LONG = (
-    "cli/test_reference_run.py", "hostile/test_adapters.py", "cli/test_vectors.py", "vectors/spark/test_jobs.py",
-    "process/test_nothing_remains.py", "harness/test_verify_cli.py", "faults/test_sweep.py",
-    "durability/test_faults.py", "calyx_replay/test_histories.py", "vectors/frames/test_misbehaviour.py",
-    "cli/test_crash.py",
+    "cli/test_reference_run.py", "vectors/spark/test_jobs.py", "hostile/test_adapters.py", "cli/test_vectors.py",
+    "faults/test_sweep.py", "selfcheck/test_selfcheck.py", "durability/test_faults.py",
+    "calyx_replay/test_histories.py", "mesh_delivery/test_foreign.py", "wires/test_service.py",
+    "process/test_nothing_remains.py", "harness/test_verify_cli.py", "faults/test_dependencies.py",
+    "cli/test_new_adapter.py", "vectors/sdk/test_runners.py", "packaging/test_docs.py", "cli/test_crash.py",
 )  # fmt: skip
 
 
