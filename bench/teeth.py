@@ -1,7 +1,7 @@
 """The brake: what the kit finds and accuses now, beside what it did when that was frozen.
 
-    python -m bench.teeth --write FILE [--contract NAME] [--whole]
-    python -m bench.teeth --compare FILE [--contract NAME] [--quarter SEED | --whole] [--gone NAME]
+    python -m bench.teeth --write FILE [--contract NAME] [--part PART] [--missing] [--whole]
+    python -m bench.teeth --compare FILE [--contract NAME] [--part PART] [--quarter SEED | --whole] [--gone NAME]
 
 FILE has for each contract its clauses and cases, each planted bug and each automatic mutant with cases that kill it,
 and the CPU time of `holdfast verify reference`; and the verdicts of the adapters of `tests.foreign`. `--compare` prints
@@ -43,7 +43,7 @@ from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.automatic import Site
-from holdfast.specs.mutants import Mutant
+from holdfast.specs.mutants import Mutant, load_mutants
 from tests.foreign import FOREIGN, Foreign
 
 FORMAT = "holdfast-teeth/1"
@@ -56,6 +56,7 @@ _KEPT = 2
 # If fewer than this part of the frozen automatic mutants have a place in the source, they have to be frozen anew.
 _PLACED = 0.5
 _SOUND = ("conforms", "unsupported")
+PARTS = ("planted", "automatic", "adapters", "cpu")
 _VERIFY = (sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "reference", "--jobs", "2", "--seed", SEED)
 # Runs its arguments, and prints the CPU time of all that came of them. What is left behind becomes its child.
 _MEASURE = """
@@ -156,12 +157,17 @@ def _lines(value: Any, depth: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How much is run: all or the quarter of a seed, quickly or wholly. What is `gone` is gone on purpose."""
+    """How much is run: all or the quarter of a seed, quickly or wholly. What is `gone` is gone on purpose.
+
+    `missing`: only planted bugs without a killer in the file are written.
+    """
 
     quarter: str = ""
     whole: bool = False
     gone: Collection[str] = ()
     jobs: int = 2
+    parts: Collection[str] = PARTS
+    missing: bool = False
 
     def of(self, names: Iterable[str]) -> list[str]:
         """Those of the names that are run."""
@@ -257,15 +263,11 @@ def compare_planted(contract: Contract, part: Part, run: Run) -> Iterator[str]:
         yield f"{contract.name}: {what} {mutant.name}{' is lost' if mutant.must_fail else ''}: {said}"
 
 
-def freeze_planted(
-    contract: Contract, run: Run, names: Sequence[str] = ()
-) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """The sound variants, and the cheapest killers of each planted bug."""
+def freeze_planted(contract: Contract, run: Run, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The cheapest killers of each of these bugs."""
     planted = chosen(contract, names, Extent.CASES if run.whole else Extent.CLAUSES)
     shown = _shown(planted, {}, run, enough=_KEPT)
-    found = {each.name: [*killers(each, shown[each.name]).items()] for each in planted.chosen if each.must_fail}
-    permitted = [each.name for each in planted.chosen if not each.must_fail]
-    return permitted, {name: dict(by[:_KEPT]) for name, by in found.items()}
+    return {each.name: dict([*killers(each, shown[each.name]).items()][:_KEPT]) for each in planted.chosen}
 
 
 # Automatic mutants
@@ -440,12 +442,12 @@ def compare(teeth: Teeth, run: Run, contracts: Sequence[str]) -> Iterator[str]:
         began, part, contract = time.monotonic(), teeth.contracts[name], load_contract(name)
         yield from run.lost(f"{name}: the clause", part.clauses, contract.clauses)
         yield from run.lost(f"{name}: the case", part.cases, [case.id for case in plan_of(contract)])
-        yield from compare_planted(contract, part, run)
-        yield from compare_automatic(contract, part, run)
+        yield from compare_planted(contract, part, run) if "planted" in run.parts else ()
+        yield from compare_automatic(contract, part, run) if "automatic" in run.parts else ()
         counts = f"{len(run.of(part.planted))} planted bugs and {len(run.of(part.automatic))} automatic mutants"
         print(f"{name}: {counts} in {time.monotonic() - began:.0f} s", flush=True)
-    yield from compare_adapters(teeth, run, contracts)
-    for name in run.some([name for name in names if teeth.contracts[name].cpu]):
+    yield from compare_adapters(teeth, run, contracts) if "adapters" in run.parts else ()
+    for name in run.some([name for name in names if teeth.contracts[name].cpu and "cpu" in run.parts]):
         then = teeth.contracts[name].cpu
         assert then is not None
         yield from compare_cpu(name, then)
@@ -454,21 +456,23 @@ def compare(teeth: Teeth, run: Run, contracts: Sequence[str]) -> Iterator[str]:
 def freeze(path: Path, run: Run, contracts: Sequence[str]) -> Iterator[str]:
     """Write the contracts into the file, one after the other. A line for each bug that nothing kills."""
     teeth = read(path) if path.exists() else Teeth()
-    yield from freeze_adapters(teeth, contracts, run.jobs)
+    yield from freeze_adapters(teeth, contracts, run.jobs) if "adapters" in run.parts else ()
     write(path, teeth)
     for name in contracts or contract_names():
-        contract = load_contract(name)
-        permitted, planted = freeze_planted(contract, run)
-        teeth.contracts[name] = Part(
-            cpu=measured(name),
-            clauses=[*contract.clauses],
-            cases=[case.id for case in plan_of(contract)],
-            permitted=permitted,
-            planted=planted,
-            automatic=freeze_automatic(contract, run),
-        )
+        contract, part = load_contract(name), teeth.contracts.setdefault(name, Part())
+        part.clauses, part.cases = [*contract.clauses], [case.id for case in plan_of(contract)]
+        if "planted" in run.parts:
+            declared = load_mutants(name)
+            kept = {bug.name: part.planted.get(bug.name, {}) for bug in declared.mutants} if run.missing else {}
+            names = [bug.name for bug in declared.mutants if not kept.get(bug.name)]
+            part.planted = kept | (freeze_planted(contract, run, names) if names else {})
+            part.permitted = [choice.name for choice in declared.choices]
+            yield from (f"{name}: no case kills the planted bug {bug}" for bug, by in part.planted.items() if not by)
+        if "automatic" in run.parts:
+            part.automatic = freeze_automatic(contract, run)
+        if "cpu" in run.parts:
+            part.cpu = measured(name)
         write(path, teeth)
-        yield from (f"{name}: no case kills the planted bug {bug}" for bug, by in planted.items() if not by)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -482,11 +486,14 @@ def main(words: Sequence[str] | None = None) -> int:
     extent.add_argument("--whole", action="store_true")
     parser.add_argument("--contract", action="append", default=[], metavar="NAME")
     parser.add_argument("--gone", action="append", default=[], metavar="NAME", help="a clause, case, bug or adapter")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this; repeat")
+    parser.add_argument("--missing", action="store_true", help="with --write: planted bugs without a killer alone")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args(words)
     if options.write and (options.quarter or options.gone):
         parser.error("--quarter and --gone belong to --compare")
-    run = Run(options.quarter, options.whole, frozenset(options.gone), options.jobs)
+    parts = options.part or PARTS
+    run = Run(options.quarter, options.whole, frozenset(options.gone), options.jobs, parts, options.missing)
     began, count = time.monotonic(), 0
     try:
         lines = (

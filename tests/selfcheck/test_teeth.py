@@ -17,6 +17,7 @@ import pytest
 
 from bench import teeth
 from bench.teeth import Cpu, Killed, Part, Run, Teeth
+from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.automatic.drawing import listed
 from holdfast.conformance.selfcheck.tasks import Shown
 from holdfast.specs import load_contract
@@ -88,10 +89,16 @@ def test_the_killers_of_a_bug_are_what_breaks_as_declared_the_cheapest_first() -
     assert [*teeth.killers(bug, run)] == ["quick", "slow", "f"]
 
 
-def test_what_is_frozen_of_a_bug_is_found_by_running_it() -> None:
-    permitted, planted = teeth.freeze_planted(JCS, Run(), [BUG, load_mutants("jcs").choices[0].name])
-    assert permitted == [load_mutants("jcs").choices[0].name]
-    assert "fail_open" in planted[BUG].values()
+def test_what_is_missing_is_frozen_by_running_it_and_the_rest_is_kept(file: Path) -> None:
+    bugs = {bug.name: {"jcs/kept": "fail_open"} for bug in load_mutants("jcs").mutants}
+    teeth.write(file, Teeth({"jcs": Part(planted={**bugs, BUG: {}, "gone-bug": {}})}))
+    assert teeth.main(["--write", str(file), "--contract", "jcs", "--part", "planted", "--missing"]) == 0
+    written = teeth.read(file).contracts["jcs"]
+    assert written.planted.keys() == bugs.keys()
+    assert "fail_open" in written.planted[BUG].values()
+    assert written.planted["utf8-replaced"] == {"jcs/kept": "fail_open"}
+    assert written.permitted == [choice.name for choice in load_mutants("jcs").choices]
+    assert written.cases == [case.id for case in plan_of(JCS)]
 
 
 @pytest.mark.parametrize(
