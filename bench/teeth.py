@@ -123,6 +123,12 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
     planted: dict[str, dict[str, str]] = {}
     automatic: dict[str, Killed] = {}
 
+    def lacking(self) -> str:
+        """What is not frozen yet, in words."""
+        count = sum(not by for by in self.planted.values())
+        lacks = {"CPU time": not self.cpu, "automatic mutants": not self.automatic, f"killers of {count}": count}
+        return ", ".join(what for what, is_lacking in lacks.items() if is_lacking)
+
 
 class Teeth(msgspec.Struct, forbid_unknown_fields=True, tag=FORMAT, tag_field="format"):
     """FILE. Of a sound adapter it has the number of cases that it conforms to, of a broken one what finds it."""
@@ -445,7 +451,10 @@ def compare(teeth: Teeth, run: Run, contracts: Sequence[str]) -> Iterator[str]:
         yield from compare_planted(contract, part, run) if "planted" in run.parts else ()
         yield from compare_automatic(contract, part, run) if "automatic" in run.parts else ()
         counts = f"{len(run.of(part.planted))} planted bugs and {len(run.of(part.automatic))} automatic mutants"
-        print(f"{name}: {counts} in {time.monotonic() - began:.0f} s", flush=True)
+        print(
+            f"{name}: {counts} in {time.monotonic() - began:.0f} s; not frozen: {part.lacking() or 'nothing'}",
+            flush=True,
+        )
     yield from compare_adapters(teeth, run, contracts) if "adapters" in run.parts else ()
     for name in run.some([name for name in names if teeth.contracts[name].cpu and "cpu" in run.parts]):
         then = teeth.contracts[name].cpu

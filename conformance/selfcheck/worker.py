@@ -198,9 +198,12 @@ class Worker:
         return Harvest(task.mutant, tuple(shown))
 
     def _keeping(self, task: Planting, words: Sequence[str], stack: ExitStack) -> Nursery:
-        """What forks the adapters of a planted bug, none of which has to import the reference again."""
-        if not task.patched:
-            return self._nursery(traced=False, keep=True)
+        """What forks the adapters of a planted bug, none of which has to import the reference again.
+
+        Where a few cases are enough, an import in each fork costs less than one more process that has done it.
+        """
+        if not task.patched or task.enough:
+            return self._nursery(traced=False, keep=not task.patched)
         return stack.enter_context(self._begun(("--keep", *words)))
 
     # What finds a mutant
