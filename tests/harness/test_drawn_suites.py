@@ -18,6 +18,7 @@ from holdfast.conformance.verdict import Verdict
 from holdfast.specs import load_contract
 from holdfast.vectors.jcs.clauses import reasons_of
 from holdfast.vectors.record import load
+from tests.conftest import thinned
 from tests.harness.suite_play import Answerer, PlayedDriver, bench_of, played, reference
 
 DRAWN = (
@@ -43,7 +44,7 @@ def asked(records: list[Record]) -> set[str]:
     return {json.dumps(request, sort_keys=True) for request in requests}
 
 
-@pytest.mark.parametrize(("contract", "test"), DRAWN)
+@pytest.mark.parametrize(("contract", "test"), thinned(DRAWN))
 def test_another_seed_asks_other_questions_and_the_reference_answers_them(contract: str, test: str) -> None:
     found = []
     for seed in ("one", "two"):
@@ -79,7 +80,7 @@ def looked_up(contract: str, test: str) -> Answerer:
 VERIFIED = ("jcs", "test_constructed_documents_in_verify_mode")
 
 
-@pytest.mark.parametrize(("contract", "test"), [each for each in DRAWN if each != VERIFIED])
+@pytest.mark.parametrize(("contract", "test"), thinned([each for each in DRAWN[::-1] if each != VERIFIED]))
 def test_an_implementation_that_looks_answers_up_is_found_out(contract: str, test: str) -> None:
     answerer = looked_up(contract, test)
     assert played(contract, test, lambda: answerer, "published")[0].verdict is Verdict.CONFORMS
@@ -143,12 +144,11 @@ def test_no_other_document_and_no_other_reason_is_left_to_the_implementation(
     assert played("jcs", test, lambda: refuses_with(reason, *marks))[0].verdict is Verdict.WRONG_REASON
 
 
-@pytest.mark.parametrize("limit", [20_000, 64 * 1024])
-def test_a_canonicaliser_that_is_right_about_short_documents_only_is_found_out(limit: int) -> None:
+def test_a_canonicaliser_that_is_right_about_short_documents_only_is_found_out() -> None:
     honest = reference("jcs")
 
     def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        long = method == "canonicalise" and len(args["document"]) > limit
+        long = method == "canonicalise" and len(args["document"]) > 64 * 1024
         return (
             {"outcome": "accepted", "effect": "new", "value": {"canonical": args["document"]}}
             if long
@@ -157,15 +157,6 @@ def test_a_canonicaliser_that_is_right_about_short_documents_only_is_found_out(l
 
     test = "test_constructed_documents_and_their_canonical_forms_have_one_form"
     assert played("jcs", test, lambda: answer)[0].verdict is Verdict.WRONG_REASON
-
-
-def test_a_verifier_that_always_agrees_is_found_out_beside_a_right_core() -> None:
-    honest, yes = reference("jcs"), {"outcome": "accepted", "effect": "new", "value": {}}
-
-    def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-        return yes if method == "verify" else honest(method, args)
-
-    assert played(*VERIFIED, lambda: answer)[0].verdict is Verdict.FAIL_OPEN
 
 
 def test_a_session_that_answers_a_question_otherwise_the_second_time_is_found_out() -> None:
