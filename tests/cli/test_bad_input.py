@@ -92,10 +92,6 @@ def test_an_adapter_that_is_not_executable_is_named(tmp_path: Path) -> None:
     refused(verify([str(adapter)], cwd=tmp_path), 13, str(adapter), "not executable", "chmod +x")
 
 
-def test_an_adapter_that_is_a_folder_is_named(tmp_path: Path) -> None:
-    refused(verify([str(tmp_path)], cwd=tmp_path), 13, str(tmp_path))
-
-
 def test_an_adapter_without_an_interpreter_line_is_named(tmp_path: Path) -> None:
     adapter = tmp_path / "adapter"
     adapter.write_text("print('hello')\n", encoding="utf-8")
@@ -196,17 +192,6 @@ def test_what_is_excused_stands_on_top_of_the_report_and_holds_the_gate(tmp_path
     assert all(line.startswith("excused: wrong_reason ") and "issue 17" in line for line in top), outcome.stdout
     assert {case for case in cases for line in top if case in line} == set(cases)
     assert "excused: toy: 2 cases are excused" in outcome.stdout
-
-
-@pytest.mark.parametrize("text", ["[[expected]\n", '[[expected]]\nid = "x"\n', "unknown = 1\n"])
-def test_a_malformed_file_of_expected_failures_is_a_usage_error(tmp_path: Path, text: str) -> None:
-    expected = tmp_path / "xfail.toml"
-    expected.write_text(text, encoding="utf-8")
-    refused(verify(HONEST, options=["--xfail", str(expected)], cwd=tmp_path), 64, "xfail.toml")
-
-
-def test_a_file_of_expected_failures_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
-    refused(verify(HONEST, options=["--xfail", str(tmp_path / "none.toml")], cwd=tmp_path), 64, "none.toml")
 
 
 @pytest.mark.parametrize(

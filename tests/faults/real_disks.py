@@ -21,6 +21,7 @@ from pathlib import Path
 from holdfast.conformance.faults.probe import probe
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT
+from tests.pace import busy
 
 # Megabytes of an image: xfs has a least size, and RocksDB reserves room for its log.
 SIZES_MB = {"ext4": 128, "xfs": 320, "btrfs": 256}
@@ -68,7 +69,7 @@ def apart(module: str, *words: str) -> subprocess.CompletedProcess[str]:
         env=dict(ENVIRONMENT),
         capture_output=True,
         text=True,
-        timeout=_PATIENCE_S,
+        timeout=busy(_PATIENCE_S),
         check=False,
     )
 

@@ -13,6 +13,7 @@ import pytest
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import Kind, judge
 from holdfast.conformance.faults.subject import Outcome, SubjectError, SubjectHangError, perform
+from tests.pace import busy
 
 WORKLOAD = puts(3)
 LIMITS = Limits(start=1.0, answer=0.3, stop=0.3)
@@ -155,7 +156,7 @@ def test_a_stop_ends_everything_that_the_store_started(tmp_path: Path) -> None:
         subject.stop()
     # It was killed. Its new parent may not have read its status yet.
     state = Path(f"/proc/{pid}/stat")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + busy(5)
     while state.exists() and state.read_text().rsplit(")", 1)[1].split()[0] != "Z" and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] == "Z"

@@ -26,6 +26,7 @@ from holdfast.conformance.faults.processes import Marked, environment_of
 from holdfast.conformance.faults.stored import Stored
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT
+from tests.pace import busy
 
 _PATIENCE_S = 20.0
 
@@ -177,7 +178,7 @@ def mounted(tmp_path: Path) -> Path:
 
 def _under(disk: Disk, folder: Path, script: str, size: int = 16384) -> subprocess.CompletedProcess[str]:
     argv = [*mounts.argv(disk, folder, folder.parent / "mark", size), "/bin/sh", "-c", script, "sh", str(folder)]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=busy(_PATIENCE_S), check=False)
 
 
 def test_a_read_only_folder_shows_all_and_takes_nothing(mounted: Path) -> None:
@@ -213,7 +214,7 @@ def test_it_takes_no_root(disk: Disk, said: str, left: int) -> None:
         argv = [*mounts.argv(disk, folder, Path(place, "mark"), 4096), "/bin/sh", "-c", script, "sh", str(folder)]
         become = [setpriv, "--reuid", unprivileged, "--regid", unprivileged, "--clear-groups"]
         done = subprocess.run(
-            [*become, *argv], capture_output=True, text=True, timeout=_PATIENCE_S, check=False, env=ENVIRONMENT
+            [*become, *argv], capture_output=True, text=True, timeout=busy(_PATIENCE_S), check=False, env=ENVIRONMENT
         )
         if "No module named" in done.stderr or "Permission denied" in done.stderr:
             pytest.skip(f"this code is not for others to read: {done.stderr}")
@@ -256,14 +257,14 @@ def test_a_command_that_is_told_to_end_still_hands_back(mounted: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
         child.terminate()
-        assert child.wait(_PATIENCE_S) == 128 + signal.SIGKILL
+        assert child.wait(busy(_PATIENCE_S)) == 128 + signal.SIGKILL
     assert (mounted / "new").exists()
     assert mark.exists()
 
 
 def test_a_command_that_is_not_there_is_told(mounted: Path) -> None:
     argv = [*mounts.argv(Disk.READ_ONLY, mounted, mounted.parent / "mark"), "/nowhere/store"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=busy(_PATIENCE_S), check=False)
     assert done.returncode == 127
     assert "/nowhere/store: No such file" in done.stderr
 
@@ -296,7 +297,7 @@ def test_no_process_can_hide_by_leaving_its_parent(text: str, tmp_path: Path) ->
             assert marked.stop() == 1
             assert found.status() == psutil.STATUS_STOPPED
             marked.go_on()
-            until = time.monotonic() + _PATIENCE_S
+            until = time.monotonic() + busy(_PATIENCE_S)
             while found.status() == psutil.STATUS_STOPPED and time.monotonic() < until:
                 time.sleep(0.01)
             assert found.status() != psutil.STATUS_STOPPED
@@ -314,12 +315,8 @@ def test_a_process_that_becomes_another_program_keeps_its_mark() -> None:
     with subprocess.Popen(["sh", "-c", again, again, "2000"], stdout=subprocess.PIPE, env={"MARK": "yes"}) as child:
         try:
             assert child.stdout is not None
-            until = time.monotonic() + 1.0
-            seen = 0
-            while time.monotonic() < until:
+            for _ in range(1000):
                 assert "MARK=yes" in environment_of(child.pid)
-                seen += 1
-            assert seen > 100
         finally:
             child.kill()
 

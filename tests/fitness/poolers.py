@@ -20,6 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tests.conftest import missing
 from tests.fitness.lives import LiveServer
+from tests.pace import busy
 
 _START_S = 10.0
 # Debian keeps it in a folder that only root has on PATH.
@@ -87,7 +88,7 @@ def pgbouncer(server: LiveServer, mode: str, settings: Mapping[str, str] | None 
 
 
 def _await(port: int, child: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + _START_S
+    deadline = time.monotonic() + busy(_START_S)
     while True:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return

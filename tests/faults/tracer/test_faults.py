@@ -16,6 +16,7 @@ from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Event, Failed, Operation, Recording, Sync, Write
 from holdfast.conformance.faults.tracer import Fault
 from tests.faults.tracer.traced import PATIENCE_S, program, run
+from tests.pace import busy
 
 pytestmark = pytest.mark.usefixtures("tracer")
 
@@ -226,7 +227,7 @@ def test_the_end_of_the_tracer_is_the_end_of_all(number: int, tmp_path: Path) ->
         assert len(remaining(tmp_path)) >= 4
         tracer.send_signal(number)
         assert tracer.wait(PATIENCE_S) == -signal.SIGKILL
-    deadline = time.monotonic() + TEARDOWN_S
+    deadline = time.monotonic() + busy(TEARDOWN_S)
     while remaining(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert remaining(tmp_path) == []

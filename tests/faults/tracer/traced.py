@@ -11,6 +11,7 @@ from pathlib import Path
 from holdfast.conformance.faults import fidelity, recording
 from holdfast.conformance.faults.recording import Action, Event, Named, Names, Recording
 from holdfast.conformance.faults.tracer import Fault
+from tests.pace import busy
 
 PATIENCE_S = 30
 # What every program may use: the work directory is its current one.
@@ -69,7 +70,7 @@ def trace(command: Sequence[str], tmp_path: Path, fault: Fault | None = None) ->
         env={"PYTHONPATH": root, "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=PATIENCE_S,
+        timeout=busy(PATIENCE_S),
         check=False,
     )
     assert out.exists(), done.stderr.decode()
