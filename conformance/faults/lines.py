@@ -22,7 +22,16 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
-from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
+from holdfast.conformance.faults.subject import (
+    Answer,
+    Facts,
+    Op,
+    Outcome,
+    Subject,
+    SubjectError,
+    SubjectHangError,
+    Workload,
+)
 
 # A longer answer, in bytes, is invalid.
 _MAX_LINE = 4 * 1024 * 1024
@@ -61,7 +70,7 @@ def puts(count: int, *, seed: int = 0, names: int = 5, size: int = 0, after: int
     return Workload(tuple(put(number) for number in range(1, count + 1)), put(count + 1))
 
 
-class Lines:
+class Lines(Subject):
     """A `Subject` that speaks lines. Not thread-safe."""
 
     def __init__(
@@ -131,7 +140,7 @@ class Lines:
         if line == "OK":
             return Answer(Outcome.OK, sent_at, came_at)
         if word in ("REFUSED", "ERROR"):
-            return Answer(Outcome.REFUSED if word == "REFUSED" else Outcome.ERROR, sent_at, came_at, reason)
+            return Answer(Outcome(word.lower()), sent_at, came_at, reason)
         self._broken = f"expected OK, REFUSED or ERROR, got {line[:_SHOWN_BYTES]!r}"
         return Answer(Outcome.SILENT, sent_at, text=self._broken)
 

@@ -245,7 +245,7 @@ def _second_start(
 
 
 @dataclass(frozen=True, slots=True)
-class _Hiding:
+class _Hiding(Subject):
     """A subject without the facts whose names begin with one of `about`."""
 
     subject: Subject

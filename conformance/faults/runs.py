@@ -203,8 +203,7 @@ class Runs:
                         subject.dump()
                         accepted(perform(subject, self.workload))
                     found = subject.dump()
-                    # One that has sessions ends its session first.
-                    getattr(subject, "close", subject.stop)()
+                    subject.close()
                     verdict = compare(self.workload, found, every, every)
                     if verdict.kind is not Kind.CLEAN:
                         asked = listed(f"`{short(op.text)}`" for op in self.workload.ops)

@@ -254,6 +254,10 @@ class Subject(Protocol):
         Raises SubjectError if it had to be forced or ended badly.
         """
 
+    def close(self) -> None:
+        """End its session in order, if it has sessions, and stop. Raises SubjectError."""
+        self.stop()
+
 
 def perform(subject: Subject, workload: Workload) -> History:
     """Send the workload to a subject that runs. An operation without an answer is the last: the line is broken."""

@@ -17,11 +17,10 @@ from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.probe import Ability, Probe, mounting
 from holdfast.specs import schema
 from tests.conftest import missing
-from tests.faults.stores.catalogue import ENVIRONMENT, STORES
+from tests.faults.stores.catalogue import ENVIRONMENT, Store
 
 # The package has the command under the name of its module.
 CRASH = import_module("holdfast.conformance.cli.crash.command")
-STORE = {store.name: store for store in STORES}
 REFUSED = Ability("Operation not permitted")
 
 
@@ -33,8 +32,9 @@ def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def crash(store: str, *words: str) -> tuple[int, dict[str, Any]]:
     """The exit status, and what is said as JSON."""
-    options = ["--least", "--ops", "4", "--format", "json"]
-    done = CliRunner().invoke(app, ["crash", *options, *words, "--", *STORE[store].command()])
+    options = ["--least", *([] if "--ops" in words else ["--ops", "4"]), "--format", "json"]
+    family, _, variant = store.partition("-")
+    done = CliRunner().invoke(app, ["crash", *options, *words, "--", *Store(family, variant).command()])
     said = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("crash"), said) is None
     return done.exit_code, said
@@ -70,6 +70,24 @@ def test_a_layer_that_does_not_apply_proves_nothing_alone() -> None:
     assert said["layers"][0]["beside"] == "does not apply: it starts no process of its own"
     assert status == 12
     status, said = crash("log-right", *layers("down", "missing"))
+    assert status == 0
+
+
+TRACED = ("power", "torn", "short", "sync")
+
+
+@pytest.mark.usefixtures("tracer")
+@pytest.mark.parametrize("names", [TRACED, pytest.param(tuple(CRASH._LAYERS), marks=pytest.mark.sweep)])
+def test_a_store_that_never_calls_write_passes_without_the_layers_of_writes(names: Sequence[str]) -> None:
+    if "full" in names and (reason := mounting().reason):
+        missing(reason)
+    status, said = crash("mapped-right", "--ops", "2", "--slow", "2", *layers(*names))
+    found = dict(zip(names, said["layers"], strict=True))
+    assert not any(one["findings"] for one in said["layers"])
+    for layer in ("torn", "short"):
+        assert (found[layer]["tried"], found[layer]["total"]) == (0, 0)
+        assert found[layer]["beside"].startswith("does not apply: none of its")
+    assert found["power"]["tried"]
     assert status == 0
 
 

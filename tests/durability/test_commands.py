@@ -16,7 +16,7 @@ import pytest
 from holdfast.conformance.cli.explain.described import method_data
 from holdfast.conformance.durability.workload import opened_at, scopes_of, workload_of
 from holdfast.conformance.faults.oracle import Kind, judge
-from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, Workload
+from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, Subject, Workload
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.conformance.matrix.sent import keys_of
 from holdfast.reports.evidence import read_evidence
@@ -183,7 +183,7 @@ def test_what_a_first_session_spares_is_done_first_in_a_second_one(office: Path,
     assert workload.begun.later[1].facts == learned[2]
 
 
-class Shelf:
+class Shelf(Subject):
     """A subject within this process. A command that finds its work done fails, as `init` of many programs does."""
 
     def __init__(self) -> None:

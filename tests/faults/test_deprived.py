@@ -19,6 +19,7 @@ from holdfast.conformance.faults.subject import (
     Facts,
     Op,
     Outcome,
+    Subject,
     SubjectError,
     SubjectHangError,
     SubjectPartlyError,
@@ -29,7 +30,7 @@ FIRST = frozenset({1, 2, 3})
 LATE = WORKLOAD.ops[3]
 
 
-class Guard:
+class Guard(Subject):
     """It keeps its input in `there`, and recognises a repeated operation. Each case overrides one method."""
 
     def __init__(self, *there: int) -> None:

@@ -26,6 +26,7 @@ from holdfast.conformance.faults.subject import (
     Instead,
     Op,
     Outcome,
+    Subject,
     SubjectError,
     SubjectExposedError,
     SubjectReopenedError,
@@ -164,7 +165,7 @@ def test_the_facts_are_clean_exactly_if_some_allowed_operations_give_them(data: 
     assert (compare(WORKLOAD, found, must, may).kind is Kind.CLEAN) == (found in allowed)
 
 
-class Memory:
+class Memory(Subject):
     """A subject within this process, on one file; what overrides a method is the bug."""
 
     def __init__(self) -> None:
@@ -404,7 +405,7 @@ def test_what_is_left_in_clear_is_no_refusal_to_start(tmp_path: Path) -> None:
     assert seen.verdict.kind is Kind.INVENTED
 
 
-class Rewriting:
+class Rewriting(Subject):
     """What comes in place of an interrupted write ends with what that left, unless it is `right`."""
 
     def __init__(self, *, right: bool) -> None:

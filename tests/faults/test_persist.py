@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from holdfast.conformance.faults.lines import puts
-from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, persist
+from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, Subject, persist
 
 
-class Answering:
+class Answering(Subject):
     """A subject that gives these answers, one after the other."""
 
     def __init__(self, *outcomes: Outcome) -> None:
