@@ -13,6 +13,7 @@ from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.run.plan import suite_tests
 from holdfast.conformance.suites.idempotency_key.executing import preflight
 from holdfast.conformance.verdict import Silence
+from holdfast.servers.pace import adopted
 from tests.harness.suite_play import bench_of, played
 from tests.idempotency_key.shapes import Broker, ClaimsAlone, Held, Make, Record, Shape, Waits, lost, refused
 
@@ -283,6 +284,12 @@ def test_only_an_end_that_no_undisturbed_instance_has_is_that_of_its_store() -> 
 def test_preflight_looks_whether_the_instances_stay(make: Make) -> None:
     with pytest.raises(Finding, match="ended by itself"):
         preflight(bench_of("idempotency-key", "preflight", make))
+
+
+def test_preflight_looks_for_longer_on_a_slower_machine() -> None:
+    shape = EndsByItself(seconds=1.5)
+    with adopted(3.0), pytest.raises(Finding, match="ended by itself"):
+        preflight(bench_of("idempotency-key", "preflight", lambda: shape))
 
 
 class StartsLate(Shape):

@@ -7,6 +7,7 @@ from typing import Any
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Service, service
+from holdfast.servers.pace import scaled
 
 _RETRIES = 10
 _FRAMES: tuple[dict[str, Any], ...] = (
@@ -45,7 +46,7 @@ def preflight(bench: Bench) -> None:
                     s.not_reached(
                         f"{asked}: expected the status and body that the sink dictates, got {got}", _NO_EFFECT
                     )
-        s.pause(_STAYS_MS if "process" in s.wires else 0)
+        s.rest(round(scaled(_STAYS_MS)) if "process" in s.wires else 0)
         s.must_run()
 
 
