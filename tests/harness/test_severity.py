@@ -130,10 +130,9 @@ def test_a_harm_is_that_of_what_happened(verdict: Verdict) -> None:
 
 
 def test_no_refusal_of_what_is_right_is_said_to_make_an_effect() -> None:
-    effect = re.compile(r"twice|second effect|\bagain\b|doubl|executed|pays? for two")
+    effect = re.compile(r"twice|second effect|\bagain\b|doubl|executed|pays? for two|gets? in|lets? a|accepted")
     said = {clause.id: harm_of(clause, Verdict.OVER_REFUSAL) for clause in CLAUSES}
-    # A harm that names two failures with "or" may name an effect beside a refusal.
-    assert [name for name, harm in said.items() if effect.search(harm) and " or " not in harm] == []
+    assert [name for name, harm in said.items() if effect.search(harm)] == []
 
 
 # What a test of the clause shows without it: of several causes, or of one effect alone.
@@ -156,6 +155,21 @@ NOT_IN_EACH = {
     ("IK-ONCE-1", Verdict.OVER_REFUSAL): "was not",
     ("IK-FP-1", Verdict.OVER_REFUSAL): "does not happen",
     ("IK-RACE-2", Verdict.OVER_REFUSAL): "is never done",
+    ("JCS-REQ-01", Verdict.FAIL_OPEN): "profile",
+    ("JCS-PURE-01", Verdict.WRONG_REASON): "cache",
+    ("JCS-LIT-01", Verdict.WRONG_REASON): "language",
+    ("JCS-DEPTH-01", Verdict.OVER_REFUSAL): "takes the service down",
+    ("JCS-UTF8-01", Verdict.WRONG_REASON): "get one canonical form",
+    ("JCS-VER-03", Verdict.WRONG_REASON): "verify",
+    ("JCS-PROF-05", Verdict.WRONG_REASON): "neighbour",
+    ("CALYX-ALG-2", Verdict.WRONG_REASON): "is delivered",
+    ("CALYX-ALG-7", Verdict.OVER_REFUSAL): "lets",
+    ("CALYX-KEY-4b", Verdict.OVER_REFUSAL): "share a key",
+    ("MESH-15.1-B10", Verdict.WRONG_REASON): "delivered twice",
+    ("MESH-15.5-X1", Verdict.FAIL_OPEN): "restart loop",
+    ("MESH-4.7-T10", Verdict.OVER_REFUSAL): "for ever",
+    ("RS4A-S4-1", Verdict.OVER_REFUSAL): "Both commit",
+    ("M5-EPO-1", Verdict.OVER_REFUSAL): "what was revoked",
 }  # fmt: skip
 
 
@@ -169,10 +183,11 @@ def test_a_stuck_key_a_lost_message_and_a_burnt_nonce_have_harms_of_their_own() 
     clauses = {clause.id: clause for clause in CLAUSES}
     stuck = harm_of(clauses["IK-CRASH-1"], Verdict.OVER_REFUSAL)
     lost = harm_of(clauses["MESH-4.7-T8"], Verdict.LOST_DURABILITY)
+    letter = harm_of(clauses["CALYX-KEY-1"], Verdict.OVER_REFUSAL)
     burnt = harm_of(clauses["RS4A-S4-1"], Verdict.STATE_LEAK)
     generic = {harm_of(clauses["IK-KEY-3"], verdict) for verdict in FINDINGS}
-    assert not {stuck, lost, burnt} & generic
-    assert len({stuck, lost, burnt}) == 3
+    assert not {stuck, lost, letter, burnt} & generic
+    assert len({stuck, lost, letter, burnt}) == 4
 
 
 def test_what_was_not_proven_is_reported_as_possible_only() -> None:
