@@ -82,7 +82,7 @@ def test_a_row_is_shown_alone_with_what_every_profile_expects(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("document", "status", "finding"),
-    [(b"[1]", 0, "agree"), (b"[1.0]", 10, "wrong_bytes"), (b'{"a":1,"a":2}', 10, "accepted_must_refuse")],
+    [(b"[1]", 0, "agree"), (b"[1.0]", 11, "wrong_bytes"), (b'{"a":1,"a":2}', 10, "accepted_must_refuse")],
 )
 def test_an_sdk_is_asked_about_one_document(tmp_path: Path, document: bytes, status: int, finding: str) -> None:
     done = _run("show", f"hex:{document.hex()}", "--format", "json", "--", sys.executable, FAKE, "naive", cwd=tmp_path)

@@ -83,8 +83,8 @@ def test_the_first_number_that_is_written_otherwise_stands_in_both_outputs(
     counts = {**dict.fromkeys(Finding, 0), Finding.AGREE: 999, Finding.WRONG_BYTES: 1}
     first = {Finding.WRONG_BYTES: Departure(4, b"[1E+21]", b"[1e+21]", "[1e21]")}
     numbers = NumberResult(1000, counts, first, None)
-    assert _ends(monkeypatch, numbers, Format.JSON) == 10
+    assert _ends(monkeypatch, numbers, Format.JSON) == 11
     assert json.loads(capsys.readouterr().out)["sdk"]["first"].startswith("line 4: [1E+21] became [1e21]")
-    assert _ends(monkeypatch, numbers) == 10
+    assert _ends(monkeypatch, numbers) == 11
     assert "show hex:5b31452b32315d --sdk reference" in capsys.readouterr().out
     assert _ends(monkeypatch, None) == 0

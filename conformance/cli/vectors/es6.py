@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.vectors.evidence import verdict_of
 from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, working
 from holdfast.conformance.cli.vectors.text import shown
 from holdfast.conformance.cli.vectors.verify import DEADLINE_S, target_of
-from holdfast.conformance.verdict import Exit, gravest
+from holdfast.conformance.verdict import Exit, exit_of, gravest
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.es6.job import Es6Result
@@ -65,11 +66,8 @@ def _exit(numbers: NumberResult) -> Exit:
 
     if numbers.counts[Finding.NO_VERDICT] + numbers.missing == numbers.lines:
         return Exit.ADAPTER
-    if numbers.counts[Finding.WRONG_BYTES]:
-        return Exit.FAIL_OPEN
-    if numbers.missing or numbers.restarts or numbers.counts[Finding.NO_VERDICT]:
-        return Exit.INCOMPLETE
-    return Exit.NON_CONFORMING if numbers.counts[Finding.OVER_REFUSAL] else Exit.OK
+    unknown = [Exit.INCOMPLETE] if numbers.missing or numbers.restarts else []
+    return gravest([*unknown, *(exit_of(verdict_of(found)) for found, rows in numbers.counts.items() if rows)])
 
 
 def _worst(numbers: NumberResult) -> Finding | None:

@@ -44,7 +44,7 @@ from holdfast.vectors.jcs.clauses import section_of
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.frames import Answered
     from holdfast.vectors.jcs.spark.results import Counterexample, Result
-    from holdfast.vectors.jcs.spark.tally import Finding, Row
+    from holdfast.vectors.jcs.spark.tally import Row
     from holdfast.vectors.taxonomy import Category
 
 CONTRACT = "jcs"
@@ -52,16 +52,10 @@ CONTRACT = "jcs"
 NO_ROWS = "no generated rows, so that nothing is proven about it"
 
 
-def verdict_of(finding: Finding) -> Verdict:
-    """What a finding amounts to. Other bytes than everybody else's are open like an accepted defect: what a signature
-    or a replay key is computed over is then not what the other side sees."""
-    if finding.is_open:
-        return Verdict.FAIL_OPEN
-    return {
-        "no_verdict": Verdict.NO_VERDICT,
-        "over_refusal": Verdict.OVER_REFUSAL,
-        "agree": Verdict.CONFORMS,
-    }[finding.value]
+def verdict_of(finding: str) -> Verdict:
+    """What a `Finding` amounts to, as in a run of the contract."""
+    others = {"accepted_must_refuse": "fail_open", "wrong_bytes": "wrong_reason", "agree": "conforms"}
+    return Verdict(others.get(finding, finding))
 
 
 def verdict_of_row(result: Result, row: Row) -> Verdict:

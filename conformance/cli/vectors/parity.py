@@ -278,5 +278,5 @@ def _square(result: Result, category: Category) -> str:
     if worst is Finding.AGREE:
         return "[green]·[/]"
     percent = 100 * (row.rows - row.counts[Finding.AGREE]) / row.rows
-    style = "bold red" if worst.is_open else "yellow"
+    style = "bold red" if worst is Finding.ACCEPTED else "yellow"
     return f"[{style}]{LETTERS[worst]}{'<1' if percent < 1 else f'{percent:.0f}'}[/]"

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.vectors.evidence import answer_json, verdict_of
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.cli.vectors.verify import runnable
-from holdfast.conformance.verdict import Exit, gravest
+from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.reports.plain import bytes_as_text
 from holdfast.servers.janitor import Janitor
 from holdfast.vectors.taxonomy import Category, Profile
@@ -80,7 +81,8 @@ def show(
         _print(found, answered, finding, profile)
         for what in failed if finding != "no_verdict" else ():
             out().print(f"and a process of the runner failed: {what}", markup=False, style="bold red")
-    raise typer.Exit(int(gravest([_exit(finding), *([Exit.INCOMPLETE] if failed else [])])))
+    verdict = Verdict.CONFORMS if finding is None else verdict_of(finding)
+    raise typer.Exit(int(gravest([exit_of(verdict), *([Exit.INCOMPLETE] if failed else [])])))
 
 
 def _find(which: str, janitor: Janitor) -> Shown:
@@ -194,15 +196,7 @@ def _finding(found: Shown, profile: Profile, answered: Answered) -> str:
     return finding.value
 
 
-def _exit(finding: str | None) -> Exit:
-    if finding is None or finding == "agree":
-        return Exit.OK
-    return {"no_verdict": Exit.INCOMPLETE, "over_refusal": Exit.NON_CONFORMING}.get(finding, Exit.FAIL_OPEN)
-
-
 def _json(found: Shown, answered: Answered | None, finding: str | None, profile: Profile) -> dict[str, Any]:
-    from holdfast.conformance.cli.vectors.evidence import answer_json
-
     return {
         "name": found.name,
         "category": found.category,

@@ -220,7 +220,7 @@ def print_result(result: Result) -> None:
     for row in result.own():
         cells = [_cell(row.counts[Finding.AGREE], "green")]
         cells += [
-            _cell(row.counts[found], "bold red" if found.is_open else "yellow")
+            _cell(row.counts[found], "bold red" if found is Finding.ACCEPTED else "yellow")
             for found in Finding
             if found is not Finding.AGREE
         ]

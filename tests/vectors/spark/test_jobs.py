@@ -332,7 +332,7 @@ def test_the_opening_finds_what_no_generated_row_shows_and_names_clause_and_sect
     result = _verified(spark, tmp_path / "out", _bug("edge-63"), opening=_few_rungs("integer-2^63"), count=400)
     assert sum(row.counts[Finding.WRONG_BYTES] for row in result.generated) == 0
     assert result.row(Category.NUMBER_INTEGERS).counts[Finding.WRONG_BYTES] > 0
-    assert record(result, tmp_path / "run.jsonl") is Exit.FAIL_OPEN
+    assert record(result, tmp_path / "run.jsonl") is Exit.NON_CONFORMING
     run = read_evidence(tmp_path / "run.jsonl")
     assert run.defects == ()
     found = run.vectors[0].counterexamples[0]

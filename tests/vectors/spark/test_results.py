@@ -83,7 +83,7 @@ def test_a_category_without_rows_is_no_pass_anywhere(tmp_path: Path, capsys: pyt
     ("finding", "status"),
     [
         (Finding.ACCEPTED, Exit.FAIL_OPEN),
-        (Finding.WRONG_BYTES, Exit.FAIL_OPEN),
+        (Finding.WRONG_BYTES, Exit.INCOMPLETE),
         (Finding.NO_VERDICT, Exit.INCOMPLETE),
         (Finding.OVER_REFUSAL, Exit.INCOMPLETE),
     ],

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
+from holdfast.vectors.jcs.spark.clauses import clause_of
 from holdfast.vectors.jcs.spark.kinds import Kind, kinds, wanted
 from holdfast.vectors.jcs.spark.shrink import Shrinker
 from holdfast.vectors.taxonomy import Category
@@ -104,3 +105,21 @@ def test_a_departure_has_kinds(expected: bytes, answered: bytes, found: set[Kind
 def test_what_has_kinds_of_other_categories_only_keeps_all_of_them() -> None:
     assert wanted(frozenset({Kind.NUMBER, Kind.ORDER}), Category.STRING_RAW) == {Kind.NUMBER, Kind.ORDER}
     assert wanted(frozenset({Kind.OTHER}), Category.STRUCTURE) == {Kind.OTHER}
+
+
+@pytest.mark.parametrize(
+    ("own", "expected", "answered", "clause"),
+    [
+        ("JCS-ORD-01", '{"\u20ac":1}'.encode(), b'{"\\u20ac":1}', "JCS-STR-04"),
+        ("JCS-ORD-01", b'{"a":1,"b":2}', b'{"b":2,"a":1}', "JCS-ORD-01"),
+        ("JCS-DUP-04", b'{"ab":1}', b'{"a":1}', "JCS-STR-04"),
+        ("JCS-UTF8-03", '["\ufeff"]'.encode(), b'[""]', "JCS-STR-04"),
+        ("JCS-SUR-03", '["\U0001f600"]'.encode(), b'["?"]', "JCS-SUR-03"),
+        ("JCS-DEPTH-02", b"[[1]]", b"[[1.0]]", "JCS-NUM-03"),
+        ("JCS-WS-01", b"[1]", b"[1 ]", "JCS-WS-01"),
+    ],
+)
+def test_wrong_bytes_are_under_the_clause_of_the_bytes(own: str, expected: bytes, answered: bytes, clause: str) -> None:
+    due = Answered(Status.CANONICAL, expected)
+    assert clause_of(own, due, Answered(Status.CANONICAL, answered)) == clause
+    assert clause_of(own, due, Answered(Status.REFUSED, b"SYNTAX")) == own

@@ -36,7 +36,7 @@ def test_what_must_be_refused_is_open_when_it_is_accepted_whatever_the_bytes() -
     assert finding(True, Outcome.OTHER_BYTES) is Finding.ACCEPTED
 
 
-def test_what_must_be_accepted_is_open_only_with_other_bytes() -> None:
+def test_what_must_be_accepted_has_another_finding_with_other_bytes_than_with_a_refusal() -> None:
     assert finding(False, Outcome.EXPECTED_BYTES) is Finding.AGREE
     assert finding(False, Outcome.OTHER_BYTES) is Finding.WRONG_BYTES
     assert finding(False, Outcome.REFUSED) is Finding.OVER_REFUSAL

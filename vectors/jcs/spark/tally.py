@@ -38,7 +38,7 @@ class Outcome(IntEnum):
 
 @unique
 class Finding(StrEnum):
-    """What the outcome means in one profile. The first two are open: documents that differ become one, or one two."""
+    """What the outcome means in one profile. Only the first is of the fail-open class."""
 
     ACCEPTED = "accepted_must_refuse"
     WRONG_BYTES = "wrong_bytes"
@@ -50,11 +50,6 @@ class Finding(StrEnum):
     def words(self) -> str:
         """The description, for tables."""
         return self.value.replace("_", " ").replace("accepted must refuse", "accepted, must refuse")
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it belongs to the fail-open class."""
-        return self in (Finding.ACCEPTED, Finding.WRONG_BYTES)
 
 
 # By the status byte of a frame. A byte that no status has is no verdict.

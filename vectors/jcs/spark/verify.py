@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.frames import Answered, Dialogue, StartError, Status
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.opening import Opening
@@ -258,7 +259,7 @@ def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[A
                 rows=counts[category][found],
                 index=row["index"],
                 name=row["name"],
-                clause=row["clause"] or clause_of(category, expected, answered),
+                clause=clause_of(row["clause"] or OF_CATEGORY[category], expected, answered),
                 document=document,
                 expected=expected,
                 answered=answered,
