@@ -235,8 +235,7 @@ def must_be_done(record: Record) -> None:
     """Whether an act of the harness itself succeeded. Raises Finding."""
     if record.event is None or record.event["kind"] != "done":
         detail = str((record.event or {}).get("detail", "no record"))
-        advice = "See docs/adapter-protocol.md, section Failpoints."
-        raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, record.action, detail, advice, n=record.n))
+        raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, record.action, detail, n=record.n))
 
 
 def carried_out(talk: Talk[T], execute: Callable[[Action], Records]) -> T:

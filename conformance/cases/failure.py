@@ -62,21 +62,18 @@ def no_verdict(mode: Silence, detail: str) -> Judgement:
         Silence.HANG: "An adapter answers every request, with `fault` if need be; --slow FACTOR grants more time.",
         Silence.GARBAGE: "Standard output carries protocol lines only; log to standard error.",
         Silence.EOF: "An adapter stays until `bye` or end of file on its standard input.",
-        Silence.MISSING: "Run the case again; without a record nothing is proven.",
         Silence.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
         Silence.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
         Silence.FAULT: "A fault is neither accepted nor refused; what the adapter wrote to standard error is in the "
         "evidence. If it gave up waiting, --slow FACTOR grants more time (HOLDFAST_SLOW).",
-    }[mode]
+    }.get(mode, "")
     return Judgement(Verdict.NO_VERDICT, mode, detail, advice=advice)
 
 
 def garbled(record: Record, problem: str) -> Judgement:
     """The judgement on an answer that is not valid."""
-    advice = "Compare the answer with the method's result schema and its list of reasons."
-    return Judgement(
-        Verdict.NO_VERDICT, Silence.GARBAGE, problem, "a well-formed answer", shown(record), advice, n=record.n
-    )
+    due = "a well-formed answer, by the method's result schema and its list of reasons"
+    return Judgement(Verdict.NO_VERDICT, Silence.GARBAGE, problem, due, shown(record), n=record.n)
 
 
 def undeclared(answer: Mapping[str, Any], not_claimed: Mapping[str, str]) -> str | None:

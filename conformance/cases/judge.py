@@ -76,9 +76,7 @@ class Recorded:
         given = self._records[self._at : self._at + action.record_count]
         if len(given) < action.record_count:
             text = f"the records of the {self._side.value} side end before step [{action.note}]"
-            raise Finding(
-                Judgement(Verdict.NO_VERDICT, Silence.MISSING, text, advice="Run the case again.", side=self._side)
-            )
+            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.MISSING, text, side=self._side))
         for index, record in enumerate(given):
             why = unlike(action, index, record)
             if why is not None:
@@ -126,8 +124,7 @@ def foreign(side: Side, record: Record, why: str) -> Judgement:
     """The judgement where a record cannot belong to the case."""
     return Judgement(
         Verdict.KIT_FAULT,
-        detail=f"record {record.n} of the {side.value} side does not belong to this case: {why}",
-        advice="The evidence was changed, or was made with another version of the case.",
+        detail=f"record {record.n} of the {side.value} side is of no such case, or of another version of it: {why}",
         side=side,
         n=record.n,
     )

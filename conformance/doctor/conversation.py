@@ -110,8 +110,7 @@ def examine(
             try:
                 launched = _launched(target.launcher, name, folder, config, janitor, stack, passed, slow=slow)
             except StartError as error:
-                advice = "Run it by hand: one JSON line on its standard input, see docs/adapter-protocol.md, Launchers."
-                return [*found, Examination("launcher", Health.BAD, str(error), advice)]
+                return [*found, Examination("launcher", Health.BAD, str(error))]
             known = load_contract(name)
             found += _sessions(pool, known, folder, launched, has_launcher=bool(target.launcher))
             found += _starts(known, took, slow)
@@ -308,7 +307,7 @@ def _store(place: Inspection, workdir: Path) -> Examination:
         return Examination(label, Health.GOOD, "the harness can read it")
     text = found["error"] or "there is none after `open`"
     kept = "file of the workdir, as SQLite" if place.format == "sqlite" else "folder of the workdir, as RocksDB"
-    return Examination(label, Health.BAD, str(text), f"Keep the store in this {kept} writes it.")
+    return Examination(label, Health.BAD, f"{text}; expected the store in this {kept} writes it")
 
 
 def _close_alone(pool: WorkerPool, greeting: Greeting) -> Examination:

@@ -92,7 +92,6 @@ def judged(fault: FaultCase, told: LayerReport) -> Judgement:
             detail=f"{worst.kind.value} ({tally}{others}). {worst.words}",
             expected=worst.expected,
             received=worst.came,
-            advice="docs/crash.md says how a crash is judged, docs/crash-model.md what a disk may hold after one.",
         )
     if told.unproven:
         detail = f"{tally}: {'; '.join(told.unproven)}"
@@ -122,8 +121,7 @@ def not_tested(fault: FaultCase, why: str) -> Judgement:
     """The judgement where the machine does not allow the layer."""
     return Judgement(
         Verdict.NOT_REACHED,
-        detail=f"{fault.layer.value} NOT TESTED: {why}",
-        advice="Run it on Linux on x86-64 where a process may trace its own children (docs/crash.md).",
+        detail=f"{fault.layer.value} NOT TESTED: {why} (docs/crash.md says what it needs)",
     )
 
 

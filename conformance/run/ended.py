@@ -32,5 +32,4 @@ def exhausted() -> Judgement:
     return Judgement(
         Verdict.NOT_REACHED,
         detail="three workers in a row had died before, so the case was not started",
-        advice="See the first failing cases, and `holdfast doctor -- CMD…`.",
     )

@@ -271,7 +271,7 @@ class Engine:
             if judgement.silence is Silence.FAULT and bench.records[-1].answer is not None:
                 # The kit's own adapter says so of the server.
                 said = bench.records[-1].answer.get("detail", "")
-                judgement = replace(judgement, detail=said, advice="Start it by hand, and read what it prints.")
+                judgement = replace(judgement, detail=said)
             return replace(judgement, detail=" ".join(judgement.detail.split()))
 
     def _bench(self, contract: Contract, case: str) -> Bench:

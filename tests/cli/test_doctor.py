@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.conformance.doctor import conversation
 from tests import warm
 from tests.hostile.verify import LIMIT_S, environment
 
 ADAPTERS = Path(__file__).parents[1] / "hostile" / "adapters"
+GREETS = """
+class Mine(Adapter):
+    def hello(self, request):
+        ONE = {{"version": "0.1.0", "not_claimed": {{}}}}
+        return super().hello(request) | dict({})
+Mine().run()
+"""
+ANSWERS = """
+class Mine(Adapter):
+    def answer(self, request):
+        return {1} if request["op"] == "{0}" else super().answer(request)
+Mine().run()
+"""
+CLOSES = """
+class Mine(Adapter):
+    def answer(self, request):
+        if request["op"] == "close" and self.database {}:
+            return {{"outcome": "refused", "reason": "KEY_TAKEN"}}
+        return super().answer(request)
+Mine().run()
+"""
 # Honest adapters of the toy contract, but for one thing.
 MISTAKES = {
     "buffers": """
@@ -65,6 +89,36 @@ MISTAKES = {
         Adapter().run()
         """,
     "slow": "time.sleep(3.2)\nAdapter().run()",
+    "claims-nothing": GREETS.format("claims=[]"),
+    "claims-another": GREETS.format("claims=[{'contract': 'toy'} | ONE, {'contract': 'shelf-twice'} | ONE]"),
+    "claims-an-older-one": GREETS.format("claims=[{'contract': 'toy', 'version': '0.0.1', 'not_claimed': {}}]"),
+    "lacks-what-nobody-has": GREETS.format("claims=[{'contract': 'toy'} | ONE | {'not_claimed': {'flight': 'no'}}]"),
+    "has-one-worker": GREETS.format("limits={'workers': 1}"),
+    "starts-once": """
+        import fcntl
+        held = open(__file__)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        Adapter().run()
+        """,
+    "fails-to-open": ANSWERS.format("open", "{'outcome': 'fault', 'detail': 'no'}"),
+    "has-every-method": """
+        class Mine(Adapter):
+            def call(self, method, args):
+                return {"outcome": "ok"} if method == "no_such_method" else super().call(method, args)
+        Mine().run()
+        """,
+    "shows-nothing": """
+        class Mine(Adapter):
+            def call(self, method, args):
+                return {"outcome": "fault", "detail": "no"} if method == "state" else super().call(method, args)
+        Mine().run()
+        """,
+    "cannot-close": CLOSES.format("is not None"),
+    "cannot-close-nothing": CLOSES.format("is None"),
+    "has-no-clock": ANSWERS.format("clock", "{'outcome': 'fault', 'detail': 'no'}"),
+    "fails-at-bye": ANSWERS.format("bye", "{'outcome': 'fault', 'detail': 'no'}"),
+    "stays": "Adapter().run()\ntime.sleep(60)",
+    "ends-badly": "Adapter().run()\nsys.exit(3)",
     "sound": "Adapter().run()",
 }
 
@@ -82,19 +136,58 @@ def examined(mistake: str, folder: Path) -> dict[str, dict[str, Any]]:
     return {each["name"]: each for each in json.loads(ended.stdout)["examinations"]}
 
 
-@pytest.mark.parametrize(
-    ("mistake", "name", "advice"),
-    [
-        ("buffers", "hello", "Flush after each line"),
-        ("banner", "hello", "print it to standard error"),
-        ("another-id", "hello", "Copy it"),
-        ("big-integers", "hello", "as text"),
-        ("answers-first", "kill", "before it is stored"),
-        ("elsewhere", "store in the workdir", "`workdir` of `open`"),
-        ("orphan", "shutdown", "what the adapter has started"),
-        ("slow", "start time", "Load what is large"),
-    ],
-)
+TRIED = [
+    ("buffers", "hello", "Flush after each line"),
+    ("banner", "hello", "print it to standard error"),
+    ("another-id", "hello", "Copy it"),
+    ("big-integers", "hello", "as text"),
+    ("answers-first", "kill", "before it is stored"),
+    ("elsewhere", "store in the workdir", "`workdir` of `open`"),
+    ("orphan", "shutdown", "what the adapter has started"),
+    ("slow", "start time", "Load what is large"),
+    ("claims-nothing", "claims", "List under `claims`"),
+    ("claims-another", "claim shelf-twice", "Known contracts"),
+    ("claims-an-older-one", "claim toy", "claim the version of this kit"),
+    ("lacks-what-nobody-has", "claim toy", "Name methods or roles"),
+    ("has-one-worker", "workers", "several processes share the store"),
+    ("starts-once", "second worker", "A second worker starts"),
+    ("fails-to-open", "open", "`open` with state fresh"),
+    ("has-no-clock", "clock", "`clock` answers ok"),
+    ("has-every-method", "unknown method", "An unknown method is a `fault`"),
+    ("shows-nothing", "observe state", "Observations answer ok"),
+    ("cannot-close", "close", "`close` answers ok and"),
+    ("cannot-close-nothing", "close without a session", "`close` answers ok, or"),
+    ("fails-at-bye", "shutdown", "Answer `bye`"),
+    ("stays", "shutdown", "Exit after `bye`"),
+    ("ends-badly", "shutdown", "Exit with status 0"),
+]
+# What tests/harness/test_verify_cli.py tries: the toy contract has no bytes, and no program starts.
+ELSEWHERE = ("Check the path and the execute permission.", "Decode strictly: ")
+
+
+def _advices(tree: ast.AST) -> Iterator[str]:
+    """The texts that stand in the place of an advice, up to what is filled in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "advice":
+            texts = [node.value]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Examination":
+            texts = node.args[3:4]
+        else:
+            texts = node.elts[3:4] if isinstance(node, ast.Tuple) else []
+        for text in texts:
+            first = text.values[0] if isinstance(text, ast.JoinedStr) else text
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                yield first.value
+
+
+def test_no_advice_of_the_doctor_is_untried() -> None:
+    advices = {*_advices(ast.parse(Path(conversation.__file__).read_text(encoding="utf-8")))}
+    assert len(advices) >= 20
+    tried = [fragment for _, _, fragment in TRIED] + [*ELSEWHERE]
+    assert [advice for advice in advices if not any(fragment in advice for fragment in tried)] == []
+
+
+@pytest.mark.parametrize(("mistake", "name", "advice"), TRIED)
 def test_a_usual_mistake_is_named_with_what_to_change(mistake: str, name: str, advice: str, tmp_path: Path) -> None:
     found = examined(mistake, tmp_path)
     assert found[name]["health"] == "bad", found

@@ -241,8 +241,7 @@ class Service:
             if not self.instance("look", number):
                 self.settle()
                 said = f"instance {number} ended by itself: holdfast had done nothing to it"
-                crash = Judgement(Verdict.NO_VERDICT, Silence.CRASH, said, advice="Read what it prints by itself.")
-                raise Finding(self.bench.gravest(crash))
+                raise Finding(self.bench.gravest(Judgement(Verdict.NO_VERDICT, Silence.CRASH, said)))
 
     def must_run_undisturbed(self) -> None:
         """An instance that has ended when something was done: one to which nothing is done has to run for as long."""
