@@ -42,12 +42,23 @@ def test_the_adapter_of_the_readme_passes_the_gate_for_what_it_claims(printed: P
     assert "CAN_PROCEED = YES" in gate.stdout
 
 
+READ = 'found = canonical(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))'
 CHANGES = {
     "fifteen digits": ("    return float(text)", '    return float(f"{float(text):.15g}")'),
     "an empty list for an empty object": ("    return dict(pairs)", "    return dict(pairs) or []"),
+    "names of at most 1024 units": (
+        "    return dict(pairs)",
+        "    return {name if len(name) < 1025 else name[:1024]: value for name, value in pairs}",
+    ),
+    "an escape in long names": (
+        READ,
+        f"{READ}\n        long = len(found) > 4000\n"
+        "        found = found.replace(b'\\xe2\\x82\\xac\":', b'\\\\u20ac\":') if long else found",
+    ),
+    "no mark in a string": (READ, f"{READ}\n        found = found.replace(b'\\xef\\xbb\\xbf', b'')"),
     "a decimal comma": (
-        'found = canonical(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))',
-        'found = canonical(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))\n'
+        READ,
+        f"{READ}\n"
         "        names = __import__('os').environ\n"
         # As ICU reads it: the first variable that is there counts, though it is empty.
         "        locale = next((names[one] for one in ('LC_ALL', 'LC_MESSAGES', 'LANG') if one in names), '')\n"
@@ -58,6 +69,12 @@ CHANGES = {
 NUMBERS = {"jcs/num-03/the-fewest-digits", "jcs/suite/numbers-of-any-document-have-their-canonical-bytes"}
 FORM = {"jcs/lit-01/literals-and-empty-containers", "jcs/suite/the-form-of-any-document-is-that-of-its-construction"}
 LOCALE = {"jcs/suite/answers-do-not-depend-on-locale-and-zone"}
+LONG = {"jcs/suite/strings-and-names-of-growing-length"}
+MARK = {
+    "jcs/bom-01/the-character-in-a-string",
+    "jcs/suite/strings-of-any-document-have-their-canonical-bytes",
+    "jcs/suite/strings-and-names-of-growing-length",
+}
 # Cases that judged these bytes as if something had been let in, and that are about other clauses.
 OTHERS = {
     "jcs/gram-01/two-values",
@@ -66,12 +83,24 @@ OTHERS = {
     "jcs/pure-01/names-of-an-earlier-document",
     "jcs/suite/any-document-keeps-its-texts-members-and-elements",
     "jcs/suite/any-document-in-any-disguise-has-one-canonical-form",
+    "jcs/suite/defects-in-strings-and-names-of-growing-length",
+    "jcs/suite/names-of-growing-length-have-their-order",
+    "jcs/suite/two-code-units-at-the-ends-of-their-ranges",
+    "jcs/suite/committed-vectors-of-bytes",
+    "jcs/utf8-03/the-form-is-plain-utf-8",
 }
 
 
 @pytest.mark.parametrize(
     ("change", "found"),
-    [("fifteen digits", NUMBERS), ("an empty list for an empty object", FORM), ("a decimal comma", LOCALE)],
+    [
+        ("fifteen digits", NUMBERS),
+        ("an empty list for an empty object", FORM),
+        ("a decimal comma", LOCALE),
+        ("names of at most 1024 units", LONG | {"jcs/suite/strings-of-any-document-have-their-canonical-bytes"}),
+        ("an escape in long names", LONG),
+        ("no mark in a string", MARK),
+    ],
 )
 def test_wrong_bytes_are_wrong_under_the_clause_of_the_bytes_and_under_no_other(
     change: str, found: set[str], printed: Path
@@ -80,7 +109,7 @@ def test_wrong_bytes_are_wrong_under_the_clause_of_the_bytes_and_under_no_other(
     before, after = CHANGES[change]
     assert mine.count(before) == 1
     (printed / "mine.py").write_text(mine.replace(before, after), encoding="utf-8")
-    cases = [word for case in sorted(NUMBERS | FORM | LOCALE | OTHERS) for word in ("--case", case)]
+    cases = [word for case in sorted(NUMBERS | FORM | LOCALE | LONG | MARK | OTHERS) for word in ("--case", case)]
     holdfast(printed, "verify", "--contract", "jcs", *cases, "--", sys.executable, "adapter.py")
     run = read_evidence(printed / "holdfast-out" / "run.jsonl")
     verdicts = {line.case: line.verdict for line in run.verdicts}

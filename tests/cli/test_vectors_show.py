@@ -28,7 +28,7 @@ sys.exit(3)
     [
         ("C[]", 12, "no verdict (core)"),
         ("Rwill not", 12, "over refusal (core)"),
-        ("C[0]", 10, "wrong bytes (core)"),
+        ("C[0]", 12, "wrong bytes (core)"),
     ],
 )
 def test_a_process_that_failed_is_told_and_is_no_pass(tmp_path: Path, answer: str, status: int, said: str) -> None:

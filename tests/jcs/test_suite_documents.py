@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.conformance.cases.values import base64url
+from holdfast.conformance.cli.vectors.evidence import verdict_of
+from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.jcs.documents import depth_of, disguised, drawn, same_value, value_of
-from holdfast.conformance.suites.jcs.judging import Part, part_of
+from holdfast.conformance.suites.jcs.judging import Part, canonicalised, part_of
+from holdfast.conformance.verdict import Verdict
+from holdfast.vectors.jcs.frames import Answered, Status
+from holdfast.vectors.jcs.spark.tally import Finding, disagreement
+from holdfast.vectors.record import Canonical, Refused, load
+from holdfast.vectors.taxonomy import Profile
 
 
 @given(st.integers(0, 2**32))
@@ -94,3 +103,19 @@ def test_depth_is_counted_outside_of_strings(document: bytes, depth: int) -> Non
 )
 def test_wrong_bytes_are_those_of_the_part_where_they_begin(due: bytes, given: bytes, part: Part) -> None:
     assert part_of(due, given) is part
+
+
+@pytest.mark.parametrize("finding", [each for each in Finding if each is not Finding.NO_VERDICT])
+def test_an_answer_has_one_verdict_in_a_run_of_the_contract_and_in_one_of_vectors(finding: Finding) -> None:
+    is_refused = finding is Finding.ACCEPTED
+    due = Refused("SYNTAX") if is_refused else Canonical(b"[1]")
+    body = b"[1.0]" if finding is Finding.WRONG_BYTES else b"[1]"
+    given = Answered(Status.REFUSED, b"SYNTAX") if finding is Finding.OVER_REFUSAL else Answered(Status.CANONICAL, body)
+    expected = Answered(Status.REFUSED, b"SYNTAX") if is_refused else Answered(Status.CANONICAL, b"[1]")
+    assert disagreement(expected, given) is finding
+    answer = Answer("accepted", "new", None, {"canonical": base64url(body)}, None)
+    if given.status is Status.REFUSED:
+        answer = Answer("refused", None, "SYNTAX", None, None)
+    session: Any = SimpleNamespace(call=lambda *_: answer)
+    found = [each.verdict for each in canonicalised(session, load("jcs")[0], Profile.CORE, due, 0)]
+    assert (found or [Verdict.CONFORMS]) == [verdict_of(finding)]

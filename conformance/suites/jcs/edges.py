@@ -5,7 +5,7 @@ Each differs in one thing from one that is judged otherwise. What is expected fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from random import Random
 
@@ -74,8 +74,8 @@ def beside_a_quotation_mark() -> Iterator[Vector]:
         yield _vector(f"{other!r} {before} {first}", Category.STRING_GRAMMAR, f"{before}{text}{behind}".encode(), due)
 
 
-def long_texts(seed: str) -> Iterator[Vector]:
-    """The rungs of the ladder about strings and names, up to a length."""
+def long_texts(seed: str) -> Iterator[tuple[Vector, bytes | None]]:
+    """The rungs of the ladder about strings and names, up to a length, each beside itself without its defect."""
     # Its stocks take a third of a second, for which no list of cases should wait.
     from holdfast.vectors.jcs.ladder import rung, steps
 
@@ -88,10 +88,10 @@ def long_texts(seed: str) -> Iterator[Vector]:
                 profile: Refused(reason) if made.refused_by & profile.bit else Canonical(canonical)
                 for profile in Profile
             }
-            yield _vector(name, made.category, made.document, due)
+            yield _vector(name, made.category, made.document, due), made.twin
 
 
-def in_any_order(records: Iterator[Vector], seed: str) -> list[Vector]:
+def in_any_order(records: Iterable[Vector], seed: str) -> list[Vector]:
     """The records in an order of the seed, so that what is asked before does not decide."""
     listed = list(records)
     return Random(f"{seed} edges").sample(listed, len(listed))  # noqa: S311 - no secret

@@ -141,8 +141,11 @@ def floor_of(bench: Bench) -> int:
     return parameter
 
 
-def run(bench: Bench, part: Part, *families: str) -> None:
-    """Every vector of these families of clauses, in core. Wrong bytes of another part are for the test of that part."""
+def run(bench: Bench, part: Part | None, *families: str) -> None:
+    """Every vector of these families of clauses, in core. Wrong bytes of another part are for the test of that part.
+
+    Without a part the clauses say nothing of bytes.
+    """
     kept = {f"JCS-{family}" for family in families}
     run_in_core(bench, (record for record in load("jcs") if record.clause.rpartition("-")[0] in kept), {part, None})
 
