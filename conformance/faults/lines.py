@@ -22,16 +22,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
-from holdfast.conformance.faults.subject import (
-    Answer,
-    Facts,
-    Op,
-    Outcome,
-    Subject,
-    SubjectError,
-    SubjectHangError,
-    Workload,
-)
+from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
 
 # A longer answer, in bytes, is invalid.
 _MAX_LINE = 4 * 1024 * 1024
@@ -70,7 +61,7 @@ def puts(count: int, *, seed: int = 0, names: int = 5, size: int = 0, after: int
     return Workload(tuple(put(number) for number in range(1, count + 1)), put(count + 1))
 
 
-class Lines(Subject):
+class Lines:
     """A `Subject` that speaks lines. Not thread-safe."""
 
     def __init__(
@@ -160,6 +151,9 @@ class Lines(Subject):
         """Close its input and wait for it to end; kill all that it started. Raises SubjectError."""
         if self._child is not None:
             self._end(self._limits.stop)
+
+    # It has no sessions.
+    close = stop
 
     def _ask(self, text: str) -> str:
         if self._child is None:
