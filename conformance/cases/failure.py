@@ -64,8 +64,8 @@ def no_verdict(mode: Silence, detail: str) -> Judgement:
         Silence.EOF: "An adapter stays until `bye` or end of file on its standard input.",
         Silence.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
         Silence.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
-        Silence.FAULT: "A fault is neither accepted nor refused; what the adapter wrote to standard error is in the "
-        "evidence. If it gave up waiting, --slow FACTOR grants more time (HOLDFAST_SLOW).",
+        Silence.FAULT: "A fault is neither accepted nor refused. If the adapter gave up waiting, --slow FACTOR grants "
+        "more time (HOLDFAST_SLOW).",
     }.get(mode, "")
     return Judgement(Verdict.NO_VERDICT, mode, detail, advice=advice)
 
