@@ -53,8 +53,8 @@ DUMPS = {
 }
 
 
-def program(text: str) -> Lines:
-    return Lines((sys.executable, "-S", "-c", text), limits=LIMITS)
+def program(text: str, limits: Limits = LIMITS) -> Lines:
+    return Lines((sys.executable, "-S", "-c", text), limits=limits)
 
 
 @pytest.mark.parametrize("name", STARTS)
@@ -194,7 +194,7 @@ def test_an_end_is_waited_for_where_the_kernel_cannot_tell_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
-    slow = program(READY + "sys.stdin.read(); os.close(1); time.sleep(0.1); sys.exit(3)")
+    slow = program(READY + "sys.stdin.read(); os.close(1); time.sleep(0.1); sys.exit(3)", Limits())
     slow.start(tmp_path)
     with pytest.raises(SubjectError, match="at its end: status 3"):
         slow.stop()

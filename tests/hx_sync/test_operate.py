@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.reference_impl.hx_sync import operate
+from tests.pace import busy
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "reference_impl/hx_sync/README.md"
@@ -72,7 +73,7 @@ def test_the_readme_can_be_followed(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=busy(60),
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -15,6 +15,7 @@ from holdfast.reference_impl.jcs import frames
 from holdfast.reference_impl.jcs.factory import Factory
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.jcs.writer import Writer
+from tests.pace import busy
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +35,7 @@ def answers(stream: bytes) -> list[tuple[bytes, bytes]]:
 
 def run(stdin: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", *words]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, check=False, timeout=60)
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, check=False, timeout=busy(60))
 
 
 def test_documents_are_answered_in_order_until_the_end_of_file() -> None:

@@ -18,6 +18,7 @@ from holdfast.reference_impl.m5_log.service import Parts
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.verify import Problem
 from holdfast.vectors.m5_log import derive
+from tests.pace import busy
 
 Draft = Mapping[str, Any]
 DATABASE = "m5/db"
@@ -108,5 +109,5 @@ class Box:
             capture_output=True,
             encoding="utf-8",
             check=False,
-            timeout=60,
+            timeout=busy(60),
         )
