@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 import holdfast
-from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.cli.console import out, print_table, stop
 from holdfast.conformance.cli.group import Entry, Group
 from holdfast.conformance.gallery.entry import EntryError, names, read
 from holdfast.conformance.gallery.page import FOLDER, INDEX, Audience, facts_of, page
@@ -70,9 +72,11 @@ def run(
 
 def list_() -> None:
     """The entries, each with its library and its store."""
+    found = Table("entry", "language", "library", "store", show_edge=False)
     for name in names():
         entry = read(name)
-        print(f"{name}\t{entry.language}\t{entry.package} {entry.version}\t{entry.store}")
+        found.add_row(*map(escape, (name, entry.language, f"{entry.package} {entry.version}", entry.store)))
+    print_table(out(), found)
 
 
 def table(

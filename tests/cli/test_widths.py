@@ -36,6 +36,8 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 COMMANDS: Mapping[tuple[str, ...], Sequence[str]] = {
     ("list", "cases", "--contract", "hx-sync"): [case.id for case in plan_of(load_contract("hx-sync"))],
     ("explain", "jcs", "--matrix"): ("canonicalise", "jcs/suite/answers-do-not-depend-on-what-was-asked-before"),
+    ("explain", "IK-FP-1"): ("IK-FP-1", "idempotency-key"),
+    ("gallery", "list"): ("camel-idempotent-consumer", "fastapi-asgi-idempotency-header", "Valkey 9.1.2"),
     ("vectors", "sdk", "list"): ("reference-i-json-strict", "cpp-nlohmann", "runs here"),
     ("vectors", "fingerprints", "--count", "50"): ("rs4a.logical_request_key", "differing"),
 }
