@@ -123,6 +123,10 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
     planted: dict[str, dict[str, str]] = {}
     automatic: dict[str, Killed] = {}
 
+    def bugs(self) -> Mapping[str, Iterable[str]]:
+        """The names of the bugs of each part."""
+        return {"planted": self.planted, "automatic": self.automatic}
+
     def lacking(self) -> str:
         """What is not frozen yet, in words."""
         count = sum(not by for by in self.planted.values())
@@ -450,11 +454,9 @@ def compare(teeth: Teeth, run: Run, contracts: Sequence[str]) -> Iterator[str]:
         yield from run.lost(f"{name}: the case", part.cases, [case.id for case in plan_of(contract)])
         yield from compare_planted(contract, part, run) if "planted" in run.parts else ()
         yield from compare_automatic(contract, part, run) if "automatic" in run.parts else ()
-        counts = f"{len(run.of(part.planted))} planted bugs and {len(run.of(part.automatic))} automatic mutants"
-        print(
-            f"{name}: {counts} in {time.monotonic() - began:.0f} s; not frozen: {part.lacking() or 'nothing'}",
-            flush=True,
-        )
+        counts = [f"{len(run.of(bugs))} {what}" for what, bugs in part.bugs().items() if what in run.parts]
+        said = ", ".join([*counts, f"{time.monotonic() - began:.0f} s"])
+        print(f"{name}: {said}; not frozen: {part.lacking() or 'nothing'}", flush=True)
     yield from compare_adapters(teeth, run, contracts) if "adapters" in run.parts else ()
     for name in run.some([name for name in names if teeth.contracts[name].cpu and "cpu" in run.parts]):
         then = teeth.contracts[name].cpu
