@@ -142,7 +142,7 @@ def floor_of(bench: Bench) -> int:
 
 
 def run(bench: Bench, part: Part | None, *families: str) -> None:
-    """Every vector of these families of clauses, in core. Wrong bytes of another part, or of any, are not judged."""
+    """Every vector of these families, in core; of wrong bytes those of the part alone, and without a part none."""
     kept = {f"JCS-{family}" for family in families}
     run_in_core(bench, (record for record in load("jcs") if record.clause.rpartition("-")[0] in kept), {part, None})
 
