@@ -38,11 +38,13 @@ SLACK_S = 2.0
 CALL = {"op": "call", "method": "put", "args": {}}
 
 FINE: tuple[Any, ...] = ("ok", "stderr", ["value", 7], ["late", 0.01])
+# Where the machine did not let the kit or the adapter run, it is said to be busy.
+SILENT = {"hang", "busy"}
 # What each word does to the request it meets: the kinds of event that may stand for it.
 FATAL: dict[str, set[str]] = {
     "wrong-id": {"garbage"},
-    "nothing": {"hang"},
-    "half": {"hang"},
+    "nothing": SILENT,
+    "half": SILENT,
     "half-exit": {"garbage"},
     "garbage": {"garbage"},
     "blank": {"garbage"},
@@ -54,8 +56,8 @@ FATAL: dict[str, set[str]] = {
     "leave": {"eof"},
     "signal": {"crash"},
     "close": {"eof"},
-    "deaf": {"hang"},
-    "late": {"hang"},
+    "deaf": SILENT,
+    "late": SILENT,
 }
 # The words after which the process is gone, and how a request that finds it so stands for everything that is open.
 GONE: dict[str, set[str]] = {"exit": {"crash"}, "signal": {"crash"}, "leave": {"eof"}, "half-exit": {"eof"}}
@@ -127,7 +129,7 @@ class Expected:
 def possible(entry: Any, *, pipelined: bool) -> set[str]:
     """The kinds of event for an entry. What is silent about one request may speak, or fall, over the next."""
     word = word_of(entry)
-    return {"hang", "garbage", "crash", "eof"} if pipelined and word in ("nothing", "half") else FATAL[word]
+    return {*SILENT, "garbage", "crash", "eof"} if pipelined and word in ("nothing", "half") else FATAL[word]
 
 
 def command(script: list[Any], greeting: str = "ok") -> AdapterCommand:
@@ -362,7 +364,7 @@ def test_what_is_silent_is_a_hang(word: str, janitor: Janitor) -> None:
     reply = worker.exchange(CALL, timeout=DEADLINES.op)
     worker.kill()
     assert reply.event is not None
-    assert reply.event.kind.value == "hang"
+    assert reply.event.kind.value in SILENT
 
 
 @pytest.mark.parametrize("entry", [*FINE, "twice", "early"], ids=str)
@@ -435,7 +437,7 @@ def test_an_adapter_that_does_not_read_is_a_hang_and_not_a_block(janitor: Janito
         worker.send(big)
     assert time.monotonic() - started < 2 * DEADLINES.op + busy(SLACK_S)
     assert worker.dead is not None
-    assert worker.dead.kind.value == "hang"
+    assert worker.dead.kind.value in SILENT
     worker.kill()
 
 
