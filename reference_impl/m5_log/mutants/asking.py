@@ -10,10 +10,9 @@ from rocksdict import Rdict, WriteOptions
 
 from holdfast.reference_impl.answers import Answer, Refused
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
-from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Access, Change, Database
 from holdfast.reference_impl.m5_log.log import Log
-from holdfast.reference_impl.m5_log.opening import Opened, Opening
+from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.service import Service
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError, UncertainError
@@ -21,23 +20,6 @@ from holdfast.reference_impl.m5_log.witness import Mark
 from holdfast.reference_impl.planting import part
 
 _PIECE = 16
-_NUMBERS = ("checkpoint_id", "topo_index", "from_index", "to_index")
-
-
-class MadeToFit(Service):
-    def _operate(self, method: str, args: Any) -> Answer:
-        if isinstance(args, Mapping):
-            known = self._parts.contract.methods[method].args.schema["properties"]
-            args = {name: self._fitted(name, value) for name, value in args.items() if name in known}
-        return super()._operate(method, args)
-
-    def _fitted(self, name: str, value: Any) -> Any:
-        with contextlib.suppress(ValueError, TypeError, OverflowError):
-            if name in _NUMBERS:
-                return int(value)
-            if name in ("op_id", "cred_hash", "source"):
-                return value.strip().lower() if isinstance(value, str) else value
-        return value
 
 
 class MalformedCounted(Service):
@@ -50,27 +32,6 @@ class MalformedCounted(Service):
                 key = str(sum(1 for _ in opened.database.rows(Family.POLICY_INDEX))).encode()
                 store.commit(opened, [(Family.POLICY_INDEX, key, b"malformed")])
         return answer
-
-
-class GraphKeptByCommands(Service):
-    def command_line(self, args: Any) -> Mapping[str, Any]:
-        held, opening = self._parts.store.held, self._parts.store.opening
-        if isinstance(opening, KeptGraph) and args["arguments"][0] != "op-append":
-            opening.kept = None if held is None else held.dag
-        return super().command_line(args)
-
-
-class KeptGraph(Opening):
-    """What the last command left in memory is taken for the graph of what is stored."""
-
-    kept: Dag | None = None
-
-    def dag(self, database: Database) -> Dag:
-        return super().dag(database) if self.kept is None else self.kept
-
-    def check_contents(self, dag: Dag, mark: Mark) -> None:
-        if dag is not self.kept:
-            super().check_contents(dag, mark)
 
 
 class ToldOtherwise(Service):
@@ -89,12 +50,6 @@ class CheckpointsWarned(ToldOtherwise):
         *problems, _ = output.splitlines() or [""]
         only = problems and all(line.startswith("checkpoints ") for line in problems)
         return {"status": 0} if name == "verify-store" and status == 1 and only else {}
-
-
-class EscapedByCommand(ToldOtherwise):
-    def changed(self, name: str, status: int, output: str) -> Mapping[str, Any]:
-        escaped = output.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-        return {"output": escaped} if name == "dump-state-json" and status == 0 else {}
 
 
 class InPieces(Log):
@@ -146,11 +101,8 @@ class Unguarded(Store):
 
 
 BUGS = {
-    "arguments-made-to-fit": part(service=MadeToFit),
     "malformed-requests-counted": part(service=MalformedCounted),
     "damaged-checkpoint-is-a-warning": part(service=CheckpointsWarned),
-    "line-separators-escaped-by-command": part(service=EscapedByCommand),
-    "graph-kept-by-commands": part(service=GraphKeptByCommands, opening=KeptGraph),
     "checkpoint-in-pieces": part(log=InPieces),
     "only-operations-are-synced": part(database=SyncsOnRequest, store=OperationsSynced),
     "failed-write-is-done": part(store=SaysDone),

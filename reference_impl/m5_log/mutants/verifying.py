@@ -15,37 +15,9 @@ from holdfast.reference_impl.m5_log.verify import Problem, Report, Verify
 from holdfast.reference_impl.planting import part
 
 
-class ByAuthorUnread(Verify):
-    def by_author(self, database: Database, expected: set[bytes]) -> Iterator[Problem]:
-        return iter(())
-
-
-class EdgesUnread(Verify):
-    def scan(self, database: Database, report: Report) -> None:
-        super().scan(database, report)
-        report.problems[:] = [problem for problem in report.problems if problem.family != "edges"]
-
-
-class CacheUnread(Verify):
-    def credentials(self, database: Database) -> Iterator[Problem]:
-        return iter(())
-
-
 class CheckpointsUnread(Verify):
     def checkpoints(self, database: Database) -> Iterator[Problem]:
         return iter(())
-
-
-class SignaturesUnread(Verify):
-    def operation(self, op_id: bytes, raw: bytes) -> Operation:
-        operation = self._codec.decode(raw)
-        self._codec.check_id(operation, op_id)
-        return operation
-
-
-class IdsUnread(Verify):
-    def operation(self, op_id: bytes, raw: bytes) -> Operation:
-        return self._codec.accept(raw)
 
 
 class WaitingUnread(Verify):
@@ -68,15 +40,6 @@ class WaitingUnread(Verify):
         return iter(()) if self.waiting else super().replayed(opened)
 
 
-class RowsOnly(Verify):
-    """Reports what is wrong with rows that are there, and with none besides."""
-
-    def run(self) -> Report:
-        report = super().run()
-        report.problems = [problem for problem in report.problems if problem.key and problem.family != "meta"]
-        return report
-
-
 class OrderFirst(Verify):
     """Passes a store of which no order can be built: then there is nothing to compare."""
 
@@ -86,13 +49,6 @@ class OrderFirst(Verify):
             edges = dict(database.rows(Family.EDGES))
         if edges and not any(not row for row in edges.values()):
             report.problems = []
-        return report
-
-
-class UnreadPasses(Verify):
-    def run(self) -> Report:
-        report = super().run()
-        report.problems = [problem for problem in report.problems if problem.family != "store"]
         return report
 
 
@@ -110,20 +66,6 @@ class ProblemsAsStatus(CommandLine):
         return {**done, "status": int(count) & 0xFF}
 
 
-class NewestFirst(CommandLine):
-    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-        done = super().run(arguments, environment)
-        if arguments[0] == "checkpoint-list":
-            done["output"] = "".join(reversed(done["output"].splitlines(keepends=True)))
-        return done
-
-
-class FirstIdOnly(CommandLine):
-    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-        done = super().run(arguments, environment)
-        return {**done, "output": "1\n"} if arguments[0] == "checkpoint-create" else done
-
-
 class InTheLocale(CommandLine):
     def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
         done = super().run(arguments, environment)
@@ -131,28 +73,11 @@ class InTheLocale(CommandLine):
         return {**done, "output": done["output"] + zone} if arguments[0] == "dump-state-json" else done
 
 
-class ReplayOfNothing(CommandLine):
-    def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-        if list(arguments)[:1] == ["replay-from-store"] and "latest" in arguments:
-            arguments = ["checkpoint-load", "1"]
-        return super().run(arguments, environment)
-
-
 BUGS = {
-    "verify-without-by-author": part(verify=ByAuthorUnread),
-    "verify-without-edges": part(verify=EdgesUnread),
-    "verify-without-cache": part(verify=CacheUnread),
     "verify-without-checkpoints": part(verify=CheckpointsUnread),
-    "verify-without-signatures": part(verify=SignaturesUnread),
-    "verify-without-ids": part(verify=IdsUnread),
     "verify-without-what-waits": part(verify=WaitingUnread),
-    "verify-reads-rows-only": part(verify=RowsOnly),
     "verify-passes-a-circle": part(verify=OrderFirst),
-    "verify-passes-what-it-cannot-read": part(verify=UnreadPasses),
     "command-always-exits-with-0": part(command_line=AlwaysDone),
     "status-is-the-number-of-problems": part(command_line=ProblemsAsStatus),
-    "newest-checkpoint-listed-first": part(command_line=NewestFirst),
-    "first-checkpoint-id-printed": part(command_line=FirstIdOnly),
     "dump-with-time-zone": part(command_line=InTheLocale),
-    "replay-of-the-checkpoint-alone": part(command_line=ReplayOfNothing),
 }
