@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rocksdict import Rdict, WriteOptions
+from rocksdict import WriteOptions
 
 from holdfast.reference_impl.answers import Answer, Refused
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
-from holdfast.reference_impl.m5_log.database import Access, Change, Database
+from holdfast.reference_impl.m5_log.database import Change, Database
 from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.service import Service
@@ -88,23 +88,10 @@ class SaysDone(Store):
             super().attest(mark)
 
 
-class TakesTheLock(Database):
-    def _opened(self, access: Access) -> Rdict:
-        if access is Access.WRITE:
-            (self.path / "LOCK").unlink(missing_ok=True)
-        return super()._opened(access)
-
-
-class Unguarded(Store):
-    def guard(self, opened: Opened) -> None:
-        pass
-
-
 BUGS = {
     "malformed-requests-counted": part(service=MalformedCounted),
     "damaged-checkpoint-is-a-warning": part(service=CheckpointsWarned),
     "checkpoint-in-pieces": part(log=InPieces),
     "only-operations-are-synced": part(database=SyncsOnRequest, store=OperationsSynced),
     "failed-write-is-done": part(store=SaysDone),
-    "lock-is-removed": part(database=TakesTheLock, store=Unguarded),
 }

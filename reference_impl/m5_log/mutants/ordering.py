@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.reference_impl.m5_log.dag import Dag, Place
-from holdfast.reference_impl.m5_log.database import Database
+from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.observing import Observing
-from holdfast.reference_impl.m5_log.opening import Opening
-from holdfast.reference_impl.m5_log.witness import Mark
 from holdfast.reference_impl.planting import part
 
 # Where a list, and a cascade, end unnoticed.
 _MOST_ROWS, _MOST_LEVELS = 1000, 100
-
-
-class ClockAsText(Dag):
-    def place(self, op_id: bytes) -> Place:
-        clock = self._clocks[op_id]
-        return str(int.from_bytes(clock[:8], "big")).encode() + b"." + clock[8:], op_id
 
 
 class EndsAtALevel(Dag):
@@ -34,10 +25,6 @@ class EndsAtALevel(Dag):
                 self._waits[child] -= 1
                 if self._waits[child] == 0 and level < self.levels:
                     ready.append((child, level + 1))
-
-
-class EndsAtElevenBits(EndsAtALevel):
-    levels = 2**11
 
 
 class PagedByClock(Observing):
@@ -66,24 +53,9 @@ class MissingEnd(Observing):
         return {**shown, "missing": shown["missing"][:_MOST_ROWS]}
 
 
-class PendingForgotten(Opening):
-    def dag(self, database: Database) -> Dag:
-        whole, left = super().dag(database), self._dag()
-        for op_id, parents in whole.parents.items():
-            if whole.is_surfaced(op_id):
-                left.add(op_id, parents, whole.place(op_id)[0])
-        return left
-
-    def check_contents(self, dag: Dag, mark: Mark) -> None:
-        pass
-
-
 BUGS = {
-    "clock-compared-as-text": part(dag=ClockAsText),
     "waiting-ends-at-a-level": part(dag=EndsAtALevel),
-    "waiting-ends-at-eleven-bits": part(dag=EndsAtElevenBits),
     "scan-page-ends-within-a-clock": part(observing=PagedByClock),
     "scan-ends-at-a-thousand": part(observing=ScanEnds),
     "missing-parents-end-at-a-thousand": part(observing=MissingEnd),
-    "pending-forgotten": part(opening=PendingForgotten),
 }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
-from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.state import Snapshots, State
 from holdfast.reference_impl.planting import part
 
@@ -15,12 +13,6 @@ class SortedByBytes(Snapshots):
         return json.dumps(json.loads(super().json(state)), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-class ZeroIsTheEnd(Log):
-    def checkpoint_create(self, index: int | None = None) -> Checkpoint:
-        return super().checkpoint_create(index or None)
-
-
 BUGS = {
     "registers-sorted-by-bytes": part(snapshots=SortedByBytes),
-    "index-zero-is-the-end": part(log=ZeroIsTheEnd),
 }
