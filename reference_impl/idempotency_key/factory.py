@@ -1,9 +1,9 @@
-"""The parts that the service is built from. A mutant is a factory with one part changed."""
+"""The parts that the service is built from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.reference_impl.idempotency_key.app import Application
@@ -12,11 +12,7 @@ from holdfast.reference_impl.idempotency_key.databases import Databases
 from holdfast.reference_impl.idempotency_key.guard import Fingerprints, Guard
 from holdfast.reference_impl.idempotency_key.keys import Keys
 from holdfast.reference_impl.idempotency_key.records import Records
-from holdfast.reference_impl.idempotency_key.terms import Limits, load_limits
-
-
-def _as_they_are(limits: Limits) -> Limits:
-    return limits
+from holdfast.reference_impl.idempotency_key.terms import load_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +26,16 @@ class Factory:
     application: type[Application] = Application
     broker: type[Broker] = Broker
     databases: type[Databases] = Databases
-    loaded: Callable[[Limits], Limits] = field(default=_as_they_are)
 
     def build(self, environment: Mapping[str, str], now: Callable[[], int]) -> Application:
         """The service. Raises StoreError where its store cannot be used."""
-        limits = self.settings({})
+        limits = load_limits()
         database = self.databases().opened(environment)
         records = self.records(database, lifetime_ms=limits.lifetime_ms, lease_ms=limits.lease_ms)
         guard = self.guard(self.keys(limits.longest_key), self.fingerprints(), records, now)
         if "QUEUE" in environment:
             return self.broker(guard, environment["SINK_URL"], Queue(Path(environment["QUEUE"])))
         return self.application(guard, environment["SINK_URL"])
-
-    def settings(self, _config: Mapping[str, str]) -> Limits:
-        """The limits that hold. Raises OpenError."""
-        return self.loaded(load_limits())
 
 
 REFERENCE = Factory()
