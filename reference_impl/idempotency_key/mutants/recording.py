@@ -19,16 +19,6 @@ from holdfast.reference_impl.idempotency_key.records import MAKE, Claim, Databas
 from holdfast.reference_impl.idempotency_key.terms import StoreError
 from holdfast.reference_impl.planting import part
 
-_TWENTY = 20
-
-
-class TwentyKeys(Records):
-    def claim(self, scope: str, name: str, print_: str, now: int) -> Claim:
-        with self._database.transaction() as change:
-            if change.execute("SELECT count(*) FROM records", ())[0][0] >= _TWENTY:
-                change.execute("DELETE FROM records WHERE state = 'done'", ())
-        return super().claim(scope, name, print_, now)
-
 
 class NeverSynced(SqliteTransaction):
     pragmas = ("synchronous = OFF",)
@@ -105,8 +95,6 @@ class MadeAnew(Databases):
 
 
 BUGS = {
-    "keeps-twenty-keys": part(records=TwentyKeys),
-    "file-is-never-synced": part(databases=_in_files(NeverSynced)),
     "failed-sync-counts": part(databases=_in_files(SyncedByHand)),
     "sweep-switches-syncs-off": part(records=SweepsInHaste),
     "lock-is-an-empty-store": part(databases=_in_files(LockIsEmpty)),
