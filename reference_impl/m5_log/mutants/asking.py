@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rocksdict import WriteOptions
@@ -32,24 +32,6 @@ class MalformedCounted(Service):
                 key = str(sum(1 for _ in opened.database.rows(Family.POLICY_INDEX))).encode()
                 store.commit(opened, [(Family.POLICY_INDEX, key, b"malformed")])
         return answer
-
-
-class ToldOtherwise(Service):
-    """A command says something else than the operation that it stands for."""
-
-    def command_line(self, args: Any) -> Mapping[str, Any]:
-        told = super().command_line(args)
-        return {**told, **self.changed(args["arguments"][0], told["status"], told["output"])}
-
-    def changed(self, name: str, status: int, output: str) -> Mapping[str, Any]:
-        raise NotImplementedError
-
-
-class CheckpointsWarned(ToldOtherwise):
-    def changed(self, name: str, status: int, output: str) -> Mapping[str, Any]:
-        *problems, _ = output.splitlines() or [""]
-        only = problems and all(line.startswith("checkpoints ") for line in problems)
-        return {"status": 0} if name == "verify-store" and status == 1 and only else {}
 
 
 class InPieces(Log):
@@ -90,7 +72,6 @@ class SaysDone(Store):
 
 BUGS = {
     "malformed-requests-counted": part(service=MalformedCounted),
-    "damaged-checkpoint-is-a-warning": part(service=CheckpointsWarned),
     "checkpoint-in-pieces": part(log=InPieces),
     "only-operations-are-synced": part(database=SyncsOnRequest, store=OperationsSynced),
     "failed-write-is-done": part(store=SaysDone),
