@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import Any
 
 from rocksdict import WriteOptions
 
-from holdfast.reference_impl.answers import Answer, Refused
 from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
 from holdfast.reference_impl.m5_log.database import Change, Database
 from holdfast.reference_impl.m5_log.log import Log
 from holdfast.reference_impl.m5_log.opening import Opened
-from holdfast.reference_impl.m5_log.service import Service
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError, UncertainError
+from holdfast.reference_impl.m5_log.terms import UncertainError
 from holdfast.reference_impl.m5_log.witness import Mark
 from holdfast.reference_impl.planting import part
 
 _PIECE = 16
-
-
-class MalformedCounted(Service):
-    def _operate(self, method: str, args: Any) -> Answer:
-        answer = super()._operate(method, args)
-        if isinstance(answer, Refused) and answer.reason == Reason.REQUEST_MALFORMED.value:
-            store = self._parts.store
-            with contextlib.suppress(StoreError, UncertainError):
-                opened = store.writing()
-                key = str(sum(1 for _ in opened.database.rows(Family.POLICY_INDEX))).encode()
-                store.commit(opened, [(Family.POLICY_INDEX, key, b"malformed")])
-        return answer
 
 
 class InPieces(Log):
@@ -71,7 +56,6 @@ class SaysDone(Store):
 
 
 BUGS = {
-    "malformed-requests-counted": part(service=MalformedCounted),
     "checkpoint-in-pieces": part(log=InPieces),
     "only-operations-are-synced": part(database=SyncsOnRequest, store=OperationsSynced),
     "failed-write-is-done": part(store=SaysDone),

@@ -42,20 +42,7 @@ class PagedByClock(Observing):
         return {"op_ids": shown}
 
 
-class ScanEnds(Observing):
-    def scan(self, author: bytes, first: bytes, last: bytes) -> dict[str, Any]:
-        return {"op_ids": super().scan(author, first, last)["op_ids"][:_MOST_ROWS]}
-
-
-class MissingEnd(Observing):
-    def pending(self) -> dict[str, Any]:
-        shown = super().pending()
-        return {**shown, "missing": shown["missing"][:_MOST_ROWS]}
-
-
 BUGS = {
     "waiting-ends-at-a-level": part(dag=EndsAtALevel),
     "scan-page-ends-within-a-clock": part(observing=PagedByClock),
-    "scan-ends-at-a-thousand": part(observing=ScanEnds),
-    "missing-parents-end-at-a-thousand": part(observing=MissingEnd),
 }

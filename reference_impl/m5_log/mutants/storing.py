@@ -60,7 +60,6 @@ class InChunks(Log):
 
 
 BUGS = {
-    "unsynced-batch": part(database=Unsynced),
     "command-ends-at-once": part(database=Unsynced, store=EndsAtOnce),
     "row-by-row": part(store=RowByRow),
     "witness-before-the-batch": part(store=MarkedFirst),
