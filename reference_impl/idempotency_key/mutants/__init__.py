@@ -1,1 +1,0 @@
-"""The bugs planted in idempotency-key that are no patches."""
