@@ -21,6 +21,7 @@ from holdfast.conformance.suites.calyx_replay.model import written
 from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
+from holdfast.servers.pace import scaled
 
 _SOON = timedelta(seconds=1)
 _UNAVAILABLE = "STORE_UNAVAILABLE"
@@ -37,9 +38,9 @@ _LISTED = 10_240
 # How many records a mailbox has to show in one answer, and how many it has to hold: more than SQLite has variables for.
 _SHOWN, _HELD = 2_001, 32_801
 _MEMBERS = 1_100
-# How often what takes long is asked for, and from how many microseconds on an answer took long: a mailbox that gives up
+# How often what takes long is asked for, and from how many seconds on an answer took long: a mailbox that gives up
 # after so long, and in time for the two seconds of a call, may have had no processor.
-_TRIES, _LONG_US = 5, 750_000
+_TRIES, _LONG_S = 5, 0.75
 _SIZES = (4096, 8192, 16_384, 32_768, 65_536, 131_072, 262_144)
 
 
@@ -68,10 +69,10 @@ def _patiently(bench: Bench, session: SuiteSession, method: str, args: Mapping[s
         if answer.reason != _UNAVAILABLE:
             return answer
         record = bench.records[-1]
-        quick = quick or (record.received_us or 0) - (record.sent_us or 0) < _LONG_US
+        quick = quick or (record.received_us or 0) - (record.sent_us or 0) < scaled(_LONG_S) * 1e6
     if quick:
         return answer
-    detail = f"{method} was refused as {_UNAVAILABLE} {_TRIES} times, each after {_LONG_US / 1e6} s or more"
+    detail = f"{method} was refused as {_UNAVAILABLE} {_TRIES} times, each after {scaled(_LONG_S)} s or more"
     raise Finding(Judgement(Verdict.NOT_REACHED, detail=detail, n=answer.n))
 
 
