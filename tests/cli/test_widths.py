@@ -38,6 +38,7 @@ COMMANDS: Mapping[tuple[str, ...], Sequence[str]] = {
     ("explain", "jcs", "--matrix"): ("canonicalise", "jcs/suite/answers-do-not-depend-on-what-was-asked-before"),
     ("explain", "IK-FP-1"): ("IK-FP-1", "idempotency-key"),
     ("gallery", "list"): ("camel-idempotent-consumer", "fastapi-asgi-idempotency-header", "Valkey 9.1.2"),
+    ("selfcheck", "--contract", "jcs", "--mutant", "mark-skipped"): ("mark-skipped", "JCS-BOM-01"),
     ("vectors", "sdk", "list"): ("reference-i-json-strict", "cpp-nlohmann", "runs here"),
     ("vectors", "fingerprints", "--count", "50"): ("rs4a.logical_request_key", "differing"),
 }
@@ -59,6 +60,17 @@ def test_what_a_command_prints_is_readable_at_any_width(words: tuple[str, ...], 
     terminal = {"COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"}
     done = warm.run([*words], cwd=tmp_path, env={**environment(tmp_path), **terminal}, limit=LIMIT_S)
     is_readable(done.stdout, width, COMMANDS[words])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_proof_of_fitness_is_readable_at_any_width(width: int, tmp_path: Path) -> None:
+    env = {**environment(tmp_path), "COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"}
+    made = warm.run(
+        ["reference", "provision", "--contract", "rs4a-replay", "--sqlite", "."], cwd=tmp_path, env=env, limit=LIMIT_S
+    )
+    assert made.returncode == 0, made.stderr
+    done = warm.run(["fitness", "surface/registrar.sqlite3"], cwd=tmp_path, env=env, limit=LIMIT_S)
+    is_readable(done.stdout, width, ["REPLAY_SURFACE_NOT_FIT", "CONNECTION_UNDECLARED", "authorization_nonce"])
 
 
 @pytest.mark.parametrize("width", WIDTHS)
