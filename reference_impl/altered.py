@@ -50,17 +50,16 @@ class Alteration:
     end: int
     text: str
 
-    def applied(self, source: bytes) -> bytes:
-        """The changed source. Raises ChangedError."""
-        return changed(source, [self])
-
 
 def changed(source: bytes, alterations: Sequence[Alteration]) -> bytes:
-    """The source of one module with all of its alterations. Raises ChangedError."""
-    digest, made = hashlib.sha256(source).hexdigest(), source
+    """The source of one module with all of its alterations. Raises ChangedError, PatchError."""
+    digest, made, untouched = hashlib.sha256(source).hexdigest(), source, len(source)
     for each in sorted(alterations, key=lambda one: -one.start):
         if digest != each.digest:
             raise ChangedError(f"the source of {each.module} has changed since its places were listed; list them again")
+        if each.end > untouched:
+            raise PatchError(f"two patches of {each.module} change one place; write them as one")
+        untouched = each.start
         made = made[: each.start] + each.text.encode() + made[each.end :]
     return made
 
@@ -114,6 +113,8 @@ def _patch(contract: str, at: str, was: str, now: str) -> Patch:
     if len(places) != 1:
         raise PatchError(f"patch at {at}: {was!r} stands there {len(places)} times, expected once")
     ((start, old, new),) = places
+    if old == new:
+        raise PatchError(f"patch at {at}: it changes nothing; `now` has to differ from `was`")
     file = path.relative_to(_ROOT).as_posix()
     module = f"{_PACKAGE}.{file.removesuffix('.py').replace('/', '.')}"
     digest = hashlib.sha256(source).hexdigest()

@@ -1,7 +1,7 @@
 """`mutants.yaml` of a contract: what each planted bug is, what it must break, and what it may break besides.
 
-The types below are the file's schema, its reader and its writer. The bodies of the bugs are the reference's
-(`reference_impl/<contract>/mutants/`); both sides meet by the name of the bug.
+The types below are the file's schema, its reader and its writer. The body of a bug is its patch, or a class of the
+reference (`reference_impl/<contract>/mutants/`) under the bug's name.
 """
 
 from __future__ import annotations

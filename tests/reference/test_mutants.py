@@ -92,16 +92,16 @@ def put(key):
 
 
 @pytest.fixture
-def planting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mapping[str, str]], str]:
-    """Plants a patch in a small module; gives the name of the bug."""
+def planting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Plants patches in a small module; gives the name of the bug."""
     (tmp_path / "shelf").mkdir()
     (tmp_path / "shelf" / "store.py").write_text(SOURCE, encoding="utf-8")
     monkeypatch.setattr(altered, "_ROOT", tmp_path)
     monkeypatch.setattr(altered, "contract_folders", lambda: {"shelf": tmp_path})
 
-    def plant(patch: Mapping[str, str]) -> str:
+    def plant(*patches: Mapping[str, str]) -> str:
         altered.patched.cache_clear()
-        bugs = [{"name": "other", "title": "x"}, {"name": "a-bug", "patch": [patch]}, {"name": "a-bug-2"}]
+        bugs = [{"name": "other", "title": "x"}, {"name": "a-bug", "patch": [*patches]}, {"name": "a-bug-2"}]
         (tmp_path / "mutants.yaml").write_text(yaml.safe_dump({"mutants": bugs}, sort_keys=False), encoding="utf-8")
         return "a-bug"
 
@@ -120,17 +120,26 @@ def planting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Mappi
         ({"at": "shelf.store.Store.get", "was": "key", "now": "None"}, "get is defined 0 times"),
         ({"at": "shelf.other.Store", "was": "key", "now": "None"}, "expected a module"),
         ({"at": "shelf.store.put", "was": "return key", "now": "return ("}, "never closed"),
+        ({"at": "shelf.store.put", "was": "return key", "now": "return key"}, "changes nothing"),
     ],
 )
 def test_a_patch_has_to_find_its_place_once_and_to_leave_python(
-    patch: Mapping[str, str], problem: str | None, planting: Callable[[Mapping[str, str]], str]
+    patch: Mapping[str, str], problem: str | None, planting: Callable[..., str]
 ) -> None:
     found = altered.problem_of(planting(patch))
     assert found is None if problem is None else problem in str(found)
 
 
+def test_two_patches_of_one_place_are_a_problem_and_of_two_places_none(planting: Callable[..., str]) -> None:
+    first = {"at": "shelf.store.Store.put", "was": "key is None", "now": "key"}
+    inside = {"at": "shelf.store.Store.put", "was": "is None:", "now": "== 0:"}
+    beside = {"at": "shelf.store.Store.put", "was": "key or key", "now": "None"}
+    assert altered.problem_of(planting(first, beside)) is None
+    assert "change one place" in str(altered.problem_of(planting(first, inside)))
+
+
 def test_a_patch_of_several_lines_keeps_the_margin_of_its_function(
-    tmp_path: Path, planting: Callable[[Mapping[str, str]], str]
+    tmp_path: Path, planting: Callable[..., str]
 ) -> None:
     bug = planting(
         {
@@ -140,7 +149,7 @@ def test_a_patch_of_several_lines_keeps_the_margin_of_its_function(
         }
     )
     (patch,) = altered.patched(bug)
-    made = patch.alteration.applied((tmp_path / "shelf" / "store.py").read_bytes()).decode()
+    made = altered.changed((tmp_path / "shelf" / "store.py").read_bytes(), [patch.alteration]).decode()
     assert made == SOURCE.replace("key is None", "key")
     assert patch.lines == ("shelf/store.py", range(2, 6))
 

@@ -23,7 +23,7 @@ from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Trace, Traced, Trial
 from holdfast.conformance.selfcheck.worker import Worker
 from holdfast.conformance.selfcheck.workers import Workers
-from holdfast.reference_impl.altered import Alteration, ChangedError
+from holdfast.reference_impl.altered import Alteration, ChangedError, changed
 from holdfast.reference_impl.automatic import sql
 from holdfast.reference_impl.automatic.operators import Operator
 from holdfast.reference_impl.automatic.python import Source, edits
@@ -156,16 +156,16 @@ def test_sites_have_names_of_their_own_and_make_a_source_that_compiles(contract:
     assert not any("/mutants/" in site.file for site in sites)
     for site in sites[:: len(sites) // 20]:
         source = (ROOT / site.file).read_bytes()
-        changed = Alteration(contract, site.module, site.digest, site.start, site.end, site.text).applied(source)
-        assert changed != source
-        ast.parse(changed)
+        made = changed(source, [Alteration(contract, site.module, site.digest, site.start, site.end, site.text)])
+        assert made != source
+        ast.parse(made)
 
 
 def test_a_change_is_refused_if_the_source_is_not_that_of_the_listing() -> None:
     alteration = Alteration("jcs", "m", hashlib.sha256(b"x = 1").hexdigest(), 4, 5, "2")
-    assert alteration.applied(b"x = 1") == b"x = 2"
+    assert changed(b"x = 1", [alteration]) == b"x = 2"
     with pytest.raises(ChangedError):
-        alteration.applied(b"x = 3")
+        changed(b"x = 3", [alteration])
 
 
 @pytest.mark.parametrize("contract", contract_names())
