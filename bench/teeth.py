@@ -51,14 +51,15 @@ FORMAT = "holdfast-teeth/1"
 MOST_CPU = 1.1
 # How often CPU time is measured before it is said to have grown: other work of the machine only adds to it.
 _MEASURED = 3
-# So many killers of a planted bug are frozen.
+# The number of cases that are kept for a planted bug, at most.
 _KEPT = 2
 # If fewer than this part of the frozen automatic mutants have a place in the source, they have to be frozen anew.
 _PLACED = 0.5
 _SOUND = ("conforms", "unsupported")
 PARTS = ("planted", "automatic", "adapters", "cpu")
 _VERIFY = (sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "reference", "--jobs", "2", "--seed", SEED)
-# Runs its arguments, and prints the CPU time of all that came of them. What is left behind becomes its child.
+# A program that runs its arguments as a command. It prints the exit status, and the CPU seconds of the command and of
+# every process that the command started. A process whose parent has ended becomes a child of this program.
 _MEASURE = """
 import ctypes, os, resource, subprocess, sys, time
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
@@ -69,7 +70,7 @@ try:
         if os.waitpid(-1, os.WNOHANG)[0] == 0:
             time.sleep(0.02)
         if time.monotonic() > until:
-            sys.exit("what it left behind does not end")
+            sys.exit("a process that the command started did not end within 60 s")
 except ChildProcessError:
     pass
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -129,11 +130,10 @@ class Part(msgspec.Struct, forbid_unknown_fields=True):
         """The names of the bugs of each part."""
         return {"planted": self.planted, "automatic": self.automatic}
 
-    def lacking(self) -> str:
-        """What is not frozen yet, in words."""
-        count = sum(not by for by in self.planted.values())
-        lacks = {"CPU time": not self.cpu, "automatic mutants": not self.automatic, f"killers of {count}": count}
-        return ", ".join(what for what, is_lacking in lacks.items() if is_lacking)
+    def lacking(self, parts: Collection[str]) -> list[str]:
+        """Which of these parts are not frozen, so that nothing of them can be compared."""
+        held = {"planted": self.planted, "automatic": self.automatic, "cpu": self.cpu}
+        return [name for name, content in held.items() if name in parts and not content]
 
 
 class Teeth(msgspec.Struct, forbid_unknown_fields=True, tag=FORMAT, tag_field="format"):
@@ -241,14 +241,17 @@ def _is_as_frozen(mutant: Mutant, recorded: Mapping[str, str], shown: Sequence[S
 def _shown(
     planted: Planted, recorded: Mapping[str, Mapping[str, str]], run: Run, *, enough: int = 1
 ) -> Mapping[str, Sequence[Shown]]:
-    """What each bug shows in its recorded cases, until so many fail. Raises TeethError, WorkerError."""
+    """The results of each bug in its recorded cases; a bug ends after `enough` cases that do not conform.
+
+    Raises TeethError, WorkerError.
+    """
     if run.whole:
         return {kill.mutant.name: kill.cases for kill, _ in kills_of(planted, run.jobs)}
     found: dict[str, Sequence[Shown]] = {}
     if not planted.chosen:
         return found
     with Workers(Beginning(planted.contract.name, VALUES), jobs=min(run.jobs, len(planted.chosen))) as workers:
-        # Twice, and then all cases: a race or a busy machine does not show every bug each time.
+        # A bug that is not killed meets all of its cases once more: a race or a busy machine may hide it.
         for most in (enough, 0):
             tasks = [
                 _planting(planted, each, recorded.get(each.name, ()), most)
@@ -458,12 +461,14 @@ def compare(teeth: Teeth, run: Run, contracts: Sequence[str]) -> Iterator[str]:
         yield from compare_automatic(contract, part, run) if "automatic" in run.parts else ()
         counts = [f"{len(run.of(bugs))} {what}" for what, bugs in part.bugs().items() if what in run.parts]
         said = ", ".join([*counts, f"{time.monotonic() - began:.0f} s"])
-        print(f"{name}: {said}; not frozen: {part.lacking() or 'nothing'}", flush=True)
+        print(f"{name}: {said}", flush=True)
     yield from compare_adapters(teeth, run, contracts) if "adapters" in run.parts else ()
-    for name in run.some([name for name in names if teeth.contracts[name].cpu and "cpu" in run.parts]):
-        then = teeth.contracts[name].cpu
-        assert then is not None
-        yield from compare_cpu(name, then)
+    frozen = {name: cpu for name in names if "cpu" in run.parts and (cpu := teeth.contracts[name].cpu)}
+    for name in run.some([*frozen]):
+        yield from compare_cpu(name, frozen[name])
+    lacking = [f"{what} of {name}" for name in names for what in teeth.contracts[name].lacking(run.parts)]
+    if lacking:
+        raise TeethError(f"not frozen, so not compared: {', '.join(lacking)}; see --write FILE --part PART")
 
 
 def freeze(path: Path, run: Run, contracts: Sequence[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from bench import teeth
-from bench.teeth import Cpu, Killed, Part, Run, Teeth
+from bench.teeth import PARTS, Cpu, Killed, Part, Run, Teeth
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.automatic.drawing import listed
 from holdfast.conformance.selfcheck.tasks import Shown
@@ -43,7 +43,8 @@ def compare(file: Path, capsys: pytest.CaptureFixture[str]) -> Compare:
 
     def compared(*words: str, contract: str = "jcs", sound: Any = (), broken: Any = (), **part: Any) -> tuple[int, str]:
         teeth.write(file, Teeth({contract: Part(**part)}, sound=dict(sound), broken=dict(broken)))
-        status = teeth.main(["--compare", str(file), "--contract", contract, *words])
+        parts = ["--part", "adapters", *(word for name in PARTS if name in part for word in ("--part", name))]
+        status = teeth.main(["--compare", str(file), "--contract", contract, *parts, *words])
         lines = capsys.readouterr().out.splitlines()
         return status, "\n".join(line for line in lines if line.startswith(("WORSE", "no result")))
 
@@ -69,6 +70,13 @@ def test_each_kill_that_is_lost_fails_and_no_other_does(compare: Compare) -> Non
     assert "utf8-replaced" in first
     assert BLIND in first
     assert lost in second
+
+
+@pytest.mark.parametrize("part", ["cpu", "automatic", "planted"])
+def test_what_is_not_frozen_is_no_result_where_it_is_asked_for(part: str, compare: Compare) -> None:
+    status, said = compare("--part", part)
+    assert status == 2
+    assert f"{part} of jcs" in said
 
 
 def test_a_verdict_that_is_less_grave_is_a_lost_kill() -> None:
