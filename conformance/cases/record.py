@@ -100,7 +100,7 @@ class Judgement:
 def gravest_of(judgements: Sequence[Judgement]) -> Judgement:
     """The gravest of several; of equals the first. What was found weighs more than what could not be proven.
 
-    Of wrong answers the first: what is wrong behind a refusal may follow from it.
+    Among wrong answers the first one counts, because a later one may follow from it.
     """
     order = (Exit.KIT, Exit.FAIL_OPEN, Exit.NON_CONFORMING, Exit.INCOMPLETE, Exit.OK)
     ranks = list(Verdict)

@@ -129,7 +129,9 @@ BELIEVED = (
         "with `--fitness` it must have the schema of the proof; without it nothing rests on it",
         _SIGNER,
     ),
-    Believed("log", "standard error of adapter processes that ended: its text, and whether there is any", _NOTHING, _SIGNER),
+    Believed(
+        "log", "standard error of adapter processes that ended: its text, and whether there is any", _NOTHING, _SIGNER
+    ),
     Believed("restart", "which worker was replaced and why, and whether any was", _NOTHING, _SIGNER),
 )
 
