@@ -33,19 +33,19 @@ class GivesUp(Store):
 
 
 @pytest.mark.parametrize(
-    ("taken", "long_us", "verdict"),
+    ("taken", "long_s", "verdict"),
     [
-        ([0.8] * 2, 750_000, Verdict.CONFORMS),
-        ([0.8] * 5, 750_000, Verdict.NOT_REACHED),
+        ([0.8] * 2, 0.75, Verdict.CONFORMS),
+        ([0.8] * 5, 0.75, Verdict.NOT_REACHED),
         # On a busy machine even what is refused at once takes a while.
-        ([0.0] * 5, 60_000_000, Verdict.OVER_REFUSAL),
+        ([0.0] * 5, 60.0, Verdict.OVER_REFUSAL),
     ],
     ids=["twice", "each time", "each time, and at once"],
 )
 def test_a_prune_that_takes_too_long_is_no_finding(
-    taken: list[float], long_us: int, verdict: Verdict, template: Launched, monkeypatch: pytest.MonkeyPatch
+    taken: list[float], long_s: float, verdict: Verdict, template: Launched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(amounts, "_LONG_US", long_us)
+    monkeypatch.setattr(amounts, "_LONG_S", long_s)
     GivesUp.left = list(taken)
     judgement, _ = played(PRUNED, template, "amounts", factory=replace(REFERENCE, store=GivesUp))
     assert judgement.verdict is verdict, judgement

@@ -122,7 +122,7 @@ def options_of(entries: Mapping[str, Entry]) -> Iterator[str]:
 # Of pg_dump, of `holdfast reference serve`, and of the commands that contracts have for their operators.
 ELSEWHERE = {"--schema-only", "--port", "--new-id", "--failed", "--from"}
 # Of `python -m bench.teeth`.
-ELSEWHERE |= {"--compare", "--gone", "--quarter", "--whole"}
+ELSEWHERE |= {"--compare", "--gone", "--part", "--quarter", "--whole"}
 
 
 def test_an_option_that_a_page_names_in_its_text_is_one_of_a_command() -> None:
