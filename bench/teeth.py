@@ -246,7 +246,7 @@ def _shown(
     Raises TeethError, WorkerError.
     """
     if run.whole:
-        return {kill.mutant.name: kill.cases for kill, _ in kills_of(planted, run.jobs)}
+        return {kill.mutant.name: kill.cases for kill in kills_of(planted, run.jobs)}
     found: dict[str, Sequence[Shown]] = {}
     if not planted.chosen:
         return found

@@ -109,7 +109,6 @@ def _mutants(options: argparse.Namespace) -> None:
             "title": each.title,
             "store": declared.store_of(each),
             "must_fail": each.must_fail,
-            "may_fail": dict(each.reasons),
             "faults": each.faults,
         }
         for name in chosen

@@ -117,17 +117,12 @@ def _mutants(contract: Contract, declared: Mutants) -> Iterable[str]:
         if count > 1:
             yield f"mutant {name}: stands there {count} times"
     for mutant in declared.mutants:
-        for clause_id in (*mutant.must_fail, *mutant.reasons):
+        for clause_id in mutant.must_fail:
             clause = contract.clauses.get(clause_id)
             if clause is None:
                 yield f"mutant {mutant.name}: breaks clause {clause_id}, which does not exist"
             elif clause.proof is not Proof.RUN:
                 yield f"mutant {mutant.name}: breaks clause {clause_id}, which no run proves"
-        for clause_id, why in mutant.reasons.items():
-            if clause_id in mutant.must_fail:
-                yield f"mutant {mutant.name}: must break clause {clause_id} and may break it; drop one of the two"
-            if not why:
-                yield f"mutant {mutant.name}: may break clause {clause_id} for no reason; write one behind `why`"
         for fault_id in mutant.faults.keys() - faults:
             yield f"mutant {mutant.name}: has the fault {fault_id}, which does not exist"
     for clause_id in declared.unbreakable:

@@ -1,6 +1,6 @@
-"""`mutants.yaml` of a contract: what each planted bug is, what it must break, and what it may break besides.
+"""`mutants.yaml` of a contract: what each planted bug is, and what it must break.
 
-The types below are the file's schema, its reader and its writer. The body of a bug is its patch, or a class of the
+The types below are the file's schema and its reader. The body of a bug is its patch, or a class of the
 reference (`reference_impl/<contract>/mutants/`) under the bug's name.
 """
 
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
-import yaml
 
 from holdfast.specs.entry import CaseId, ClauseId, ContractName, Entry, Text
 from holdfast.specs.loader import contract_folders, of_contract
@@ -35,16 +34,6 @@ Caught = Literal[
 Name = ContractName
 
 
-class Allowed(Entry, frozen=True):
-    """Clauses that a bug may break besides, with one reason for all of them.
-
-    `selfcheck --full --update` writes new ones with an empty reason, which a person fills in.
-    """
-
-    why: str
-    clauses: Annotated[tuple[ClauseId, ...], msgspec.Meta(min_length=1)]
-
-
 class Patch(Entry, frozen=True):
     """A change of the reference's source: in the function, class or module `at`, the text `was` becomes `now`.
 
@@ -61,22 +50,16 @@ class Mutant(Entry, frozen=True, omit_defaults=True):
     """One planted bug.
 
     `must_fail` maps clauses to the verdict that each must get. `faults` maps fault cases that are injected into it to
-    their verdicts: most bugs need none, and each takes time. All that is in neither these nor `may_fail` must conform.
+    their verdicts: most bugs need none, and each takes time. What else a bug breaks is measured, not declared.
     `store` is given where it is not the file's. Its body is the `patch`, or a class of the reference under its name.
     """
 
     name: Name
     title: Text
     must_fail: Annotated[Mapping[ClauseId, Caught], msgspec.Meta(min_length=1)]
-    may_fail: tuple[Allowed, ...] = ()
     faults: Mapping[CaseId, Caught] = {}
     store: Text | None = None
     patch: tuple[Patch, ...] = ()
-
-    @property
-    def reasons(self) -> Mapping[str, str]:
-        """Each clause that may fail, with the reason; empty where a person has not given one yet."""
-        return {clause: group.why for group in self.may_fail for clause in group.clauses}
 
 
 class Choice(Entry, frozen=True, omit_defaults=True):
@@ -145,55 +128,3 @@ def declared_names() -> list[str]:
 def read_mutants(path: Path) -> Mutants:
     """The file at `path`. Raises SpecError."""
     return msgspec.convert(of_contract(path, "planted", path.parent.name), Mutants)
-
-
-def written(mutants: Mutants) -> str:
-    """The file's text."""
-    data = msgspec.to_builtins(mutants)
-    for mutant in data.get("mutants", ()):
-        mutant["must_fail"] = _Line(mutant["must_fail"])
-        for group in mutant.get("may_fail", ()):
-            group["clauses"] = _Items(group["clauses"])
-    for each in (*data.get("mutants", ()), *data.get("choices", ())):
-        each["patch"] = [{name: _Code(text) for name, text in patch.items()} for patch in each.get("patch", ())]
-        if not each["patch"]:
-            del each["patch"]
-    for choice in data.get("choices", ()):
-        choice["clauses"] = _Items(choice["clauses"])
-    return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
-
-
-_HEAD = "# Written by `holdfast selfcheck --full --update`, which keeps reasons and no other comment.\n"
-
-
-class _Code(str):
-    """A text of several lines as it stands."""
-
-    __slots__ = ()
-
-
-class _Line(dict[str, Any]):
-    """A mapping in one line."""
-
-
-class _Items(list[str]):
-    """A list in one line."""
-
-
-class _Dumper(yaml.SafeDumper):
-    # The signature is PyYAML's.
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
-        super().increase_indent(flow, False)
-
-
-def _code(dumper: yaml.SafeDumper, text: _Code) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(_Code, _code)
-_Dumper.add_representer(
-    _Line, lambda dumper, data: dumper.represent_mapping("tag:yaml.org,2002:map", data, flow_style=True)
-)
-_Dumper.add_representer(
-    _Items, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=True)
-)

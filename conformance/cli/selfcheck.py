@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from typing import Annotated, NoReturn
 
-import msgspec
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -22,7 +21,7 @@ from holdfast.conformance.selfcheck.automatic.drawing import ListingError, liste
 from holdfast.conformance.selfcheck.automatic.runs import stores_of, traces
 from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
 from holdfast.conformance.selfcheck.bed import Bed
-from holdfast.conformance.selfcheck.kills import Kill, judge_kill, observed
+from holdfast.conformance.selfcheck.kills import Kill, judge_kill
 from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites
 from holdfast.conformance.selfcheck.unmet import Unmet, unmet_cases
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
@@ -31,7 +30,7 @@ from holdfast.specs import Contract, SpecError, contract_names, load_contract
 from holdfast.specs.errors import meant
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Proof
-from holdfast.specs.mutants import FILE, Mutant, Mutants, load_mutants, written
+from holdfast.specs.mutants import Mutant, Mutants, load_mutants
 
 # The baseline adapters reach no failpoint, so a full wait would only take time.
 BASELINE_SLOW = 0.1
@@ -73,11 +72,6 @@ class Planted:
             return ()
         return [case.id for case in self.plan if case.form is not Form.FAULT and not case.whole]
 
-    @property
-    def whole(self) -> frozenset[str]:
-        """The cases that hold an adapter against a model of the whole contract, so that any bug may fail them."""
-        return frozenset(case.id for case in self.plan if case.whole)
-
     def task(self, mutant: Mutant) -> Planting:
         """What a worker runs of this bug: the cases of its clauses, with `--full` all that it may change.
 
@@ -112,10 +106,6 @@ def selfcheck(
     everything: Annotated[
         bool, typer.Option("--faults", help="with --full: let every fault strike every mutant, for hours")
     ] = False,
-    update: Annotated[
-        bool,
-        typer.Option("--update", help="with --full: write what also fails to mutants.yaml"),
-    ] = False,
     baselines: Annotated[
         bool, typer.Option("--baselines", help="measure accept-all and refuse-all, write the files")
     ] = False,
@@ -132,8 +122,6 @@ def selfcheck(
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
     """Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as declared."""
-    if update and not full:
-        stop(Exit.USAGE, "--update writes what fails of a whole contract; it needs --full")
     names = contract or list(contract_names())
     if automatic and mutant:
         stop(Exit.USAGE, "--mutant names a bug that is planted by hand; with --automatic say --only")
@@ -155,15 +143,8 @@ def selfcheck(
     kills: list[Kill] = []
     try:
         for one in planted:
-            found: dict[str, tuple[Kill, Mutant]] = {}
-            try:
-                for kill, seen in kills_of(one, jobs):
-                    found[kill.mutant.name] = kill, seen
-            finally:
-                # It takes an hour or more. What is known of the bugs that were run is kept if the rest is broken off.
-                if update:
-                    _write_observed(one, {name: seen for name, (_, seen) in found.items()})
-            kills += [found[each.name][0] for each in one.chosen]
+            found = {kill.mutant.name: kill for kill in kills_of(one, jobs)}
+            kills += [found[each.name] for each in one.chosen]
     except (ListingError, WorkerError) as error:
         stop(Exit.KIT, str(error))
     problems = [f"{one.contract.name}: {text}" for one in planted for text in problems_of(one.contract) if not mutant]
@@ -197,8 +178,8 @@ def _automatic(
     automatic(contracts, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs, format_=format_)
 
 
-def kills_of(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:
-    """What came of each bug, as it comes, and the bug with the further clauses that it breaks."""
+def kills_of(planted: Planted, jobs: int) -> Iterator[Kill]:
+    """What came of each bug, as it comes."""
     if not planted.chosen:
         return
     by_name = {each.name: each for each in planted.chosen}
@@ -213,38 +194,26 @@ def kills_of(planted: Planted, jobs: int) -> Iterator[tuple[Kill, Mutant]]:
             yield _kill(planted, by_name[harvest.mutant], harvest)
 
 
-def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> tuple[Kill, Mutant]:
-    if harvest.problem:
-        kill, seen = Kill(mutant, {}, (harvest.problem,), ()), mutant
-    else:
-        # Any bug may fail a case that holds an adapter against the whole contract; a sound variant may not.
-        task, whole = planted.task(mutant), planted.whole if mutant.must_fail else frozenset[str]()
-        plan = {case.id: case.clauses for case in planted.plan}
-        kill = judge_kill(mutant, harvest.shown, due=(*task.cases, *task.faults), whole=whole)
-        seen = observed(mutant, harvest.shown, plan, whole=whole, unmet=planted.unmet.get(mutant.name, ()))
+def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> Kill:
+    task = planted.task(mutant)
+    kill = (
+        Kill(mutant, {}, (harvest.problem,))
+        if harvest.problem
+        else judge_kill(mutant, harvest.shown, due=(*task.cases, *task.faults))
+    )
     word = (
         ("killed" if mutant.must_fail else "accused of nothing") if kill.as_declared else "[bold red]NOT AS DECLARED[/]"
     )
     err().print(f"{word} {mutant.name}")
-    for line in (*kill.missed, *kill.stray):
+    for line in kill.missed:
         err().print(f"    {escape(line)}")
-    return kill, seen
-
-
-def _write_observed(planted: Planted, seen: Mapping[str, Mutant]) -> None:
-    declared, contract = planted.declared, planted.contract.name
-    now = msgspec.structs.replace(declared, mutants=tuple(seen.get(one.name, one) for one in declared.mutants))
-    if now == declared:
-        return
-    (contract_folders()[contract] / FILE).write_text(written(now), encoding="utf-8")
-    load_mutants.cache_clear()
-    err().print(f"wrote {FILE} of {contract}")
+    return kill
 
 
 def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
     console = out()
     table = Table(title="kill matrix", title_justify="left", show_edge=False)
-    for column in ("mutant", "killed", "must fail", "also failing, declared"):
+    for column in ("mutant", "killed", "must fail", "also failing"):
         table.add_column(column, overflow="fold")
     for kill in kills:
         due = [f"{clause} {verdict}" for clause, verdict in kill.mutant.must_fail.items()] or ["nothing: it is sound"]
@@ -252,7 +221,7 @@ def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
         table.add_row(kill.mutant.name, mark, ", ".join(due), ", ".join(kill.also_failing))
     print_table(console, table)
     for kill in kills:
-        for line in (*kill.missed, *kill.stray):
+        for line in kill.missed:
             console.print(f"{kill.mutant.name}: {line}", markup=False, style="red")
     for problem in problems:
         console.print(f"lint: {problem}", markup=False, style="red")
@@ -270,7 +239,7 @@ def _json(kills: Sequence[Kill], problems: Sequence[str], good: bool) -> dict[st
                 "as_declared": kill.as_declared,
                 "shown": {clause: verdict.value for clause, verdict in kill.shown.items()},
                 "missed": list(kill.missed),
-                "stray": list(kill.stray),
+                "also_failing": list(kill.also_failing),
             }
             for kill in kills
         ],
