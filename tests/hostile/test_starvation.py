@@ -24,6 +24,7 @@ from holdfast.conformance.adapter.worker import AdapterCommand
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.failure import failure_of
+from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cases.request import START, open_request
 from holdfast.conformance.session import EXCHANGE
 from holdfast.conformance.steps.finish import FINISH
@@ -157,15 +158,16 @@ def test_a_heartbeat_that_is_in_time_has_lost_nothing_and_one_that_was_held_says
     assert heart.lost(began, ended) <= (ended - began) / 1e9
 
 
-def test_a_session_whose_time_is_used_up_says_so(tmp_path: Path) -> None:
-    deadlines = Deadlines(start=60.0, op=60.0, session=1.5)
+def _looked(folder: Path, deadlines: Deadlines) -> list[Record]:
+    """A session and five calls of an adapter that takes 0.4 s for each."""
+    folder.mkdir()
     command = AdapterCommand(
         (sys.executable, str(ADAPTERS / "slow_every_time.py"), "0.4"), adapter_environment(), deadlines
     )
     with Janitor() as janitor:
         pool = WorkerPool(command, janitor=janitor)
         pool.get(0)
-        driver = Driver(pool, tmp_path, config={})
+        driver = Driver(pool, folder, config={})
         opened = open_request("toy", "fresh", clock=START, seed="s", config={})
         look = {"op": "call", "method": "state", "args": {}}
         records = [
@@ -174,6 +176,12 @@ def test_a_session_whose_time_is_used_up_says_so(tmp_path: Path) -> None:
             for record in driver.execute(Action(EXCHANGE, "asked", ((0, request),)))
         ]
         pool.abort()
+    return records
+
+
+def test_a_session_whose_time_is_used_up_says_so_and_one_with_more_time_ends(tmp_path: Path) -> None:
+    deadlines = Deadlines(start=60.0, op=60.0, session=1.5)
+    records = _looked(tmp_path / "short", deadlines)
     silent = next(record for record in records if record.answer is None)
     assert silent.n > 1, "what came in its time was taken"
     judged = failure_of(silent)
@@ -183,6 +191,7 @@ def test_a_session_whose_time_is_used_up_says_so(tmp_path: Path) -> None:
         assert judged.silence is Silence.BUDGET, judged
         assert "1.5 s of the session are used up" in judged.detail
     assert "--slow" in judged.advice
+    assert all(record.answer for record in _looked(tmp_path / "long", deadlines.scaled(40)))
 
 
 def test_a_session_with_a_call_that_was_sent_and_not_yet_awaited_has_spent_no_less_than_nothing(tmp_path: Path) -> None:
