@@ -99,15 +99,13 @@ def _texts(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Dict):
         for each in node.values:
             yield from _texts(each)
-    elif isinstance(node, ast.IfExp):
-        yield from (*_texts(node.body), *_texts(node.orelse))
 
 
 def _advices(tree: ast.Module) -> Iterator[str]:
     """What stands in the place of an advice, in a module."""
     named = {
         one.targets[0].id: one.value
-        for one in tree.body
+        for one in ast.walk(tree)
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
     }
     for node in ast.walk(tree):
@@ -122,7 +120,10 @@ def _advices(tree: ast.Module) -> Iterator[str]:
                     found += [value for each, value in pairs if ast.unparse(each) == "advice"]
                 elif ast.unparse(target) == "advice":
                     found.append(node.value)
-        for each in found:
+        parts = [
+            part for each in found for part in ((each.body, each.orelse) if isinstance(each, ast.IfExp) else (each,))
+        ]
+        for each in parts:
             yield from _texts(named.get(each.id, each) if isinstance(each, ast.Name) else each)
 
 
