@@ -387,10 +387,15 @@ def _print(reports: Sequence[Report], timeline: _Timeline) -> None:
             shown.add(finding.verdict.kind)
         for words in report.unproven:
             console.print(f"{report.layer.value}: NOT PROVEN: {words}", style="yellow", markup=False)
+    print_table(console, table_of(reports))
+
+
+def table_of(reports: Sequence[Report]) -> Table:
+    """What each layer tried and found."""
     table = Table(show_edge=False)
     for column in ("layer", "tried", "floor", "found"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "layer")
     for report in reports:
         floor = "" if report.beside else str(report.floor)
         table.add_row(report.layer.value, escape(report.beside or report.tally), floor, _state(report))
-    print_table(console, table)
+    return table

@@ -203,11 +203,10 @@ def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, An
     }
 
 
-def print_result(result: Result) -> None:
-    """The table, the counterexamples, the worst first."""
+def table_of(result: Result) -> Table:
+    """The rows of each category, by what was found."""
     from holdfast.vectors.jcs.spark.tally import Finding
 
-    console = out()
     target = result.target
     about = " ".join(part for part in (target.language, target.library, target.version) if part)
     title = f"{target.name}{f' ({about})' if about else ''}, profile {result.profile.value}"
@@ -225,7 +224,15 @@ def print_result(result: Result) -> None:
             if found is not Finding.AGREE
         ]
         table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
-    print_table(console, table)
+    return table
+
+
+def print_result(result: Result) -> None:
+    """The table, the counterexamples, the worst first."""
+    from holdfast.vectors.jcs.spark.tally import Finding
+
+    console = out()
+    print_table(console, table_of(result))
     for found in result.counterexamples:
         print_counterexample(console, result, found)
     others = [profile for profile in Profile if profile is not result.profile]

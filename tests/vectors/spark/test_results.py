@@ -37,7 +37,7 @@ from holdfast.vectors.jcs.spark.tally import Finding, Row
 from holdfast.vectors.taxonomy import Category, Profile
 
 
-def _result(
+def result_of(
     *, without: Sequence[Category] = (), found: Mapping[Category, Finding] | None = None, name: str = "fake"
 ) -> Result:
     """Two rows of each category but some, all of which agree but those of the categories that are `found` wanting."""
@@ -60,8 +60,8 @@ LACKING = (Category.NUMBER_GRAMMAR, Category.ENCODING)
 
 
 def test_a_category_without_rows_is_no_pass_anywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    result = _result(without=LACKING)
-    assert record(_result(), tmp_path / "whole.jsonl") is Exit.OK
+    result = result_of(without=LACKING)
+    assert record(result_of(), tmp_path / "whole.jsonl") is Exit.OK
     assert record(result, tmp_path / "run.jsonl") is Exit.INCOMPLETE
     run = read_evidence(tmp_path / "run.jsonl")
     assert run.defects == ()
@@ -89,16 +89,16 @@ def test_a_category_without_rows_is_no_pass_anywhere(tmp_path: Path, capsys: pyt
     ],
 )
 def test_a_category_without_rows_hides_nothing_graver(finding: Finding, status: Exit) -> None:
-    assert exit_of_result(_result(without=LACKING, found={Category.SIZE: finding})) is status
+    assert exit_of_result(result_of(without=LACKING, found={Category.SIZE: finding})) is status
 
 
 def _compared(*libraries: Result, **more: Any) -> Parity:
-    return Parity((_result(name="reference", **more), *libraries), ())
+    return Parity((result_of(name="reference", **more), *libraries), ())
 
 
 def test_a_comparison_without_rows_of_a_category_does_not_stand(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _status(_compared(_result()), ()) is Exit.OK
-    found = _compared(_result(without=LACKING), without=LACKING)
+    assert _status(_compared(result_of()), ()) is Exit.OK
+    found = _compared(result_of(without=LACKING), without=LACKING)
     assert _status(found, ()) is Exit.INCOMPLETE
     raw = parity_json(found, counterexample_json, 12)
     assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
@@ -113,8 +113,8 @@ def test_a_comparison_without_rows_of_a_category_does_not_stand(capsys: pytest.C
 def test_a_runner_that_failed_of_nothing_in_particular_has_an_unproven_column(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tired = replace(_result(found={Category.SIZE: Finding.WRONG_BYTES}), restarts=3, restarted="exited with status 5")
-    found = _compared(tired, _result(name="sound"))
+    tired = replace(result_of(found={Category.SIZE: Finding.WRONG_BYTES}), restarts=3, restarted="exited with status 5")
+    found = _compared(tired, result_of(name="sound"))
     assert _status(found, ()) is Exit.INCOMPLETE
     raw = parity_json(found, counterexample_json, 12)
     assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
@@ -137,7 +137,7 @@ def test_a_table_that_does_not_add_up_is_a_fault_of_the_kit(
 ) -> None:
     monkeypatch.setattr(session, "opened", lambda _: contextlib.nullcontext())
     with pytest.raises(typer.Exit) as caught, working("local[1]", Format.TEXT):
-        subject._adds_up(replace(_result(), missing=1))
+        subject._adds_up(replace(result_of(), missing=1))
     assert caught.value.exit_code == 20
     assert "fault of the kit" in capsys.readouterr().err
 
