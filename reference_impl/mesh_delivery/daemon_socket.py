@@ -28,7 +28,7 @@ def negotiated(negotiator: Negotiator, args: Mapping[str, Any], broker: Address)
             handshake = base64.urlsafe_b64encode(data).rstrip(b"=").decode()
             answer = negotiator.start({**args, HANDSHAKE: handshake})
             told = answer.data if isinstance(answer, Refused) and answer.data is not None else {}
-            connection.close(negotiator.closing(told.get("close_code", _NORMAL)))
+            connection.close(told.get("close_code", _NORMAL))
             return answer
     except (OSError, WebSocketException) as error:
         return Fault(f"no handshake came: {type(error).__name__}")

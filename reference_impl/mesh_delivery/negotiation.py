@@ -24,6 +24,7 @@ _LEAST_BYTES = 1024
 # Hours: the least max age, the least safety margin, and in mode permanent the default and the cap.
 FLOOR, LEAST_MARGIN, PERMANENT_DEFAULT, PERMANENT_CAP = 72, 24, 168, 720
 
+# What the WebSocket is closed with.
 _CODES = {
     Reason.FEATURE_UNAVAILABLE: 4010,
     Reason.FEATURE_PARAM_INVALID: 4011,
@@ -65,7 +66,7 @@ class Negotiator:
             first = self.first(faults)
             self.warn(f"{first.reason.value} {first.feature}", args[HANDSHAKE])
             data = {
-                "close_code": self.close_code(first.reason),
+                "close_code": _CODES[first.reason],
                 **({"feature": first.feature} if first.feature else {}),
             }
             return Refused(first.reason.value, data)
@@ -126,24 +127,16 @@ class Negotiator:
         """Mode, retention, fingerprints and the optional window."""
         found = []
         mode = params.get("mode")
-        if not self.is_mode(mode):
+        if mode not in [each.value for each in Mode]:
             found.append(Reason.FEATURE_PARAM_INVALID)
         if mode == Mode.RETENTION_SCOPED.value:
             found += self.of_retention(params.get("dedupe_retention_days"))
-        if not self.is_true(params.get("request_fingerprint")):
+        if params.get("request_fingerprint") is not True:
             found.append(Reason.FEATURE_PARAM_INVALID)
         window = "tombstone_history_pruned_window_days"
         if window in params and not self.is_integer(params[window]):
             found.append(Reason.FEATURE_PARAM_INVALID)
         return found
-
-    def is_mode(self, mode: object) -> bool:
-        """One of the two modes, as it is written."""
-        return mode in [each.value for each in Mode]
-
-    def is_true(self, value: object) -> bool:
-        """Exactly true."""
-        return value is True
 
     def of_retention(self, days: object) -> list[Reason]:
         """An integer, and not below the floor."""
@@ -182,14 +175,6 @@ class Negotiator:
         """The gravest of all faults, whatever the order of the features."""
         return min(faults, key=lambda fault: _ORDER.index(fault.reason))
 
-    def close_code(self, reason: Reason) -> int:
-        """The code that the WebSocket is closed with."""
-        return _CODES[reason]
-
-    def closing(self, code: int) -> int:
-        """The code that a connection is really closed with."""
-        return code
-
     # The max age
 
     def with_max_age(self, params: Mapping[str, Any], args: Mapping[str, Any]) -> Answer:
@@ -207,15 +192,12 @@ class Negotiator:
         if override > self.bound(days):
             self.warn(f"max_age_hours_override {override} is above the dedupe window")
             return Refused(Reason.OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW.value)
-        return self.started(self.overridden(int(override)))
+        # The operator's own: a shorter outbox is what it is for.
+        return self.started(int(override))
 
     def is_override(self, value: object) -> bool:
         """A whole number of hours above nought."""
         return self.is_integer(value) and value > 0
-
-    def overridden(self, hours: int) -> int:
-        """The operator's own: a shorter outbox is what it is for."""
-        return hours
 
     def derived(self, days: int | None) -> int:
         """The max age in hours for a retention; None is for ever."""
