@@ -43,5 +43,9 @@ MemberPath = Annotated[str, text(r"^[a-z0-9_]+(\.[a-z0-9_]+)*$")]
 ReasonName = Annotated[str, text("^[A-Z][A-Z0-9_]*$")]
 ClauseId = Annotated[str, text("^[A-Z][A-Z0-9]*(-[A-Za-z0-9.]+)+$")]
 CaseId = Annotated[str, text("^[a-z][a-z0-9-]*(/[a-z0-9][a-z0-9-]*){2,3}$")]
+# An operation, or a provocation that runs an operator's command and the command's first word.
+RowName = Annotated[str, text("^[a-z][a-z0-9_]*( [a-z][a-z0-9-]*)?$")]
+# An attack, and where it has one its subject: a leaf, a parameter, a rival or a reason.
+CellName = Annotated[str, text("^[a-z]+(-[a-z]+)*( [^ ].*)?$")]
 Digest = Annotated[str, text("^sha256:[0-9a-f]{64}$")]
 DISTINCT = Meta(extra_json_schema={"uniqueItems": True})

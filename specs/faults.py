@@ -13,7 +13,6 @@ from holdfast.specs.entry import (
     CaseId,
     ClauseId,
     ContractName,
-    Digest,
     Entry,
     Name,
     Placed,
@@ -173,7 +172,6 @@ class FaultCase(Entry, frozen=True):
             description="The floor: this number of points, states or variants, or all; fewer are not proven.",
         ),
     ] = LEAST_TRIED
-    clause_digests: Mapping[ClauseId, Digest] = {}
 
     @property
     def clauses(self) -> tuple[str, ...]:

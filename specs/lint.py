@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from holdfast.specs.consistency import step_facts
 from holdfast.specs.faults import FaultCase
+from holdfast.specs.lock import Reviewed
 from holdfast.specs.model import Basis, Case, Contract, Kind, Level, Proof
 from holdfast.specs.mutants import Mutants
 from holdfast.specs.sweeps import unswept
@@ -21,15 +22,17 @@ _PERMITS = re.compile(
 )
 
 
-def lint_contract(contract: Contract, *, mutants: Mutants, suite_clauses: Mapping[str, tuple[str, ...]]) -> list[str]:
+def lint_contract(
+    contract: Contract, *, mutants: Mutants, suite_clauses: Mapping[str, tuple[str, ...]], reviewed: Reviewed
+) -> list[str]:
     """Every problem of a contract with its cases and mutants.
 
-    `suite_clauses` maps the plan id of each suite test to the clauses it proves.
+    `suite_clauses` maps the plan id of each suite test to the clauses it proves; `reviewed` is that of its lock.
     """
     return [
         *_coverage(contract, suite_clauses),
         *_refusals(contract),
-        *_digests(contract),
+        *_reviews(contract, reviewed),
         *_mutants(contract, mutants),
         *_choices(contract, mutants),
         *_teeth(contract, mutants),
@@ -95,20 +98,30 @@ def _accepts_something(case: Case) -> bool:
     return False
 
 
-def _digests(contract: Contract) -> Iterable[str]:
+def proving(contract: Contract) -> dict[str, list[str]]:
+    """The cases and faults that prove each clause; none of a clause that only suite tests prove."""
     written: list[Case | FaultCase] = [*contract.cases, *contract.faults]
+    found: dict[str, list[str]] = {}
     for case in written:
         for name in case.clauses:
-            noted = case.clause_digests.get(name)
-            if noted is None:
-                yield f"case {case.id}: has no digest of clause {name}; run `holdfast lint specs --update`"
-            elif noted != contract.clauses[name].digest:
+            found.setdefault(name, []).append(case.id)
+    return found
+
+
+def _reviews(contract: Contract, reviewed: Reviewed) -> Iterable[str]:
+    proven = proving(contract)
+    for name in {**proven, **reviewed}:
+        noted, clause, cases = reviewed.get(name), contract.clauses.get(name), proven.get(name, [])
+        for case in cases:
+            if noted is None or case not in noted.cases:
+                yield f"case {case}: was not reviewed with clause {name}; run `holdfast lint specs --update`"
+            elif clause is not None and noted.text != clause.digest:
                 yield (
-                    f"case {case.id}: was written for another text of clause {name}; "
+                    f"case {case}: was written for another text of clause {name}; "
                     "review it, then run `holdfast lint specs --update`"
                 )
-        for name in set(case.clause_digests) - set(case.clauses):
-            yield f"case {case.id}: has a digest of clause {name}, which it does not prove"
+        for case in set(() if noted is None else noted.cases) - {*cases}:
+            yield f"case {case}: is reviewed with clause {name}, which it does not prove"
 
 
 def _mutants(contract: Contract, declared: Mutants) -> Iterable[str]:

@@ -14,15 +14,13 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
+from msgspec import structs
 
-from holdfast.specs.entry import DISTINCT, CaseId, ContractName, Entry, Label, Name, Text, text
+from holdfast.specs.entry import DISTINCT, CaseId, CellName, ContractName, Entry, Label, Name, PlacedMeta, RowName, Text
 from holdfast.specs.loader import contract_folders, of_contract
+from holdfast.specs.lock import load_lock
 
 FILE = "matrix.yaml"
-# An operation, or a provocation that runs an operator's command and the command's first word.
-RowName = Annotated[str, text("^[a-z][a-z0-9_]*( [a-z][a-z0-9-]*)?$")]
-# An attack, and where it has one its subject: a leaf, a parameter, a rival or a reason.
-CellName = Annotated[str, text("^[a-z]+(-[a-z]+)*( [^ ].*)?$")]
 
 
 @unique
@@ -99,14 +97,15 @@ class Row(Entry, frozen=True, omit_defaults=True):
 
     `declared` is what cannot be derived; `rivals` touch the same rows; `parameters` are those whose boundary it draws.
     `mutants` names for an attack the bugs that show the teeth of the generators that alone fill its cells. `cells` maps
-    each cell to some of the cases that fill it. `exceptions` are reviewed; `open` is work that is left.
+    each cell to some of the cases that fill it; it stands in lock.json. `exceptions` are reviewed; `open` is work that
+    is left.
     """
 
     declared: Annotated[tuple[Property, ...], DISTINCT] = ()
     rivals: Annotated[tuple[RowName, ...], DISTINCT] = ()
     parameters: Annotated[tuple[Name, ...], DISTINCT] = ()
     mutants: Mapping[Label, Annotated[tuple[ContractName, ...], msgspec.Meta(min_length=1)]] = {}
-    cells: Mapping[CellName, Annotated[tuple[CaseId, ...], msgspec.Meta(min_length=1)]] = {}
+    cells: Annotated[Mapping[CellName, tuple[CaseId, ...]], PlacedMeta] = {}
     exceptions: tuple[Reasoned, ...] = ()
     open: tuple[Reasoned, ...] = ()
 
@@ -160,16 +159,19 @@ def load_matrix(contract: str) -> Matrix | None:
     folder = contract_folders().get(contract)
     if folder is None or not (folder / FILE).exists():
         return None
-    return msgspec.convert(of_contract(folder / FILE, "matrix", contract), Matrix)
+    matrix = msgspec.convert(of_contract(folder / FILE, "matrix", contract), Matrix)
+    cells = load_lock(folder).cells
+    rows = {name: structs.replace(row, cells=cells.get(name, {})) for name, row in matrix.operations.items()}
+    return structs.replace(matrix, operations=rows)
 
 
 def written(matrix: Matrix) -> str:
-    """The file's text."""
+    """The file's text, without the cells, which stand in lock.json."""
     data = msgspec.to_builtins(matrix)
     for row in data.get("operations", {}).values():
-        for member in ("mutants", "cells"):
-            if member in row:
-                row[member] = {name: _Items(ids) for name, ids in row[member].items()}
+        row.pop("cells", None)
+        if "mutants" in row:
+            row["mutants"] = {name: _Items(ids) for name, ids in row["mutants"].items()}
         for member in ("declared", "rivals", "parameters"):
             if member in row:
                 row[member] = _Items(row[member])
@@ -186,7 +188,7 @@ def grouped(reasons: Iterator[tuple[str, str]]) -> tuple[Reasoned, ...]:
     return tuple(Reasoned(why, tuple(names)) for why, names in groups.items())
 
 
-_HEAD = "# `cells` are written by `python -m holdfast.conformance.matrix RUN…`, which keeps all else and no comment.\n"
+_HEAD = "# `python -m holdfast.conformance.matrix RUN…` writes this file; it keeps no comment.\n"
 
 
 class _Items(list[str]):

@@ -17,7 +17,6 @@ from holdfast.specs.entry import (
     CaseId,
     ClauseId,
     ContractName,
-    Digest,
     Entry,
     Label,
     MemberPath,
@@ -362,7 +361,6 @@ class Case(Entry, frozen=True):
     given: tuple[Step, ...] = ()
     then: tuple[Step, ...] = ()
     twin: Twin | None = None
-    clause_digests: Mapping[ClauseId, Digest] = {}
 
     @property
     def clauses(self) -> tuple[str, ...]:

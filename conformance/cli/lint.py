@@ -1,14 +1,14 @@
-"""`holdfast lint specs`: schemas, unique ids, twins, mutants, clause digests of every contract."""
+"""`holdfast lint specs`: schemas, unique ids, twins, mutants and reviews of every contract."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 from enum import Enum, unique
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import structs
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.target import REFERENCE, known_contracts
@@ -18,8 +18,9 @@ from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
 from holdfast.specs.cells import matrix_problems
-from holdfast.specs.lint import lint_contract
+from holdfast.specs.lint import lint_contract, proving
 from holdfast.specs.loader import contract_folders
+from holdfast.specs.lock import Review, load_lock, write_lock
 from holdfast.specs.matrix import load_matrix
 from holdfast.specs.mutants import load_mutants
 
@@ -36,7 +37,8 @@ def lint(
     what: Annotated[What, typer.Argument(help="specs, or the committed vectors")],
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="write the clause digests into the cases, after a review")
+        bool,
+        typer.Option("--update", help="write into lock.json that the cases were reviewed"),
     ] = False,
     format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
 ) -> None:
@@ -72,7 +74,8 @@ def problems_of(contract: Contract) -> list[str]:
     """What the linter finds in one contract."""
     suite = {case.id: case.clauses for case in plan_of(contract) if case.form is Form.SUITE}
     mutants, matrix = load_mutants(contract.name), load_matrix(contract.name)
-    problems = lint_contract(contract, mutants=mutants, suite_clauses=suite)
+    reviewed = load_lock(contract_folders()[contract.name]).reviewed
+    problems = lint_contract(contract, mutants=mutants, suite_clauses=suite, reviewed=reviewed)
     if matrix is not None:
         generators = generators_of(contract)
         problems += matrix_problems(contract, matrix, mutants=mutants, suite=suite, generators=generators)
@@ -90,32 +93,7 @@ def problems_of(contract: Contract) -> list[str]:
     return problems
 
 
-_CASE_START = re.compile(r"^( *)- id: (\S+)\s*$")
-
-
 def update_digests(contract: Contract, folder: Path) -> None:
-    """Write the current clause digests of every case behind its id, and nothing else."""
-    files = [*sorted((folder / "cases").glob("*.yaml")), *folder.glob("faults.yaml")]
-    for path in files:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        new: list[str] = []
-        skipping = ""
-        for line in lines:
-            if skipping and line.startswith(skipping + "  "):
-                continue
-            skipping = ""
-            if re.match(r"^ *clause_digests:", line):
-                skipping = line[: len(line) - len(line.lstrip())]
-                continue
-            new.append(line)
-            match = _CASE_START.match(line)
-            if match is not None:
-                indent = match.group(1) + "  "
-                case = contract.case(match.group(2)) or contract.fault(match.group(2))
-                if case is None:
-                    raise SpecError(f"{path}: case {match.group(2)} stands there and was not loaded")
-                new.append(f"{indent}clause_digests:")
-                new += [f"{indent}  {name}: {contract.clauses[name].digest}" for name in case.clauses]
-        text = "\n".join(new) + "\n"
-        if text != path.read_text(encoding="utf-8"):
-            path.write_text(text, encoding="utf-8")
+    """Write into the lock which cases prove each clause, and the digest of the clause's text."""
+    reviewed = {name: Review(contract.clauses[name].digest, tuple(ids)) for name, ids in proving(contract).items()}
+    write_lock(folder, structs.replace(load_lock(folder), reviewed=reviewed))

@@ -1,4 +1,4 @@
-"""`python -m holdfast.conformance.matrix RUN…`: writes into matrix.yaml which cases filled which cells in these runs.
+"""`python -m holdfast.conformance.matrix RUN…`: writes into lock.json which cases filled which cells in these runs.
 
 The runs are of the reference. What a person wrote stays, above all reasons. Of a fault that no run has tried its layer
 says what it fills. A cell that nothing fills any more, and one that only generators fill and no bug shows the teeth of,
@@ -22,6 +22,7 @@ from holdfast.reports.evidence import read_evidence
 from holdfast.specs import Contract, contract_names, load_contract
 from holdfast.specs.cells import cells_of, proven, rows_of, shared_faults
 from holdfast.specs.loader import contract_folders
+from holdfast.specs.lock import load_lock, write_lock
 from holdfast.specs.matrix import FILE, Matrix, Row, grouped, load_matrix, written
 from holdfast.specs.mutants import Mutants, load_mutants
 
@@ -127,7 +128,10 @@ def main(words: Iterable[str]) -> None:
         before = load_matrix(name) or Matrix(name)
         filling = filling_of([*runs, _undone(contract, before, runs)])
         matrix = updated(contract, before, filling, load_mutants(name))
-        (contract_folders()[name] / FILE).write_text(written(matrix), encoding="utf-8")
+        folder = contract_folders()[name]
+        (folder / FILE).write_text(written(matrix), encoding="utf-8")
+        cells_now = {row: each.cells for row, each in matrix.operations.items() if each.cells}
+        write_lock(folder, structs.replace(load_lock(folder), cells=cells_now))
         cells = [each for row in matrix.operations.values() for each in (*row.cells, *row.left(), *row.excepted())]
         left = sum(len(row.left()) for row in matrix.operations.values())
         print(f"{name}: {len(cells)} cells, {left} open")

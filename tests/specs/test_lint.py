@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from holdfast.conformance.cli.lint import update_digests
 from holdfast.specs.lint import lint_contract
+from holdfast.specs.lock import Review, load_lock, write_lock
 from holdfast.specs.mutants import Choice, Mutant, Mutants
 from tests.specs.conftest import Spoilt
 
@@ -19,16 +22,34 @@ MUTANTS = tuple(Mutant(f"forgets-{name[-1]}", "Forgets", {name: "fail_open"}) fo
 
 @pytest.fixture
 def clean(toy: Spoilt) -> Spoilt:
-    """The toy contract with mutants and digests, in which the linter finds nothing."""
+    """The toy contract with mutants and reviews, in which the linter finds nothing."""
     note_digests(toy)
     return toy
 
 
 def note_digests(toy: Spoilt) -> None:
     """What `holdfast lint specs --update` does."""
-    clauses = toy.read().clauses
-    for case in (*toy.once["cases"], *toy.hard["cases"]):
-        case["clause_digests"] = {name: clauses[name].digest for name in (case["clause"], *case.get("also", ()))}
+    update_digests(toy.read(), toy.folder)
+
+
+def drop_case(toy: Spoilt) -> None:
+    """The only case of TOY-03 goes."""
+    toy.once["cases"].remove(toy.case("an-empty-key-is-malformed"))
+    note_digests(toy)
+
+
+def drop_review(toy: Spoilt, words: str) -> None:
+    """The case whose id ends so was not reviewed with TOY-01."""
+    cases = load_lock(toy.folder).reviewed["TOY-01"].cases
+    reviewed(toy, TOY_01=tuple(case for case in cases if not case.endswith(words)))
+
+
+def reviewed(toy: Spoilt, **changes: tuple[str, ...]) -> None:
+    """Other cases that were reviewed with these clauses; `TOY_01` is the clause TOY-01."""
+    lock = load_lock(toy.folder)
+    named = {name.replace("_", "-"): cases for name, cases in changes.items()}
+    changed = {name: Review(lock.reviewed[name].text, cases) for name, cases in named.items()}
+    write_lock(toy.folder, structs.replace(lock, reviewed={**lock.reviewed, **changed}))
 
 
 def found(
@@ -39,7 +60,8 @@ def found(
 ) -> list[str]:
     """What the linter reports."""
     declared = Mutants("toy", unbreakable=unbreakable or {}, mutants=tuple(mutants))
-    return lint_contract(toy.read(), mutants=declared, suite_clauses=suite or {})
+    reviewed = load_lock(toy.folder).reviewed
+    return lint_contract(toy.read(), mutants=declared, suite_clauses=suite or {}, reviewed=reviewed)
 
 
 def without(*clauses: str) -> list[Mutant]:
@@ -59,23 +81,23 @@ def test_nothing_is_found_where_nothing_is_wrong(clean: Spoilt) -> None:
 
 
 def test_a_clause_that_nothing_covers_is_found(clean: Spoilt) -> None:
-    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    drop_case(clean)
     one(found(clean), "clause TOY-03", "no case and no suite test covers it")
 
 
 def test_a_suite_test_covers_a_clause_as_well(clean: Spoilt) -> None:
-    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    drop_case(clean)
     assert found(clean, suite={"toy/suite/any-garbage-is-malformed": ("TOY-03",)}) == []
 
 
 def test_a_clause_that_is_not_testable_needs_no_case(clean: Spoilt) -> None:
-    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    drop_case(clean)
     clean.clause("TOY-03")["not_testable"] = "there is no way to see it from outside"
     assert found(clean) == []
 
 
 def test_a_clause_that_only_a_live_surface_proves_needs_no_case(clean: Spoilt) -> None:
-    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    drop_case(clean)
     clean.clause("TOY-03").update(proof="fitness")
     assert found(clean, without("TOY-03")) == []
 
@@ -138,9 +160,9 @@ def test_a_behaviour_that_refuses_beside_an_acceptance_is_left_alone(clean: Spoi
     assert found(clean) == []
 
 
-def test_a_case_without_a_digest_of_its_clause_is_found(clean: Spoilt) -> None:
-    clean.case(AGAIN)["clause_digests"].clear()
-    one(found(clean), AGAIN, "has no digest of clause TOY-01", "--update")
+def test_a_case_that_was_not_reviewed_with_its_clause_is_found(clean: Spoilt) -> None:
+    drop_review(clean, AGAIN)
+    one(found(clean), AGAIN, "was not reviewed with clause TOY-01", "--update")
 
 
 def test_a_case_written_for_another_text_is_found_until_it_is_reviewed(clean: Spoilt) -> None:
@@ -162,10 +184,10 @@ def test_what_does_not_bind_is_not_in_the_digest(clean: Spoilt) -> None:
     one(found(clean), "listed as not testable")
 
 
-def test_a_digest_of_a_clause_that_is_not_proven_is_found(clean: Spoilt) -> None:
-    digests = clean.case(AGAIN)["clause_digests"]
-    digests["TOY-05"] = digests["TOY-01"]
-    one(found(clean), AGAIN, "has a digest of clause TOY-05, which it does not prove")
+def test_a_review_with_a_clause_that_is_not_proven_is_found(clean: Spoilt) -> None:
+    cases = load_lock(clean.folder).reviewed["TOY-05"].cases
+    reviewed(clean, TOY_05=(*cases, AGAIN))
+    one(found(clean), AGAIN, "is reviewed with clause TOY-05, which it does not prove")
 
 
 def test_a_mutant_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> None:
@@ -175,7 +197,7 @@ def test_a_mutant_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> Non
 
 def test_a_mutant_of_a_clause_that_no_run_proves_is_found(clean: Spoilt) -> None:
     clean.clause("TOY-03").update(proof="fitness")
-    clean.once["cases"].remove(clean.case("an-empty-key-is-malformed"))
+    drop_case(clean)
     one(found(clean), "mutant forgets-3", "TOY-03, which no run proves")
 
 
@@ -229,7 +251,7 @@ def test_a_suite_test_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) ->
 
 def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
     clean.case(AGAIN).pop("twin")
-    clean.case(SHELF)["clause_digests"].clear()
+    drop_review(clean, SHELF)
     assert len(found(clean, without("TOY-02"))) == 3
 
 
@@ -238,7 +260,7 @@ def permitted(toy: Spoilt, *choices: Choice, **no_choice: str) -> list[str]:
     toy.clause("TOY-01")["text"] = "A key stands once on the shelf, or it may stand there twice."
     note_digests(toy)
     declared = Mutants("toy", mutants=MUTANTS, choices=choices, no_choice=no_choice)
-    return lint_contract(toy.read(), mutants=declared, suite_clauses={})
+    return lint_contract(toy.read(), mutants=declared, suite_clauses={}, reviewed=load_lock(toy.folder).reviewed)
 
 
 def test_what_a_clause_permits_has_a_variant_or_a_reason(clean: Spoilt) -> None:
