@@ -14,7 +14,6 @@ from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
-from holdfast.reference_impl.calyx_replay.mutants.batches import PrunedInBatches
 from holdfast.reference_impl.calyx_replay.mutants.durability import AnyLevel, EachLevel
 from holdfast.reference_impl.calyx_replay.pruning import Pruned, Pruning
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason
@@ -33,10 +32,6 @@ class CutoffInASecondTransaction(Pruning):
         with self._store.writing(Purpose.PRUNE) as connection:
             self._store.remember(connection, self.advanced(self._store.state(connection), cutoff))
         return pruned
-
-
-class PrunedInPages(PrunedInBatches):
-    batch = 4096
 
 
 class LongListUnsynced(Migration):
@@ -99,7 +94,6 @@ class InspectionInTheTemporaryFolder(CommandLine):
 
 BUGS: Mapping[str, Change] = {
     "cutoff-in-a-second-transaction": part(pruning=CutoffInASecondTransaction),
-    "prune-in-pages": part(store=PrunedInPages),
     "long-list-unsynced": part(migration=LongListUnsynced, store=EachLevel),
     "opened-again-with-defaults": part(store=OpenedAgainWithDefaults),
     "spooled-while-busy": part(mailbox=SpooledWhileBusy),
