@@ -21,6 +21,8 @@ from holdfast.specs.kept import kept
 from holdfast.specs.model import Clause, Contract, Group
 from holdfast.specs.schema import Validator
 
+# What a contract sends or stores, and so may hold a member `expect` of its own.
+_SENT = frozenset({"args", "set", "row", "rows", "values", "content"})
 _GROUPS = {
     "operations": Group.OPERATION,
     "observations": Group.OBSERVATION,
@@ -101,11 +103,14 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
     if with_cases:
         _check_schemas(methods, folder / "methods.yaml")
     paths = sorted((folder / "cases").glob("*.yaml")) if with_cases else []
-    cases = {path.name: of_contract(path, "cases", name) for path in paths}
+    cases = {path.name: _spelt(of_contract(path, "cases", name)) for path in paths}
+    there = {file for file in ("faults", "neighbours") if with_cases and (folder / f"{file}.yaml").exists()}
     faults, neighbours = (
-        of_contract(folder / f"{file}.yaml", file, name) if with_cases and (folder / f"{file}.yaml").exists() else None
+        _spelt(of_contract(folder / f"{file}.yaml", file, name)) if file in there else None
         for file in ("faults", "neighbours")
     )
+    if neighbours is not None:
+        neighbours = {**neighbours, "sweeps": {name: _swept(one) for name, one in neighbours["sweeps"].items()}}
     contract = msgspec.convert(
         {
             **terms,
@@ -162,6 +167,37 @@ def of_contract(path: Path, schema_name: str, name: str) -> Mapping[str, Any]:
     if data["contract"] != name:
         raise SpecError(f"{path}: is for contract {data['contract']!r}, but lies in the folder of {name!r}")
     return data
+
+
+def _spelt(data: Any) -> Any:
+    """The data with each short expectation in full: `new`, `prior`, an outcome, a reason, or a list of reasons."""
+    if isinstance(data, list):
+        return [_spelt(part) for part in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        name: part if name in _SENT else _expected(part) if name == "expect" else _spelt(part)
+        for name, part in data.items()
+    }
+
+
+def _expected(said: Any) -> Any:
+    if isinstance(said, list):
+        return {"outcome": "refused", "reason": said}
+    if not isinstance(said, str):
+        several = {"any", "rest"} & {*said}
+        return {
+            name: [_expected(one) for one in part] if name in several else _expected(part) if name == "one" else part
+            for name, part in said.items()
+        }
+    if said.isupper():
+        return {"outcome": "refused", "reason": said}
+    return {"outcome": "accepted", "effect": said} if said in ("new", "prior") else {"outcome": said}
+
+
+def _swept(sweep: Mapping[str, Any]) -> dict[str, Any]:
+    again = {"again": _expected(sweep["again"])} if "again" in sweep else {}
+    return {**sweep, "due": {name: _expected(part) for name, part in sweep["due"].items()}, **again}
 
 
 def _placed(entries: Mapping[str, Any]) -> dict[str, Any]:

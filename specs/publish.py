@@ -60,6 +60,9 @@ def _published(made: Any) -> Any:
         return inspect.cleandoc(made)
     if not isinstance(made, dict):
         return made
+    if str(made.get("$ref", "")).removeprefix("#/$defs/")[:1].islower():
+        # What is written by hand says itself of which type it is.
+        return {key: _published(made[key]) for key in ("description", "$ref") if key in made}
     published = {key: _published(value) for key, value in made.items() if key != "title"}
     if "properties" in made:
         members = {name: part for name, part in made["properties"].items() if PLACE not in part}

@@ -137,7 +137,7 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: t.case(HELD)["then"].append({"finish": "nobody"}), "nothing was started as 'nobody'"),
         (lambda t: t.case(HELD)["then"].append({"unanswered": "nobody"}), "nothing was started as 'nobody'"),
         (lambda t: t.case(HELD)["then"].append({"unanswered": "held"}), "held is never finished"),
-        (lambda t: step(t, AGAIN, "when")["expect"].update(reason="NO_SUCH"), "NO_SUCH, which is not among put's"),
+        (lambda t: step(t, AGAIN, "when").update(expect="NO_SUCH"), "NO_SUCH, which is not among put's"),
         (
             lambda t: step(t, AGAIN, "when").update(expect={"any": [{"outcome": "accepted"}, {"reason": "DUPLICATE"}]}),
             "not said to be refused",
@@ -239,3 +239,29 @@ def test_the_digest_covers_terms_and_the_cases_digest_covers_cases(toy: Spoilt) 
 @pytest.mark.parametrize("name", list(contract_folders()))
 def test_the_version_is_read_without_the_contract(name: str) -> None:
     assert version_of(name) == load_terms(name).version
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("new", {"outcome": "accepted", "effect": "new"}),
+        ("accepted", {"outcome": "accepted"}),
+        ("DUPLICATE", {"outcome": "refused", "reason": "DUPLICATE"}),
+        (["DUPLICATE", "REQUEST_MALFORMED"], {"outcome": "refused", "reason": ["DUPLICATE", "REQUEST_MALFORMED"]}),
+        (
+            {"any": ["new", "DUPLICATE"]},
+            {"any": [{"outcome": "accepted", "effect": "new"}, {"outcome": "refused", "reason": "DUPLICATE"}]},
+        ),
+    ],
+)
+def test_a_short_expectation_means_what_the_long_one_says(toy: Spoilt, short: Any, long: Any) -> None:
+    digests = set()
+    for said in (short, long):
+        step(toy, AGAIN, "when")["expect"] = said
+        step(toy, AGAIN, "when")["args"]["key"] = {"expect": "new"}
+        contract = toy.read()
+        (found,) = (case for case in contract.cases if case.id.endswith(AGAIN))
+        assert found.when[0]["expect"] == long
+        assert found.when[0]["args"]["key"] == {"expect": "new"}, "what is sent is sent as it is written"
+        digests.add(contract.cases_digest)
+    assert len(digests) == 1
