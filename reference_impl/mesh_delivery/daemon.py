@@ -144,7 +144,7 @@ class Daemon:
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=_ANSWER_S)
         try:
             with self.deadline(connection):
-                connection.request(self.route.method, self.route.path, self.body(row), self.headers(row))
+                connection.request(self.route.method, self.route.path, row.payload, self.headers(row))
                 return self.whole(connection.getresponse())
         except (OSError, http.client.HTTPException, StrictJsonError) as error:
             return Response(0, None, type(error).__name__)
@@ -166,10 +166,6 @@ class Daemon:
         """An answer that came whole. Raises OSError, HTTPException, StrictJsonError."""
         data = response.read()
         return Response(response.status, loads(data) if data else None)
-
-    def body(self, row: Row) -> bytes:
-        """The body of an attempt."""
-        return row.payload
 
     def headers(self, row: Row) -> dict[str, str]:
         """The id, and whom the daemon acts for."""
