@@ -101,13 +101,8 @@ class PinsLeftAreShown(Views):
 
 
 BUGS: Mapping[str, Change] = {
-    "event-node-unchecked": part(records=AnyNode),
     "bad-events-skipped": part(records=BadEventsSkipped),
-    "seq-unchecked": part(records=AnySeq),
-    "event-time-unchecked": part(records=AnyTime),
     "last-pin-wins": part(records=UnpinKept, merging=LastPinWins),
     "unpin-is-pin": part(records=UnpinIsPin),
     "unpin-refused": part(records=UnpinRefused),
-    "pinned-survives": part(forgotten=PinnedSurvives),
-    "pin-left-behind": part(views=PinsLeftAreShown),
 }

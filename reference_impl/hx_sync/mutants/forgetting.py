@@ -196,20 +196,5 @@ class SessionsAlwaysLive(Views):
 
 
 BUGS: Mapping[str, Change] = {
-    "tombstone-only-from-now-on": part(merging=FromNowOn),
-    "forgotten-keys-not-kept": part(forgotten=KeysNotKept, merging=ByWindowsOnly),
-    "rebuild-drops-tombstones": part(ledger=TombstonesDropped),
-    "tombstones-from-store-only": part(importing=OnlyFromStore),
-    "withheld-untold": part(ledger=WithheldUntold),
-    "only-events-forgotten": part(forgotten=EventsOnly, views=LeftAreShown),
-    "blob-of-forgotten-kept": part(forgotten=BlobsKept),
-    "session-without-events-shown": part(views=SessionsAlwaysLive),
-    "forgotten-kept-elsewhere": part(forgotten=KeptElsewhere),
-    "blob-kept-under-another-name": part(cache=BlobsMovedAway),
-    "deleted-rows-stay-in-free-pages": part(index=FreePagesKept),
-    "log-keeps-what-is-forgotten": part(index=LogKept),
     "windows-asked-before-the-transaction": part(importing=AskedBefore),
-    "tombstone-recorded-first": part(importing=RecordedFirst),
-    "events-deleted-afterwards": part(importing=EventsAfterwards),
-    "tombstone-only-for-own-events": part(forgotten=OwnEventsOnly),
 }

@@ -128,17 +128,5 @@ class CryptoDisagreementUnseen(Headers):
 
 
 BUGS: Mapping[str, Change] = {
-    "prelude-magic-unchecked": part(envelope=PreludeMagicUnchecked),
-    "header-magic-unchecked": part(headers=HeaderMagicUnchecked),
-    "version-unchecked": part(envelope=PreludeVersionUnchecked, headers=HeaderVersionUnchecked),
-    "version-as-text": part(headers=VersionAsText),
-    "type-by-extension": part(objects=TypeByExtension),
-    "vault-unchecked": part(objects=VaultUnchecked),
-    "header-node-unchecked": part(objects=HeaderNodeUnchecked),
-    "header-segment-unchecked": part(objects=HeaderSegmentUnchecked),
     "newest-created-wins": part(contents=NewestCreatedWins),
-    "created-at-unchecked": part(headers=CreatedAtUnchecked),
-    "created-at-held-to-clock": part(service=CreatedAtHeldToClock),
-    "crypto-defaulted": part(headers=CryptoDefaulted),
-    "crypto-disagreement-unseen": part(headers=CryptoDisagreementUnseen),
 }
