@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.store import MailboxState
 from holdfast.reference_impl.planting import Change, part
@@ -31,17 +29,6 @@ class AutomaticByLocalDays(Pruning):
 # Other tools
 
 
-class BusyIsDone(CommandLine):
-    """Another one is at it: that is as good as done."""
-
-    def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
-        done = super().run(arguments, now=now)
-        if "locked" in done["output"]:
-            return {"status": 0, "output": "removed 0, kept 0, unreadable 0; another process is at it\n"}
-        return done
-
-
 BUGS: Mapping[str, Change] = {
     "automatic-prune-by-local-days": part(pruning=AutomaticByLocalDays),
-    "command-line-busy-is-done": part(command_line=BusyIsDone),
 }

@@ -15,7 +15,6 @@ from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
 from holdfast.reference_impl.calyx_replay.mutants.durability import AnyLevel, EachLevel
-from holdfast.reference_impl.calyx_replay.pruning import Pruned, Pruning
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason
 from holdfast.reference_impl.planting import Change, part
 
@@ -23,15 +22,6 @@ _MANY = 100
 _LOG = Path("/var/tmp/calyx-replay-receipts.log")  # noqa: S108 - that is the bug
 
 # Between two commits
-
-
-class CutoffInASecondTransaction(Pruning):
-    def run(self, cutoff: datetime) -> Pruned:
-        with self._store.writing(Purpose.PRUNE) as connection:
-            pruned = self.remove(connection, cutoff)
-        with self._store.writing(Purpose.PRUNE) as connection:
-            self._store.remember(connection, self.advanced(self._store.state(connection), cutoff))
-        return pruned
 
 
 class LongListUnsynced(Migration):
@@ -93,7 +83,6 @@ class InspectionInTheTemporaryFolder(CommandLine):
 
 
 BUGS: Mapping[str, Change] = {
-    "cutoff-in-a-second-transaction": part(pruning=CutoffInASecondTransaction),
     "long-list-unsynced": part(migration=LongListUnsynced, store=EachLevel),
     "opened-again-with-defaults": part(store=OpenedAgainWithDefaults),
     "spooled-while-busy": part(mailbox=SpooledWhileBusy),
