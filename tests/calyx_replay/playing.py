@@ -30,7 +30,6 @@ from holdfast.reference_impl.calyx_replay.entry import CalyxReplay
 from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.service import Service
 from holdfast.reference_impl.instants import parse_instant
-from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.servers.folders import remove_tree
 from holdfast.servers.serving import Launched
@@ -141,13 +140,10 @@ class Mailboxes(Driver):
         remove_tree(self.workdir)
 
 
-def played(
-    test: str, template: Launched, seed: str, *, mutant: str | None = None, factory: Factory | None = None
-) -> tuple[Judgement, Bench]:
-    """What a suite test says of the reference, of one of its bugs, or of another factory, and the bench."""
-    whole = factory or planted(REFERENCE, mutant)
-    line = Here if issubclass(Here, whole.command_line) else type("Line", (whole.command_line, Here), {})
-    implementation = CalyxReplay(replace(whole, command_line=line), mutant)
+def played(test: str, template: Launched, seed: str, *, factory: Factory = REFERENCE) -> tuple[Judgement, Bench]:
+    """What a suite test says of the reference or of another factory, and the bench."""
+    line = Here if issubclass(Here, factory.command_line) else type("Line", (factory.command_line, Here), {})
+    implementation = CalyxReplay(replace(factory, command_line=line))
     function = {each.__name__: each for each, _ in suite_tests(CONTRACT)}[test]
     bench = Bench(
         contract=load_contract(CONTRACT),

@@ -15,7 +15,7 @@ from holdfast.conformance.run.plan import plan_of, suite_case_id
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.verdict import Verdict
 from holdfast.reference_impl.answers import Answer
-from holdfast.reference_impl.calyx_replay.factory import REFERENCE
+from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
@@ -175,14 +175,25 @@ def test_nor_is_one_that_looks_for_its_list_before_its_store_where_both_are_away
 # Bugs
 
 
+class PrunesTooMuch(Store):
+    """It removes what is up to an hour younger than the retention."""
+
+    def delete_before(self, connection: Any, cutoff: int) -> int:
+        return super().delete_before(connection, cutoff + 3_600_000_000)
+
+
 @pytest.mark.parametrize(
-    ("mutant", "test", "verdict"),
-    [("age-without-sign", ANY, "lost_durability"), ("high-water-missing", BACK, "fail_open")],
+    ("factory", "test", "verdict"),
+    [
+        (replace(REFERENCE, store=PrunesTooMuch), ANY, "lost_durability"),
+        (SOUND["forgetful"], BACK, "fail_open"),
+    ],
+    ids=["prunes too much", "forgetful"],
 )
 def test_a_bug_is_reported_with_a_short_history_and_the_gate_agrees(
-    mutant: str, test: str, verdict: str, template: Launched
+    factory: Factory, test: str, verdict: str, template: Launched
 ) -> None:
-    judgement, bench = played(test, template, "bugs", mutant=mutant)
+    judgement, bench = played(test, template, "bugs", factory=factory)
     assert judgement.verdict is Verdict(verdict), judgement
     assert not judgement.verdict.is_incomplete, judgement
     assert judgement.detail.count(";") <= 14, "a history is made short"
