@@ -6,29 +6,236 @@ loudly, but what it shows has to be true. After the part is back, everything tha
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from enum import Enum, unique
 from functools import partial
 from pathlib import Path
 
 from holdfast.conformance.faults import mounts, stored
 from holdfast.conformance.faults.copying import copy
-from holdfast.conformance.faults.deprived import Deprived, during, judge_deprived, older
-from holdfast.conformance.faults.disks import full, mountable
+from holdfast.conformance.faults.deprived import Deprived, during, judge_deprived, judge_overtaken, older
 from holdfast.conformance.faults.finished import Finished
 from holdfast.conformance.faults.helpers import killed, stopped, undisturbed
-from holdfast.conformance.faults.locking import locked_out
+from holdfast.conformance.faults.locks import Hold, locked
 from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.oracle import Kind, Verdict, judge
 from holdfast.conformance.faults.order import spread
+from holdfast.conformance.faults.probe import mounting, probe
 from holdfast.conformance.faults.processes import Marked
 from holdfast.conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
-from holdfast.conformance.faults.runs import accepted, in_order
-from holdfast.conformance.faults.stored import Stored, Variant
-from holdfast.conformance.faults.subject import Outcome, SubjectError, Workload, perform
+from holdfast.conformance.faults.runs import accepted, in_order, read_whole
+from holdfast.conformance.faults.stored import PAGE, SQLITE, Stored, Variant, pages
+from holdfast.conformance.faults.subject import History, Op, Outcome, SubjectError, SubjectHangError, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep
+from holdfast.conformance.faults.tracer import Fault
+
+# Locks of another process: on all files of the store, on one database alone, and between two transactions
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to lock. `files` are all that there are, or one database; `op` is the operation that is overtaken."""
+
+    text: str
+    hold: Hold
+    files: tuple[str, ...]
+    op: Op | None = None
+    is_first: bool = False
+    is_killed: bool = False
+
+
+def locked_out(sweep: Sweep, finished: Callable[[], Finished], tally: Tally) -> Iterator[None]:
+    """Take the locks in all ways. A way counts only if a lock was taken on at least one file."""
+    begun = finished()
+    ways = list(_ways(begun))
+    tally.total, tally.noun = len(ways), "ways"
+    for number, way in enumerate(ways, start=1):
+        yield
+        with sweep.workspace.folder(begun.folder) as folder:
+            taken, seen = _deprived(sweep, folder, begun, way)
+            if not taken:
+                # It did not start, holds all locks itself, or makes no second transaction.
+                continue
+            verdict = seen.verdict
+            if verdict.kind is Kind.CLEAN:
+                must, may = begun.acknowledged | seen.done, begun.acknowledged | seen.may
+                verdict = judge(sweep.subject(), folder, begun.workload, must, may)
+            tally.tried += 1
+        ended = way.op is not None or way.is_killed
+        end = "It ended before the lock was gone." if ended else "The locks were gone later."
+        story = f"Another process {way.text}. {end}"
+        sweep.workspace.note(tally, number, verdict, story, partial(copy, begun.folder))
+    if not tally.tried:
+        raise RunError("no lock could be had on any file of the store")
+
+
+def _ways(begun: Finished) -> Iterator[_Way]:
+    # Only files that the run has left: a file that it makes while it runs is not locked.
+    every = tuple(begun.stored.sizes)
+    databases = [name for name in every if _is_database(begun.folder / name)]
+    # The likeliest comes first, for a layer that owes few ways.
+    if databases:
+        yield _Way("was about to write to the databases of the store while it ran", Hold.WRITER, every)
+    yield _Way("took locks on all files of the store while it ran", Hold.ALL, every)
+    yield _Way("took locks on all files of the store before it started", Hold.ALL, every, is_first=True)
+    for name in databases:
+        yield _Way(f"was about to write to {name} alone while it ran", Hold.WRITER, (name,), is_killed=True)
+    # Only a tracer can say when one transaction ends, and keep the next one from its lock.
+    for op in begun.late if not probe().tracer.reason else ():
+        for name in databases:
+            text = f"was about to write to {name} right behind the first transaction of {op.text.split(' ', 1)[0]}"
+            yield _Way(text, Hold.WRITER, (name,), op)
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
+def _deprived(sweep: Sweep, folder: Path, begun: Finished, way: _Way) -> tuple[bool, Deprived]:
+    """Whether another process held a lock, and the subject's behaviour meanwhile."""
+    if way.op is not None:
+        return _overtaken(sweep, folder, begun, way.op, way.files[0])
+    marked, counts = Marked(folder), list[int]()
+
+    @contextmanager
+    def taking() -> Iterator[None]:
+        with locked((folder / name for name in way.files if (folder / name).is_file()), way.hold) as count:
+            counts.append(count)
+            try:
+                yield
+            finally:
+                if way.is_killed:
+                    marked.kill_all()
+
+    under, known = marked.under() if way.is_killed else (), begun.acknowledged
+    before, after = (taking, nullcontext) if way.is_first else (nullcontext, taking)
+    with before():
+        seen = judge_deprived(
+            sweep.subject(),
+            folder,
+            begun.workload,
+            known,
+            known,
+            begun.late,
+            under=under,
+            taking=after,
+            again=not (way.is_first or way.is_killed),
+        )
+    return sum(counts) > 0, seen
+
+
+def _overtaken(sweep: Sweep, folder: Path, begun: Finished, op: Op, name: str) -> tuple[bool, Deprived]:
+    """Whether the operation made a second transaction, and the subject's behaviour when it could not."""
+    aside, out = sweep.workspace.place()
+    armed = aside / "armed"
+
+    @contextmanager
+    def taking() -> Iterator[None]:
+        armed.touch()
+        yield
+
+    under = Fault(overtake=(folder / name, armed)).argv(out, folder)
+    workload, known = begun.workload, begun.acknowledged
+    seen = judge_overtaken(sweep.traced(), folder, workload, known, op, under=under, taking=taking)
+    try:
+        return read_whole(out, sweep.deadline).ending.fired, seen
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        out.unlink(missing_ok=True)
+
+
+# Full disks: the work runs on memory disks that are too small for it, and is judged on one that is large enough
+
+# A roomy disk has 4 times the pages of its content, and 16,384 pages more: 64 MiB.
+_ROOMY, _ROOMY_MORE = 4, 16384
+# How many sizes of disks become full. The smallest holds what is there before the work. The largest holds what is there
+# after it and more, for temporary files: a quarter of what was added, or at least `_MORE_PAGES` pages.
+_SIZES = 24
+_MORE, _MORE_PAGES = 4, 8
+
+
+def mountable() -> None:
+    """Raises RunError where nothing can be mounted."""
+    unable = mounting().reason
+    if unable:
+        raise RunError(f"NOT TESTED: {unable}")
+
+
+def full(sweep: Sweep, tally: Tally) -> Iterator[None]:
+    """The workload on disks of all these sizes, in the order of the seed. Raises RunError."""
+    mountable()
+    tally.noun = "sizes became full"
+    base = sweep.workspace.base
+    least = 0 if base is None else pages(base)
+    needed = _roomy(sweep, _ROOMY * least + _ROOMY_MORE)
+    sweep.confined()
+    most = needed + max((needed - least) // _MORE, _MORE_PAGES)
+    sizes = range(least + 1, most + 1, -(-(most - least) // _SIZES))
+    tally.total = len(sizes)
+    for number in spread(range(len(sizes)), sweep.seed):
+        yield
+        with sweep.workspace.begun_folder() as folder:
+            history, hang = _work(sweep, folder, sizes[number])
+            if history is None:
+                # It has no room even for what was there before.
+                continue
+            whole = history.numbers(Outcome.OK) == {op.number for op in sweep.workload.ops}
+            with sweep.workspace.folder(folder) as left:
+                verdict = hang or judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+                story = f"Its disk had {sizes[number] * PAGE} bytes; it went on where there was room."
+                sweep.workspace.note(tally, number + 1, verdict, story, partial(copy, left))
+            # A disk that has room for everything at the end may never have been full. A smaller one was full, with or
+            # without an answer.
+            tally.tried += sizes[number] < needed or not whole or verdict.kind is not Kind.CLEAN
+    if not tally.tried:
+        raise RunError(
+            f"no disk became full: what is there needs {least} pages of {PAGE} bytes before the work and {needed} "
+            "after it; have the workload write more"
+        )
+
+
+def _roomy(sweep: Sweep, room: int) -> int:
+    """The twin: a disk of the same kind that does not become full. Returns the pages it needs. Raises RunError."""
+    with sweep.workspace.begun_folder() as folder:
+        history, hang = _work(sweep, folder, room)
+        if history is None or not history.asked:
+            raise RunError(f"NOT TESTED: expected it to start on a disk of memory with {room * PAGE} bytes to spare")
+        accepted(history)
+        needed = pages(folder)
+        verdict = hang or judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
+        if verdict.kind is not Kind.CLEAN:
+            raise RunError(f"although its disk had room to spare: {verdict}")
+    return needed
+
+
+def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, Verdict | None]:
+    """The workload on a disk of `size` pages with the content of this folder, which has the result afterwards.
+
+    There is no history if the command never began. There is a verdict only on a hang.
+    """
+    _, mark = sweep.workspace.place()
+    subject = sweep.subject()
+    history, hang = History(()), ""
+    try:
+        subject.start(folder, mounts.argv(Disk.SMALL, folder, mark, size * PAGE))
+        history = perform(subject, sweep.workload)
+        hang = next((one.answer.text for one in history.asked if one.answer.hung), "")
+    except SubjectHangError as error:
+        hang = str(error)
+    except SubjectError:
+        # It does not start on a full disk, and says so loudly.
+        pass
+    finally:
+        with suppress(SubjectError):
+            subject.stop()
+    if not mark.exists():
+        return None, None
+    expected = "an answer, or a loud failure, while its disk is full, in its time"
+    return history, Verdict(Kind.UNRECOVERABLE, expected, f"it hangs: {hang}") if hang else None
 
 
 @unique

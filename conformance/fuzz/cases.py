@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from hypothesis import assume
-from schemathesis import Case
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis.errors import Flaky, Unsatisfiable
+from hypothesis.reporting import with_reporter
+from hypothesis.stateful import run_state_machine_as_test
+from schemathesis import APIOperation, BaseSchema, Case, GenerationMode
+from schemathesis import Response as Told
 
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.cases.values import names_in
-from holdfast.conformance.fuzz.drawn import each_drawn, operation_of, request_of_case, schema_of
 from holdfast.conformance.fuzz.exchange import SECRETS, Request, Response, send
 from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, finding, shown_by
-from holdfast.conformance.fuzz.linked import follow, has_links
 from holdfast.conformance.fuzz.misuse import closed, declares_session, empty_ones, misuses, request_of
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.suites.bench import Bench
@@ -25,12 +29,164 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.state import observed
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, Method, strictjson
-from holdfast.specs.binding import MALFORMED, route_of
+from holdfast.specs.binding import MALFORMED, SESSION, route_of
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.model import Group
 from holdfast.specs.neighbours import Sweep
+from holdfast.specs.openapi import openapi_of
 from holdfast.specs.schema import explain
 from holdfast.specs.strictjson import canonical
+
+# Requests that schemathesis draws from the OpenAPI document of a contract, and the order in which links lead
+
+_NOWHERE = "http://holdfast.invalid"
+# What a client adds by itself.
+_OWN = frozenset({"user-agent", "accept-encoding", "connection", "content-length", "accept", "host"})
+_SHRUNK = (Phase.generate, Phase.shrink)
+_TAKEN = ("method", "url", "headers", "files", "data", "json", "params", "auth", "cookies")
+
+
+def schema_of(contract: Contract, methods: Sequence[Method]) -> BaseSchema:
+    """The document of these methods, without what the kit adds to each request itself."""
+    document = openapi_of(contract)
+    kept = {route_of(contract, method).path for method in methods}
+    document["paths"] = {path: entry for path, entry in document["paths"].items() if path in kept}
+    for entry in document["paths"].values():
+        for operation in entry.values():
+            operation["parameters"] = [each for each in operation["parameters"] if each["name"] != SESSION]
+    return schemathesis.openapi.from_dict(document)
+
+
+def operation_of(schema: BaseSchema, contract: Contract, method: Method) -> APIOperation[Any, Any, Any, Any]:
+    """A method in the document."""
+    route = route_of(contract, method)
+    return schema[route.path][route.method]
+
+
+def each_drawn(
+    operation: APIOperation[Any, Any, Any, Any], *, count: int, start: int, check: Callable[[Case[Any]], None]
+) -> None:
+    """Check requests that fit the document, and others that do not. Raises the Finding of the smallest that fails."""
+    for mode, part in ((GenerationMode.POSITIVE, count // 4), (GenerationMode.NEGATIVE, count - count // 4)):
+        run(operation.as_strategy(generation_mode=mode), count=part, start=start, check=check)
+
+
+def run(strategy: Any, *, count: int, start: int, check: Callable[[Any], None]) -> None:
+    """Check `count` examples of a strategy, the same for the same `start`. Raises Finding."""
+    found: list[Finding] = []
+
+    def noted(case: Any) -> None:
+        try:
+            check(case)
+        except Finding as finding:
+            found.append(finding)
+            raise
+
+    given_to: Callable[[], None] = given(strategy)(noted)  # type: ignore[no-untyped-call]
+    chosen = settings(
+        max_examples=max(1, count),
+        database=None,
+        deadline=None,
+        phases=_SHRUNK,
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    try:
+        test: Callable[[], None] = seed(start)(chosen(given_to))
+        test()
+    except Unsatisfiable:
+        # No request of this sort breaks the document.
+        return
+    except (Flaky, BaseExceptionGroup):
+        # The state of the server decides too: what was seen first is what was seen.
+        if not found:
+            raise
+        raise found[0] from None
+
+
+def request_of_case(case: Case[Any]) -> Request:
+    """The request of a drawn case."""
+    kwargs = case.as_transport_kwargs(base_url=_NOWHERE)
+    whole = requests.Request(**{name: kwargs[name] for name in _TAKEN if name in kwargs}).prepare()
+    body = whole.body if isinstance(whole.body, bytes) else str(whole.body or "").encode("utf-8", "surrogatepass")
+    added = [(name, value) for name, value in whole.headers.items() if name.lower() not in _OWN]
+    request = Request(str(whole.method), whole.path_url, body).without("Content-Type")
+    named = [(str(name), _text(value)) for name, value in added if not name.lower().startswith("x-schemathesis")]
+    return request.with_headers(*named) if named else request
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")
+
+
+# Requests in a row, as the links of the OpenAPI document lead: what one answer tells, the next one asks for
+
+_STEPS = 12
+# How often it begins anew where Hypothesis has given up.
+_TRIES = 8
+
+
+class Asks(Protocol):
+    """Sends a drawn request and judges what comes."""
+
+    def __call__(self, case: Case[Any], *, led: bool) -> Response:
+        """`led`: a link led to it."""
+
+
+def has_links(schema: BaseSchema) -> bool:
+    """Whether an answer of the contract tells what another request takes."""
+    return bool(schema.statistic.transitions.total)
+
+
+def follow(schema: BaseSchema, *, count: int, start: int, ask: Asks) -> None:
+    """Follow links for about `count` requests. Raises Finding.
+
+    An id that an implementation draws is another one each time, and Hypothesis gives up where it notices that. All that
+    was sent is judged by then; the rest is drawn anew.
+    """
+    sent, found = 0, list[Finding]()
+    machine: Any = schema.as_state_machine()
+
+    class Following(machine):  # type: ignore[misc]
+        def step(self, given: Any) -> Any:
+            self._led = given.transition is not None
+            return super().step(given)
+
+        def call(self, case: Case[Any], **_: Any) -> Told:
+            nonlocal sent
+            sent += 1
+            try:
+                answered = ask(case, led=self._led)
+            except Finding as finding:
+                found.append(finding)
+                raise
+            headers: dict[str, list[str]] = {}
+            for name, value in answered.headers:
+                headers.setdefault(name.lower(), []).append(value)
+            request = requests.Request(case.method, answered.url).prepare()
+            return Told(answered.status, headers, answered.body, request, elapsed=0.0, verify=False)
+
+        def validate_response(self, *_: Any, **__: Any) -> None:
+            """`ask` has judged it."""
+
+    for number in range(_TRIES):
+        chosen = settings(
+            max_examples=max(1, (count - sent) // _STEPS),
+            stateful_step_count=_STEPS,
+            database=None,
+            deadline=None,
+            phases=(Phase.generate,),
+            suppress_health_check=list(HealthCheck),
+        )
+        try:
+            with with_reporter(lambda _: None):
+                run_state_machine_as_test(seed(start + number)(Following), settings=chosen)
+        except Flaky:
+            if found:
+                raise found[0] from None
+            continue
+        return
+
 
 Test = Callable[[Bench], None]
 # So many digits of the seed of a run decide what is drawn.

@@ -2,18 +2,319 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
 
-from holdfast.conformance.gate.again import Sides, judged_again
-from holdfast.conformance.gate.faults import tried_of
+from holdfast.conformance.cases.failure import broken
+from holdfast.conformance.cases.judge import Recorded, foreign, judge_case
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.report import ReportError
+from holdfast.conformance.gate.faults import inconclusive_fault, judge_fault, tried_of
 from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
 from holdfast.conformance.matrix.count import counted
-from holdfast.conformance.run.plan import PlannedCase, plan_of, uncovered
-from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of
-from holdfast.reports.evidence import Header, Run, VerdictLine
+from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
+from holdfast.conformance.steps import kinds
+from holdfast.conformance.suites.bench import Bench, Limits
+from holdfast.conformance.verdict import EVENT_KINDS, Exit, Silence, Verdict, can_be_excused, exit_of
+from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
+from holdfast.servers.processors import processors
+from holdfast.specs import Contract
 from holdfast.specs.model import Level, Proof
+from holdfast.specs.schema import explain, published_validator
+
+# Judging again: no verdict line is believed alone, the exchanges beside it must show it. Pure
+
+# What the exchanges of a suite test prove about its verdict. Pure
+
+# More workers than any suite test asks for: the records show how many the adapter allowed.
+_WORKERS = 1000
+
+
+def judge_suite(
+    contract: Contract,
+    planned: PlannedCase,
+    records: Sequence[Record],
+    *,
+    seed: str,
+    not_claimed: Mapping[str, str],
+    thorough: float = 1.0,
+) -> Judgement:
+    """The judgement of a suite test from its records; not of one that `is_randomised`.
+
+    KIT_FAULT when the records are not those of this test and seed; NO_VERDICT (missing) when they end too early.
+    """
+    tests = {suite_case_id(contract.name, function.__name__): function for function, _ in suite_tests(contract.name)}
+    recorded = Recorded(records, Side.MAIN)
+    bench = Bench(
+        contract=contract,
+        case=planned.id,
+        seed=seed,
+        make_driver=lambda _: recorded,
+        not_claimed=not_claimed,
+        limits=Limits(_WORKERS, None),
+        thorough=thorough,
+    )
+    try:
+        tests[planned.id](bench)
+        judgement = bench.conclude()
+    except Finding as finding:
+        judgement = finding.judgement
+    judgement = bench.gravest(judgement).placed(Side.MAIN, None)
+    left = recorded.left()
+    if left is not None and judgement.verdict is not Verdict.KIT_FAULT:
+        return foreign(Side.MAIN, left, "the test had ended before it")
+    return judgement
+
+
+def is_randomised(contract: Contract, planned: PlannedCase) -> bool:
+    """Whether it is a suite test that may ask something else the second time."""
+    marks = {suite_case_id(contract.name, function.__name__): mark for function, mark in suite_tests(contract.name)}
+    return planned.id in marks and marks[planned.id].drawn
+
+
+def inconclusive_suite(contract: Contract, records: Sequence[Record], not_claimed: Mapping[str, str]) -> str | None:
+    """Why these records cannot belong to a suite test that conforms; None if they can."""
+    opened: set[int] = set()
+    awaited: defaultdict[int, deque[Mapping[str, Any]]] = defaultdict(deque)
+    sessions = calls = 0
+    for record in records:
+        request, answer = record.request, record.answer
+        if record.event is not None and record.event.get("kind") in EVENT_KINDS:
+            return f"record {record.n} is a silence, which ends a test"
+        unreadable = _unreadable(record)
+        if unreadable is not None:
+            return f"record {record.n} tells nothing: {unreadable}"
+        if request is None and answer is not None:
+            if not awaited[record.worker]:
+                return f"record {record.n} answers worker {record.worker}, which was asked nothing"
+            request = awaited[record.worker].popleft()
+        elif request is not None and answer is None and record.event is None:
+            awaited[record.worker].append(request)
+        if request is None or answer is None:
+            continue
+        if request.get("op") == "open":
+            # An answer that a worker owed before it was killed is not awaited any longer.
+            awaited[record.worker].clear()
+        problem = explain(published_validator("protocol-answer"), {**answer, "id": "0"})
+        if problem is not None:
+            return f"the answer in record {record.n} does not fit the protocol: {problem}"
+        if request.get("op") == "call":
+            calls += 1
+            problem = _broken(contract, request, answer, not_claimed)
+            if problem is not None:
+                return f"the answer in record {record.n} does not fit the contract: {problem}"
+        elif answer.get("outcome") == "ok":
+            sessions += _ends(request, record.worker, opened)
+    if not sessions or not calls:
+        return f"they hold {sessions} sessions that were opened fresh and closed, and {calls} answered calls"
+    return None
+
+
+def _unreadable(record: Record) -> str | None:
+    """Why a record does not show what the harness observed; None if it does, or holds something else."""
+    kind = kinds().get(record.action.partition(" ")[0])
+    if kind is None or kind.report is None or record.request is not None or record.answer is not None:
+        return None
+    event = record.event or {}
+    if event.get("kind") != "done":
+        return f"an event of kind {event.get('kind')!r} ends a test"
+    try:
+        kind.report.read(event.get("detail"))
+    except ReportError as error:
+        return str(error)
+    return None
+
+
+def _ends(request: Mapping[str, Any], worker: int, opened: set[int]) -> int:
+    """Note an open or close that succeeded; 1 where a session that began fresh ends."""
+    if request.get("op") == "open" and request.get("state") == "fresh":
+        opened.add(worker)
+    elif request.get("op") == "close" and worker in opened:
+        opened.discard(worker)
+        return 1
+    return 0
+
+
+def _broken(
+    contract: Contract, request: Mapping[str, Any], answer: Mapping[str, Any], not_claimed: Mapping[str, str]
+) -> str | None:
+    method = contract.methods.get(str(request.get("method")))
+    return "no such method" if method is None else broken(method, answer, not_claimed)
+
+
+# The exchanges of a run by case and by side.
+Sides = Mapping[str, Mapping[str, tuple[Exchange, ...]]]
+
+
+# With fewer exchanges one process is done before others have started.
+_MANY = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What stands around the results of one contract."""
+
+    requirement: Requirement
+    header: Header
+    sides: Sides
+    not_claimed: Mapping[str, str]
+
+    def __call__(self, planned: PlannedCase, line: VerdictLine) -> tuple[GateReason, ...]:
+        """The reasons that one result gives."""
+        contract, found = self.requirement.contract, self.sides.get(planned.id, {})
+        if Verdict(line.verdict) is Verdict.KIT_FAULT:
+            return ()
+        reasons: list[GateReason] = []
+        if not planned.scripted:
+            reasons += _inconclusive(self.requirement, planned, line, found, not_claimed=self.not_claimed)
+        fault = contract.fault(planned.id)
+        if fault is not None:
+            records = tuple(map(Record.of, found.get("main", ())))
+            again = judge_fault(contract, fault, records, seed=self.header.seed, environment=self.header.environment)
+        elif is_randomised(contract, planned):
+            again = _recorded(line)
+        else:
+            again = _judge(self.requirement, planned, found, self.header, self.not_claimed)
+        reasons += _disputed(planned, line, again, found)
+        reasons += _embellished(planned, line, again)
+        return tuple(reasons)
+
+
+def judged_again(
+    requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]], header: Header, sides: Sides
+) -> Iterator[GateReason]:
+    """A verdict line is never believed alone: the exchanges must show it."""
+    claims = header.adapter.claims
+    said = next((c.not_claimed for c in claims if c.contract == requirement.contract.name), {})
+    not_claimed = requirement.contract.lacks(said)
+    judge = _Judge(requirement, header, sides, not_claimed)
+    exchanges = sum(len(side) for case, _ in results for side in sides.get(case.id, {}).values())
+    processes = min(processors(), exchanges // _MANY)
+    if processes < 2:
+        for planned, line in results:
+            yield from judge(planned, line)
+        return
+    # A forked process has the run already. If one dies, this raises, and the gate stays closed.
+    with ProcessPoolExecutor(processes, get_context("fork"), _keep, (judge,)) as pool:
+        for reasons in pool.map(_kept, *zip(*results, strict=True)):
+            yield from reasons
+
+
+_judges: list[_Judge] = []
+
+
+def _keep(judge: _Judge) -> None:
+    _judges.append(judge)
+
+
+def _kept(planned: PlannedCase, line: VerdictLine) -> tuple[GateReason, ...]:
+    return _judges[-1](planned, line)
+
+
+def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> Iterator[GateReason]:
+    """A conforming line has no other member: no excuse, and no text but why it ended early or does not apply."""
+    if Verdict(line.verdict) is not Verdict.CONFORMS:
+        return
+    said = [line.silence, line.expected, line.received, line.advice, line.excused]
+    if not again.detail:
+        said.append(line.detail)
+    if any(said):
+        text = f"{planned.id}: recorded is conforms, and beside it stand words or an excuse that no such case has"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", Exit.INCOMPLETE, (planned.id,))
+
+
+def _disputed(
+    planned: PlannedCase, line: VerdictLine, again: Judgement, sides: Mapping[str, tuple[Exchange, ...]]
+) -> Iterator[GateReason]:
+    """The exchanges give another verdict than the recorded one, or a verdict on another exchange."""
+    recorded = _recorded(line)
+    if _agree(recorded, again):
+        if _is_misplaced(recorded, sides):
+            text = f"{planned.id}: recorded is {line.verdict}, {recorded.place}, where it cannot be; run again"
+            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+        return
+    same = (recorded.verdict, recorded.silence) == (again.verdict, again.silence)
+    was, found = (f"{each.verdict.value} ({each.place})" if same else each.verdict.value for each in (recorded, again))
+    shown = "do not fit the case" if again.verdict is Verdict.KIT_FAULT else f"show {found}"
+    text = f"{planned.id}: recorded is {was}, its exchanges {shown}: {again.detail}"
+    # Exchanges that do not fit are damage to the evidence, not a fault of the kit.
+    status = exit_of(again.verdict) if again.verdict.is_open else Exit.INCOMPLETE
+    yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", status, (planned.id,))
+
+
+def _inconclusive(
+    requirement: Requirement,
+    planned: PlannedCase,
+    line: VerdictLine,
+    sides: Mapping[str, tuple[Exchange, ...]],
+    *,
+    not_claimed: Mapping[str, str],
+) -> Iterator[GateReason]:
+    """A conforming suite test or fault is believed only beside a session, no matter what else the exchanges show."""
+    if Verdict(line.verdict) is not Verdict.CONFORMS:
+        return
+    records = tuple(map(Record.of, sides.get("main", ())))
+    try:
+        fault = requirement.contract.fault(planned.id)
+        why = inconclusive_suite(requirement.contract, records, not_claimed)
+        if why is None and fault is not None:
+            why = inconclusive_fault(fault, records)
+    except Exception as error:
+        why = f"they cannot be read ({type(error).__name__}: {error})"
+    if why is not None:
+        text = f"{planned.id}: recorded is conforms, its exchanges cannot show that: {why}; run again"
+        yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+
+
+def _recorded(line: VerdictLine) -> Judgement:
+    """The members of a verdict line that are compared."""
+    return Judgement(
+        Verdict(line.verdict),
+        None if line.silence is None else Silence(line.silence),
+        side=None if line.side is None else Side(line.side),
+        n=line.n,
+    )
+
+
+def _is_misplaced(recorded: Judgement, sides: Mapping[str, tuple[Exchange, ...]]) -> bool:
+    """Whether a verdict names an exchange that is not there, or any exchange although it conforms."""
+    if recorded.side is None or recorded.verdict is Verdict.CONFORMS:
+        return recorded.side is not None or recorded.n is not None
+    return recorded.n is not None and recorded.n >= len(sides.get(recorded.side.value, ()))
+
+
+def _agree(recorded: Judgement, again: Judgement) -> bool:
+    if again.verdict is recorded.verdict:
+        return (again.silence, again.side, again.n) == (recorded.silence, recorded.side, recorded.n)
+    # The run may know better why there is no proof (too few workers, a volatile disk); it holds the gate anyway.
+    incomplete = again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS
+    return recorded.verdict.is_incomplete and incomplete
+
+
+def _judge(
+    requirement: Requirement,
+    planned: PlannedCase,
+    sides: Mapping[str, tuple[Exchange, ...]],
+    header: Header,
+    not_claimed: Mapping[str, str],
+) -> Judgement:
+    contract, seed = requirement.contract, header.seed
+    case = contract.case(planned.id)
+    if planned.scripted and case is None:
+        return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
+    main, twin = (tuple(map(Record.of, sides.get(side, ()))) for side in ("main", "twin"))
+    try:
+        if case is None:
+            thorough = header.thorough
+            return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed, thorough=thorough)
+        return judge_case(contract, case, main, twin, seed=seed, not_claimed=not_claimed)
+    except Exception as error:
+        # The judge was written for the answers of an adapter. A changed file may hold anything; it must not open.
+        return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Set
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -19,11 +20,10 @@ from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, Greeti
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
-from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
-from holdfast.conformance.run.ended import exhausted, judgement_of
 from holdfast.conformance.run.plan import Form, PlannedCase, preflight_of, suite_case_id, suite_tests
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
@@ -42,6 +42,35 @@ from holdfast.servers.pace import adopted, measured
 from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Kind
+
+# The judgement on a case that did not come to its end: by an exception, or because no worker was left
+
+
+def judgement_of(error: BaseException, otherwise: str) -> Judgement:
+    """The text of an exception. Hypothesis bundles several failures; the worst finding counts."""
+    findings = list(_findings_in(error))
+    if findings:
+        order = list(Verdict)
+        return min(findings, key=lambda judgement: order.index(judgement.verdict))
+    text = "".join(traceback.format_exception_only(error)).strip()
+    return Judgement(Verdict.KIT_FAULT, detail=f"{otherwise}: {text[:1500]}")
+
+
+def _findings_in(error: BaseException) -> Iterator[Judgement]:
+    if isinstance(error, Finding):
+        yield error.judgement
+    elif isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _findings_in(part)
+
+
+def exhausted() -> Judgement:
+    """The judgement on a case for which no worker is left."""
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail="three workers in a row had died before, so the case was not started",
+    )
+
 
 # The report of an xdist process at its end: the files that its adapter used.
 LOADED = "holdfast_loaded"

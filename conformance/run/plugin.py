@@ -7,10 +7,10 @@ evidence, for any number of workers.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,9 +18,36 @@ from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.run.sharing import shared_out
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract, load_contract
+
+# The order in which several processes run the cases, so that all of them end at about the same time
+
+_Item = TypeVar("_Item")
+
+
+def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_Item], Hashable | None]) -> list[_Item]:
+    """The items in their new order. `workload` names the workload of a fault, and is None for every other item."""
+    groups: dict[Hashable, list[_Item]] = {}
+    others: list[_Item] = []
+    for item in items:
+        name = workload(item)
+        (others if name is None else groups.setdefault(name, [])).append(item)
+    parts: list[list[_Item]] = [[] for _ in range(processes)]
+    for group in sorted(groups.values(), key=len, reverse=True):
+        min(parts, key=len).extend(group)
+    ordered: list[_Item] = []
+    for number, part in enumerate(parts):
+        # `worksteal` cuts the list in the same way.
+        size = (len(items) - len(ordered)) // (processes - number)
+        room = max(0, size - len(part))
+        # Each part gets its share of what comes early in the list.
+        every = processes - number
+        taken = set(sorted(range(len(others)), key=lambda place: place % every > 0)[:room])
+        ordered += [*part, *(item for place, item in enumerate(others) if place in taken)]
+        others = [item for place, item in enumerate(others) if place not in taken]
+    return [*ordered, *others]
+
 
 _OPTION = "holdfast_settings"
 _CLAUSES, _CASES, _FORMS = "holdfast_clauses", "holdfast_cases", "holdfast_forms"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.gate.suites import judge_suite
+from holdfast.conformance.gate.cases import judge_suite
 from holdfast.conformance.run.plan import plan_of, suite_case_id
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.verdict import Verdict

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
-from holdfast.conformance.faults import disks
+from holdfast.conformance.faults import dependencies
 from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.probe import Ability, Probe, mounting
 from holdfast.specs import schema
@@ -92,7 +92,7 @@ def test_a_store_that_never_calls_write_passes_without_the_layers_of_writes(name
 
 
 def test_without_namespaces_two_layers_are_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disks, "mounting", lambda: REFUSED)
+    monkeypatch.setattr(dependencies, "mounting", lambda: REFUSED)
     status, said = crash("log-right", *layers("readonly", "full"))
     assert [one["unproven"] for one in said["layers"]] == [["NOT TESTED: Operation not permitted"]] * 2
     assert status == 12

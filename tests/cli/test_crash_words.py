@@ -16,7 +16,7 @@ from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.faults import oracle
 from holdfast.conformance.faults.oracle import Kind
 from holdfast.conformance.faults.report import Layer, Tally
-from holdfast.conformance.faults.workspace import Workspace
+from holdfast.conformance.faults.runs import Workspace
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES
 
 STORE = {store.name: store for store in STORES}

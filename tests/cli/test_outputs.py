@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.cli.console import Format
+from holdfast.conformance.cli.verify.command import unusable_outputs
 from holdfast.conformance.cli.verify.options import Options
-from holdfast.conformance.cli.verify.outputs import unusable_outputs
 from holdfast.conformance.run.plan import ALL_FORMS
 from holdfast.conformance.run.recorder import Caller
 from holdfast.conformance.run.settings import RunSettings

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.cli.verify import progress
-from holdfast.conformance.cli.verify.progress import RunProgress, duration
+from holdfast.conformance.cli.verify import verification
+from holdfast.conformance.cli.verify.verification import RunProgress, duration
 from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.verdict import Verdict
@@ -79,7 +79,7 @@ def test_a_duration_is_rough(seconds: float, text: str) -> None:
 def test_lines_come_while_one_case_takes_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.01)
+    monkeypatch.setattr(verification, "PLAIN_EVERY_S", 0.01)
     printed = ""
     with RunProgress(PLAN, quiet=False) as shown:
         shown.begin({case.id for case in PLAN})
@@ -90,7 +90,7 @@ def test_lines_come_while_one_case_takes_long(
 
 
 def test_nothing_is_printed_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr(verification, "PLAIN_EVERY_S", 0.0)
     with RunProgress(PLAN, quiet=True) as shown:
         shown.begin({case.id for case in PLAN})
         shown.result(ran("one/0", Verdict.FAIL_OPEN))

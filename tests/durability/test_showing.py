@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.durability.showing import Showing
+from holdfast.conformance.durability.subject import Showing
 from holdfast.conformance.durability.workload import answers_of, scopes_of
 from holdfast.conformance.faults.subject import SubjectError, SubjectPartlyError
 from holdfast.specs import load_contract

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.faults import disks, helpers, sweep
+from holdfast.conformance.faults import dependencies, helpers, sweep
 from holdfast.conformance.faults import mounts as mounts_module
 from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.lines import Limits, Lines, puts
@@ -242,7 +242,7 @@ def test_a_workload_of_one_operation_is_too_short(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_mounted_nothing_is_tested(without: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disks, "mounting", lambda: Ability("unshare: Operation not permitted"))
+    monkeypatch.setattr(dependencies, "mounting", lambda: Ability("unshare: Operation not permitted"))
     for layer in (Dependencies.read_only, Dependencies.full):
         report = layer(without(STORE["log-right"]), 1)
         assert not report.clean
@@ -264,7 +264,7 @@ def test_a_disk_that_could_not_be_mounted_is_no_refusal(
 def test_a_disk_that_was_never_full_proves_nothing(
     without: Make, mounts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disks, "_MORE_PAGES", 1)
+    monkeypatch.setattr(dependencies, "_MORE_PAGES", 1)
     report = without(STORE["log-right"], puts(2)).full(0)
     assert not report.clean
     assert "no disk became full" in report.unproven[0]

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from holdfast.conformance.fitness.postgres.patterns import pattern_of
-from holdfast.conformance.fitness.postgres.shapes import digest_of, sample_shape
+from holdfast.conformance.fitness.postgres.rows import digest_of, pattern_of, sample_shape
 
 
 def digits(number: int) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from holdfast.conformance.gate.cases import is_randomised
 from holdfast.conformance.gate.decision import (
     Expected,
     GateDecision,
@@ -27,7 +28,6 @@ from holdfast.conformance.gate.decision import (
     installed_kit,
     parse_requirement,
 )
-from holdfast.conformance.gate.suites import is_randomised
 from holdfast.conformance.run.plan import plan_of
 from holdfast.reports.evidence import read_evidence
 from holdfast.reports.evidence.believed import BELIEVED, believed_at

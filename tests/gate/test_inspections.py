@@ -14,8 +14,8 @@ from msgspec import structs
 
 from holdfast.conformance.cases.record import Side
 from holdfast.conformance.cases.report import Report, ReportError
+from holdfast.conformance.gate.cases import inconclusive_suite
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
-from holdfast.conformance.gate.suites import inconclusive_suite
 from holdfast.conformance.steps.link import LINK
 from holdfast.conformance.steps.tree import LIST
 from holdfast.conformance.verdict import Exit, exit_of

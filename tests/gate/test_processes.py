@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from holdfast.conformance.gate import again
+from holdfast.conformance.gate import cases
 from holdfast.conformance.gate.model import ReasonCode
 from tests.gate.conftest import Bench, Lines
 
@@ -16,8 +16,8 @@ SECOND = "toy/once/a-second-put-of-a-key-is-refused"
 
 
 def _several(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(again, "_MANY", 1)
-    patch.setattr(again, "processors", lambda: 3)
+    patch.setattr(cases, "_MANY", 1)
+    patch.setattr(cases, "processors", lambda: 3)
 
 
 def _told_to_conform(lines: Lines) -> None:
@@ -53,6 +53,6 @@ def test_a_judging_process_that_dies_opens_no_gate(bench: Bench, monkeypatch: py
     def dies(*_asked: object, **_more: object) -> NoReturn:
         os._exit(0)
 
-    monkeypatch.setattr(again, "judge_case", dies)
+    monkeypatch.setattr(cases, "judge_case", dies)
     with pytest.raises(BrokenProcessPool):
         bench.decide(path)

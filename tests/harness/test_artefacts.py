@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from holdfast.conformance.adapter.loaded import files_of_group
+from holdfast.conformance.adapter.process import files_of_group
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.reports.evidence import Artefacts, Redactor, Source

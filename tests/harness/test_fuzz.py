@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.cases.record import Finding, Judgement
-from holdfast.conformance.fuzz.cases import fuzz_cases
-from holdfast.conformance.fuzz.drawn import schema_of
+from holdfast.conformance.fuzz.cases import follow, fuzz_cases, schema_of
 from holdfast.conformance.fuzz.exchange import Response
-from holdfast.conformance.fuzz.linked import follow
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import load_contract
 from tests import warm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.conformance.run.sharing import shared_out
+from holdfast.conformance.run.plugin import shared_out
 
 # A case: its number, and the number of its workload if it is a fault.
 CASES = st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=60).map(lambda loads: list(enumerate(loads)))

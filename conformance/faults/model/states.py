@@ -6,29 +6,195 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum, unique
+from dataclasses import dataclass, field, replace
+from enum import Enum, StrEnum, unique
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.conformance.faults.model.contents import EMPTY, Content
+from holdfast.conformance.faults.model.contents import EMPTY, Content, Draft
 from holdfast.conformance.faults.model.disk import Point, Profile
-from holdfast.conformance.faults.model.kept import (
-    EVERYTHING,
-    NOTHING,
-    SIZED,
-    Kept,
-    Part,
-    Rest,
-    built,
-    cuts_of,
-    whole_of,
-)
-from holdfast.conformance.faults.model.losses import losses, path_of
 from holdfast.conformance.faults.model.names import Namespace
-from holdfast.conformance.faults.model.pending import SECTOR, Data, OfFile, Pending, Resized, clip, sector_up
-from holdfast.conformance.faults.recording import Type
+from holdfast.conformance.faults.model.pending import (
+    PAGE,
+    SECTOR,
+    Data,
+    Moved,
+    OfFile,
+    Pending,
+    Resized,
+    Spans,
+    clip,
+    land,
+    sector_up,
+)
+from holdfast.conformance.faults.recording import Named, Type
+
+# The pending operations on files that a crash leaves on disk, and the bytes that they make
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a pending write on disk: these sectors, and whether its size is there even where they end before it.
+
+    `resizes` says whether the file may get another size by it: a journal has sizes and names in one order.
+    """
+
+    spans: Spans
+    sized: bool
+    resizes: bool = True
+
+
+@unique
+class Rest(Enum):
+    """What of the pending operations is on disk of which nothing is said."""
+
+    NONE = "none"
+    WHOLE = "whole"
+    SIZES = "sizes"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The part of the pending operations on files that is on disk: those at these places in `Point.data`, and a rule.
+
+    The rule covers the other operations, so that a state is small wherever ten thousand operations are pending. Of the
+    operations behind `sizes_until` no size is on disk; None means that every size is.
+    """
+
+    rest: Rest
+    parts: Mapping[int, Part | None] = field(default_factory=dict)
+    sizes_until: int | None = None
+
+    def of(self, place: int, unit: OfFile) -> Part | None:
+        """The part of the operation there that is on disk; None: nothing."""
+        part = self._ruled(place, unit)
+        return replace(part, resizes=False) if part is not None and self.withholds(unit) else part
+
+    def withholds(self, unit: OfFile) -> bool:
+        """Whether the size that the operation gave its file is not on disk, as a change of names before it is not."""
+        return self.sizes_until is not None and unit.operation > self.sizes_until
+
+    def _ruled(self, place: int, unit: OfFile) -> Part | None:
+        if place in self.parts:
+            return self.parts[place]
+        if self.rest is Rest.NONE:
+            return None
+        return whole_of(unit) if self.rest is Rest.WHOLE else SIZED
+
+
+SIZED = Part((), sized=True)
+NOTHING, EVERYTHING = Kept(Rest.NONE), Kept(Rest.WHOLE)
+
+
+def whole_of(unit: OfFile) -> Part:
+    """All of it."""
+    return Part(unit.spans if isinstance(unit, Data) else (), sized=True)
+
+
+def built(content: Content, units: Iterable[tuple[OfFile, Part | None]]) -> Content:
+    """A file with these parts of its pending operations on disk.
+
+    Sizes go to disk in order: while one change of size is missing, no later one is there. Bytes that were written
+    behind a cut that is not on disk went to blocks that nothing points to.
+    """
+    draft = Draft(content)
+    cut: int | None = None
+    for unit, part in units:
+        if isinstance(unit, Resized):
+            if part is not None and part.resizes and cut is None:
+                draft.resize(unit.size)
+            else:
+                cut = min(sector_up(unit.size), draft.size if cut is None else cut)
+        elif part is not None and not part.resizes and cut is None:
+            land(draft, unit, clip(part.spans, 0, draft.size))
+        elif part is not None and cut is None:
+            if part.sized:
+                draft.resize(max(draft.size, min(sector_up(unit.end), unit.size)))
+            land(draft, unit, part.spans)
+        elif part is not None and cut is not None:
+            for begin, end in clip(part.spans, 0, min(cut, draft.size)):
+                draft.write(begin, unit.piece(begin, end).ljust(end - begin, b"\0"))
+    return draft.content()
+
+
+def cuts_of(unit: Data, *, ends: bool) -> list[int]:
+    """Where a write may end on disk: an overwrite at the ends of sectors, an append at any byte.
+
+    `ends` says that the file is no longer without the write than it was before it: then it ends where the write does.
+    """
+    begin, end = unit.begin, unit.end
+    first, last = begin // SECTOR * SECTOR + SECTOR, (end - 1) // SECTOR * SECTOR
+    cuts = {first, (begin + end) // 2 // SECTOR * SECTOR, last}
+    if ends and end > unit.before:
+        new = max(begin, unit.before)
+        cuts |= {new, new + 1, (new + end) // 2, end - 1}
+    return sorted(cut for cut in cuts if begin < cut < end)
+
+
+# Describes the lost pending operations: bytes of which file and operations, and when they were synced
+
+# How many changes of names are described one by one.
+SHOWN_NAMES = 4
+
+
+def losses(point: Point, lost: Sequence[Pending]) -> tuple[str, ...]:
+    """The losses, the file with most of them first. What a failed sync gave up is lost in each state but one."""
+    return (*_bytes_lost(point, lost), *_given_up(point), *_names_lost(lost))
+
+
+def path_of(point: Point, file: int) -> str:
+    """The name of a file for a person."""
+    return point.paths.get(file, b"a file without a name").decode("utf-8", "backslashreplace")
+
+
+def _operations(numbers: Iterable[int]) -> str:
+    found = sorted(set(numbers))
+    if len(found) == 1:
+        return f"op {found[0]}"
+    return f"ops {found[0]}\N{EN DASH}{found[-1]}"
+
+
+def _bytes_lost(point: Point, lost: Sequence[Pending]) -> Iterator[str]:
+    files: dict[int, list[OfFile]] = {}
+    for unit in lost:
+        if not isinstance(unit, Moved):
+            files.setdefault(unit.file, []).append(unit)
+    counts = {
+        file: sum(unit.end - unit.begin for unit in units if isinstance(unit, Data)) for file, units in files.items()
+    }
+    for file in sorted(files, key=lambda file: counts[file], reverse=True):
+        what = f"{counts[file]:,} unsynced bytes" if counts[file] else "an unsynced size"
+        synced = point.synced.get(file)
+        when = "never synced" if synced is None else f"last sync at op {synced}"
+        ops = _operations(unit.operation for unit in files[file])
+        yield f"{path_of(point, file)} had {what} ({ops}, {when})"
+
+
+def _given_up(point: Point) -> Iterator[str]:
+    for file, pages in point.doomed.items():
+        size = point.live.get(file, EMPTY).size
+        if pages:
+            count = sum(min(page * PAGE + PAGE, size) - page * PAGE for page in pages)
+            by = _operations(pages.values())
+            yield f"{path_of(point, file)} had {count:,} bytes that the failed sync of {by} gave up"
+
+
+def _names_lost(lost: Sequence[Pending]) -> Iterator[str]:
+    moves = [move for move in lost if isinstance(move, Moved)]
+    told = []
+    for move in moves[:SHOWN_NAMES]:
+        changes = [
+            ("+" if isinstance(one, Named) else "-") + one.path.decode("utf-8", "backslashreplace")
+            for one in move.changes[:SHOWN_NAMES]
+        ]
+        more = " …" if len(move.changes) > SHOWN_NAMES else ""
+        told.append(f"op {move.operation} {' '.join(changes)}{more}")
+    if told:
+        more = ", …" if len(moves) > SHOWN_NAMES else ""
+        count = "a change" if len(moves) == 1 else f"{len(moves)} changes"
+        yield f"{count} of names had not been synced ({', '.join(told)}{more})"
+
 
 # Of more pending operations than this at one point, the kinds that take them one by one try the last and a few others.
 MANY = 16

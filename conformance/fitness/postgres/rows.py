@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import psycopg
@@ -11,8 +16,252 @@ from psycopg import errors, sql
 
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
-from holdfast.conformance.fitness.postgres.shapes import Shape, sample_shape, shapes_of
-from holdfast.conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
+from holdfast.conformance.fitness.postgres.tables import Check, Column, ForeignKey, Table, read_table
+
+# Values by the type of a column and by what its checks mention, each a function of a number
+
+# Values of a pattern that fixes the characters of each place: `^lrk:[0-9a-f]{64}$`, and nothing with alternatives
+
+_PLAIN = r"[^\\^$.|?*+()\[\]{}]"
+_ATOM = re.compile(
+    rf"(?:\[(?P<set>[^\\^\[\]][^\\\[\]]*)\]|\\(?P<escaped>[^\w\s])|(?P<plain>{_PLAIN}))"
+    r"(?:\{(?P<least>[0-9]{1,3})(?:(?P<comma>,)(?P<most>[0-9]{1,3})?)?\}|(?P<many>[+*?]))?"
+)
+# The number of places where a pattern leaves it open: enough to differ by, and not too long for a column.
+_ENOUGH = 16
+# A pattern with fewer values than this is a list of words rather than a form.
+_ROOMY = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """For each place of a value, its possible characters in their order."""
+
+    places: tuple[str, ...]
+
+    @property
+    def roomy(self) -> bool:
+        """Whether values made of different numbers differ."""
+        room = 1
+        for place in self.places:
+            room *= len(place)
+        return room >= _ROOMY
+
+    def value(self, digits: Callable[[int], str]) -> str:
+        """The value whose open places hold `digits`, as far as they can."""
+        drawn = iter(digits(sum(len(place) > 1 for place in self.places)))
+        return "".join(place if len(place) == 1 else _drawn(place, next(drawn)) for place in self.places)
+
+
+def pattern_of(text: str) -> Pattern | None:
+    """The open places of a pattern with both anchors; None for a pattern of another form."""
+    if not (text.startswith("^") and text.endswith("$")):
+        return None
+    inside, place, found = text[1:-1], 0, []
+    while place < len(inside):
+        atom = _ATOM.match(inside, place)
+        if atom is None:
+            return None
+        characters = "".join(_characters(atom["set"])) if atom["set"] else atom["escaped"] or atom["plain"]
+        if not characters:
+            return None
+        found += ["".join(dict.fromkeys(characters))] * _times(atom)
+        place = atom.end()
+    return Pattern(tuple(found)) if found else None
+
+
+def _drawn(place: str, digit: str) -> str:
+    """The digit itself where it may stand there, so that keys of several columns stay alike."""
+    return digit if digit in place else place[ord(digit) % len(place)]
+
+
+def _times(atom: re.Match[str]) -> int:
+    """How often: what may be left out is, so that another spelling with it can be tried; sets have room to differ."""
+    least = {"?": 0, "*": 0, "+": 1, None: 1}[atom["many"]] if atom["least"] is None else int(atom["least"])
+    if atom["set"] is None or not (atom["comma"] or atom["many"] in ("*", "+")):
+        return least
+    return max(least, min(int(atom["most"] or _ENOUGH), _ENOUGH))
+
+
+def _characters(inside: str) -> Iterator[str]:
+    """Every character that brackets name; a hyphen at an end is one."""
+    place = 0
+    while place < len(inside):
+        if inside[place + 1 : place + 2] == "-" and place + 2 < len(inside):
+            yield from map(chr, range(ord(inside[place]), ord(inside[place + 2]) + 1))
+            place += 3
+        else:
+            yield inside[place]
+            place += 1
+
+
+# From a number to the text of a value.
+Shape: TypeAlias = Callable[[int], str]
+
+# By these a reader of a live table, or of a log, can distinguish these rows from others.
+PREFIX = "holdfast-probe-"
+_HASHES = (*KEYS, "deployed_artifact_hash")
+# What is shorter than this cannot hold the prefix and be unique.
+_ROOM = 32
+_KIBI = 1024
+# {hex:22} in a value of the policy: as many hexadecimal digits, 64 at most.
+_SOME_DIGITS = re.compile(r"\{hex:([1-9]|[1-5][0-9]|6[0-4])\}")
+
+
+def digest_of(number: int) -> str:
+    """64 random lower-case hexadecimal digits; there are letters among them."""
+    return hashlib.sha256(f"{PREFIX}{number}".encode()).hexdigest()
+
+
+def shapes_of(word: str, column: Column, checks: tuple[Check, ...], operations: tuple[str, ...]) -> tuple[Shape, ...]:
+    """Everything worth trying for a column, the likeliest first. `word` is the contract's for it, or its own name."""
+    found = [*_of_type(word, column, checks, operations)]
+    if column.length is None:
+        return tuple(found)
+    return tuple(_cut(shape, column.length) for shape in found)
+
+
+def sample_shape(value: Any) -> Shape:
+    """A value of the policy: in a text, {hex}, {hex:N}, {uuid} and {number} stand for what differs between rows."""
+    if not isinstance(value, str):
+        return _always(json.dumps(value))
+
+    def filled(number: int) -> str:
+        words = {"{hex}": digest_of(number), "{uuid}": _uuid(number), "{number}": str(number)}
+        text = value
+        for mark, instead in words.items():
+            text = text.replace(mark, instead)
+        return _SOME_DIGITS.sub(lambda mark: digest_of(number)[: int(mark[1])], text)
+
+    return filled
+
+
+def _of_type(word: str, column: Column, checks: tuple[Check, ...], operations: tuple[str, ...]) -> Iterator[Shape]:
+    literals = tuple(text for check in checks for text in check.literals if text)
+    numbers = tuple(number for check in checks for number in check.numbers)
+    patterns = tuple(pattern for text in literals if (pattern := pattern_of(text)) is not None)
+    if word == "operation":
+        yield from map(_always, operations)
+    if column.labels:
+        yield from map(_always, column.labels)
+    elif column.category == "S":
+        yield from (_of_pattern(pattern) for pattern in patterns if pattern.roomy)
+        yield from _texts(word)
+        yield from map(_always, literals)
+        yield from (_of_pattern(pattern) for pattern in patterns if not pattern.roomy)
+    elif column.category == "N":
+        yield from _numbers(numbers)
+    elif column.category == "A":
+        yield from map(_always, ("{}", "{1}", "{probe}"))
+    elif column.category == "D":
+        yield from map(_always, (_now(), "9999-01-01", "infinity", "2000-01-01", *literals))
+    elif column.category == "R":
+        yield lambda number: f"[{number},{number + 1})"
+        yield _always("empty")
+    else:
+        yield from _others(column.type)
+        yield from map(_always, literals)
+
+
+def _of_pattern(pattern: Pattern) -> Shape:
+    def drawn(number: int) -> str:
+        def digits(count: int) -> str:
+            known = digest_of(number) + digest_of(-number)
+            return (known * (count // len(known) + 1))[:count]
+
+        return pattern.value(digits)
+
+    return drawn
+
+
+def _texts(word: str) -> Iterator[Shape]:
+    named: Shape = lambda number: f"{PREFIX}{digest_of(number)[:24]}"  # noqa: E731 - one of a list of short ones
+    if word not in _HASHES:
+        yield named
+    yield digest_of
+    yield _uuid
+    yield lambda number: f"sha256:{digest_of(number)}"
+    yield lambda number: digest_of(number)[:32]
+    yield lambda number: digest_of(number)[:40]
+    yield lambda number: digest_of(number) + digest_of(-number)
+    if word in _HASHES:
+        yield named
+    yield lambda number: f"v1:{digest_of(number)}"
+    yield _always(_instant())
+    yield _always(_instant()[:10])
+    yield str
+    yield lambda number: f"https://holdfast.invalid/{digest_of(number)[:24]}"
+    yield lambda number: digest_of(number).upper()
+    yield lambda number: f"probe{number}"
+    yield _always("{}")
+
+
+def _numbers(mentioned: tuple[int, ...]) -> Iterator[Shape]:
+    yield str
+    for number in mentioned:
+        yield from map(_always, (str(number), str(number + 1), str(number - 1)))
+    yield from map(_always, ("0", "-1", "100"))
+    yield lambda number: str(_KIBI * number)
+
+
+def _others(type_name: str) -> Iterator[Shape]:
+    known: dict[str, tuple[Shape, ...]] = {
+        "uuid": (_uuid,),
+        "bytea": tuple(_bytes(length) for length in (32, 16, 20, 48, 64)),
+        "bool": (_always("true"), _always("false")),
+        "json": _documents(),
+        "jsonb": _documents(),
+        "interval": (_always("1 day"), _always("1000 years"), _always("1 second")),
+        "inet": (_address,),
+        "cidr": (_address,),
+        "xml": (_always("<probe/>"),),
+        "bit": (_always("1"),),
+        "varbit": (_always("1"),),
+    }
+    yield from known.get(type_name, ())
+    yield from map(_always, ("probe", "1", "{}", "empty", "(0,0)"))
+
+
+def _documents() -> tuple[Shape, ...]:
+    return (lambda number: json.dumps({"probe": number}), _always("{}"), _always("[]"), _always('"probe"'))
+
+
+def _always(text: str) -> Shape:
+    return lambda _number: text
+
+
+def _bytes(length: int) -> Shape:
+    return lambda number: "\\x" + (digest_of(number) * 2)[: 2 * length]
+
+
+def _uuid(number: int) -> str:
+    return str(uuid.UUID(digest_of(number)[:32]))
+
+
+def _address(number: int) -> str:
+    # TEST-NET-1 of RFC 5737.
+    return f"192.0.2.{number % 256}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def _instant() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _cut(shape: Shape, length: int) -> Shape:
+    """What does not fit is made of digits only, so that few of them still differ."""
+
+    def fitting(number: int) -> str:
+        text = shape(number)
+        if len(text) <= length:
+            return text
+        return digest_of(number)[:length] if length < _ROOM else text[:length]
+
+    return fitting
+
 
 # Values as text, by column; None is NULL.
 Values: TypeAlias = dict[str, str | None]

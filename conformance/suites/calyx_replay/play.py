@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import permutations, product
 from random import Random
@@ -13,19 +13,66 @@ from typing import Any, NoReturn
 from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.commanding import Command
 from holdfast.conformance.suites.calyx_replay.history import LEAPS, RACES, WORKERS, Step, dice_of
 from holdfast.conformance.suites.calyx_replay.inserting import Inserting
-from holdfast.conformance.suites.calyx_replay.judging import EFFECTS, Operation, ends, in_order, unready, verdict_of
+from holdfast.conformance.suites.calyx_replay.judging import (
+    EFFECTS,
+    Operation,
+    ends,
+    in_order,
+    printed,
+    unready,
+    verdict_of,
+)
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind
 from holdfast.conformance.suites.calyx_replay.letters import Letters
-from holdfast.conformance.suites.calyx_replay.model import BEGINNING, NEVER, Inserted, Letter, State, said
+from holdfast.conformance.suites.calyx_replay.model import (
+    BEGINNING,
+    NEVER,
+    Due,
+    Inserted,
+    Left,
+    Letter,
+    Outcome,
+    State,
+    Terms,
+    said,
+)
 from holdfast.conformance.suites.calyx_replay.offers import MACHINE, Traces, offered, situations
 from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.calyx_replay.settings import Settings
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.steering import Offer
+
+# What the model says of the commands of operators, which may go by the clock of the session or of the machine
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: its name, the values of its session, the session's time, and what version 0 has left."""
+
+    name: str
+    terms: Terms
+    now: datetime
+    left: Left | None
+
+    def outcomes(self, state: State) -> Iterator[Outcome]:
+        """What the model says of it in a state."""
+        if self.name == "prune":
+            for clock in (self.now, MACHINE[0]):
+                yield from model.prune(self.terms, state, None, clock)
+        elif self.name == "migrate":
+            yield from model.migrate(self.terms, state, self.left, self.now)
+            yield from model.migrate(self.terms, state, self.left, self.now, seen=MACHINE)
+        else:
+            yield Due("prior"), state
+
+    def after(self, told: Mapping[str, Any], state: State, *, fails: bool = False) -> list[State]:
+        """What may be after it has printed this. What `fails` may also have done nothing, where its status says so."""
+        ends = [end for due, end in self.outcomes(state) if printed(due, told, counted=self.name == "prune")]
+        return [*ends, state] if fails and told["status"] else ends
+
 
 # One call of an operation: how it is sent, and what the model says of it.
 Call = tuple[str, Mapping[str, Any], Operation]

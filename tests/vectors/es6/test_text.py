@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from holdfast.vectors.jcs.es6.lines import lines
+from holdfast.vectors.jcs.es6.documents import text
 from holdfast.vectors.jcs.es6.slots import LEAST_ROOM, slots
-from holdfast.vectors.jcs.es6.text import text
+from holdfast.vectors.jcs.es6.stream import lines
 from tests.vectors.appendix_b import APPENDIX_B
 from tests.vectors.es6 import oracle
 
