@@ -5,7 +5,7 @@ In the repository the packages stand at the top level, and this folder links to 
 """
 
 # Read by the build as the distribution's version.
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 # What pip knows it by: on PyPI, the name `holdfast` is that of another project.
 DISTRIBUTION = "holdfast-conformance"
 

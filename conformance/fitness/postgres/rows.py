@@ -18,10 +18,7 @@ from holdfast.conformance.fitness.model import Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
 from holdfast.conformance.fitness.postgres.tables import Check, Column, ForeignKey, Table, read_table
 
-# Values by the type of a column and by what its checks mention, each a function of a number
-
 # Values of a pattern that fixes the characters of each place: `^lrk:[0-9a-f]{64}$`, and nothing with alternatives
-
 _PLAIN = r"[^\\^$.|?*+()\[\]{}]"
 _ATOM = re.compile(
     rf"(?:\[(?P<set>[^\\^\[\]][^\\\[\]]*)\]|\\(?P<escaped>[^\w\s])|(?P<plain>{_PLAIN}))"
