@@ -11,6 +11,9 @@ from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
 from holdfast.reports.evidence import Event, Exchange
 from holdfast.specs.typed import written
 
+# The ends of a case that a limit of holdfast made.
+_LIMITS = frozenset({Silence.BUDGET, Silence.BUSY, Silence.HANG})
+
 
 @unique
 class Side(Enum):
@@ -116,3 +119,43 @@ class Finding(Exception):  # noqa: N818 - a result that ends a side early, not a
     def __init__(self, judgement: Judgement) -> None:
         super().__init__(judgement.detail)
         self.judgement = judgement
+
+
+def exhausted() -> Judgement:
+    """The judgement on a case for which no worker is left."""
+    return Judgement(
+        Verdict.NOT_REACHED,
+        detail="three workers in a row had died before, so the case was not started",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A case that ran: its judgement and all that it adds to the evidence."""
+
+    case: str
+    clauses: tuple[str, ...]
+    judgement: Judgement
+    main: tuple[Record, ...]
+    twin: tuple[Record, ...]
+    seconds: float
+    restarts: tuple[tuple[int, str], ...] = ()
+    logs: tuple[tuple[int, str], ...] = ()
+    # How it ended the first time, where a limit of holdfast ended it and it was run again, alone.
+    first: CaseResult | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a limit of holdfast ended it: on a quieter machine, or with more time, it may have a verdict."""
+        judged = self.judgement
+        return judged.verdict is Verdict.NO_VERDICT and judged.silence in _LIMITS
+
+    @property
+    def was_not_started(self) -> bool:
+        """Whether no worker was left for it."""
+        return self.judgement == exhausted()
+
+    @property
+    def judged_side(self) -> tuple[Record, ...]:
+        """The records of the side that was judged."""
+        return self.twin if self.judgement.side is Side.TWIN else self.main

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from holdfast import install_line
+from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.cli.console import Format, out, print_json, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
@@ -31,10 +32,9 @@ from holdfast.conformance.cli.target import (
 from holdfast.conformance.cli.verify.failure import log_tail
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.artefacts import Identity
-from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import unclaimed
-from holdfast.conformance.run.recorder import Caller, Recorder, header_of
-from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.recorder import Recorder, header_of
+from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest, gravest_finding
 from holdfast.reports.evidence import EvidenceError, SeedOrigin
 from holdfast.specs import Contract, load_contract

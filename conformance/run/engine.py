@@ -7,7 +7,7 @@ import hashlib
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any
@@ -20,7 +20,7 @@ from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, Greeti
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.judge import both
-from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.record import CaseResult, Finding, Judgement, Record, Side, exhausted
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
@@ -64,49 +64,8 @@ def _findings_in(error: BaseException) -> Iterator[Judgement]:
             yield from _findings_in(part)
 
 
-def exhausted() -> Judgement:
-    """The judgement on a case for which no worker is left."""
-    return Judgement(
-        Verdict.NOT_REACHED,
-        detail="three workers in a row had died before, so the case was not started",
-    )
-
-
 # The report of an xdist process at its end: the files that its adapter used.
 LOADED = "holdfast_loaded"
-_LIMITS = frozenset({Silence.BUDGET, Silence.BUSY, Silence.HANG})
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """A case that ran: its judgement and all that it adds to the evidence."""
-
-    case: str
-    clauses: tuple[str, ...]
-    judgement: Judgement
-    main: tuple[Record, ...]
-    twin: tuple[Record, ...]
-    seconds: float
-    restarts: tuple[tuple[int, str], ...] = ()
-    logs: tuple[tuple[int, str], ...] = ()
-    # How it ended the first time, where a limit of holdfast ended it and it was run again, alone.
-    first: CaseResult | None = None
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether a limit of holdfast ended it: on a quieter machine, or with more time, it may have a verdict."""
-        judged = self.judgement
-        return judged.verdict is Verdict.NO_VERDICT and judged.silence in _LIMITS
-
-    @property
-    def was_not_started(self) -> bool:
-        """Whether no worker was left for it."""
-        return self.judgement == exhausted()
-
-    @property
-    def judged_side(self) -> tuple[Record, ...]:
-        """The records of the side that was judged."""
-        return self.twin if self.judgement.side is Side.TWIN else self.main
 
 
 class Engine:

@@ -1,4 +1,6 @@
-"""The identity of the kit: one digest over everything that can move a verdict.
+"""What a header says of the kit, its contracts and this machine.
+
+The identity of the kit is one digest over everything that can move a verdict.
 
 That is every file of the installed package, with any suffix, and the versions of the libraries that it requires.
 """
@@ -6,15 +8,20 @@ That is every file of the installed package, with any suffix, and the versions o
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from holdfast import DISTRIBUTION
-from holdfast.specs import strictjson
+from holdfast.reports.evidence import ContractPin
+from holdfast.specs import Contract, strictjson
 
 _PACKAGE = "holdfast"
 # The reference is judged and does not judge. Files that Python compiles for itself follow from the sources.
@@ -67,3 +74,21 @@ def _installed(name: str) -> str:
     except PackageNotFoundError:
         # A marker of its requirement excludes it here, or a user removed it.
         return "absent"
+
+
+def pin_of(contract: Contract) -> ContractPin:
+    """The contract in the form of a header."""
+    return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest)
+
+
+def environment() -> Mapping[str, str]:
+    """The properties of this machine that may matter, for a header."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "cpus": str(os.cpu_count() or 0),
+        "ci": os.environ.get("CI", ""),
+        "executable": Path(sys.executable).name,
+    }

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
+from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
+from holdfast.conformance.run.engine import LOADED, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Silence, Verdict

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Self
 
 from holdfast import __version__
 from holdfast.conformance.adapter.worker import Greeting
-from holdfast.conformance.cases.record import Side
+from holdfast.conformance.cases.record import CaseResult, Side
 from holdfast.conformance.durability.proving import not_tested, probed
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE
-from holdfast.conformance.run.engine import CaseResult
-from holdfast.conformance.run.kit import kit_digest
+from holdfast.conformance.run.kit import environment, kit_digest, pin_of
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import (
     AdapterIdentity,
     Artefacts,
     Attempt,
     Claimed,
-    ContractPin,
     EvidenceWriter,
     Header,
     Implementation,
@@ -34,26 +29,11 @@ from holdfast.reports.evidence import (
     Redactor,
     Restart,
     Run,
-    SeedOrigin,
     Selection,
     SurfaceLine,
     VerdictLine,
 )
 from holdfast.specs import Contract
-
-
-def pin_of(contract: Contract) -> ContractPin:
-    """The contract in the form of a header."""
-    return ContractPin(contract.name, contract.version, contract.digest, contract.cases_digest)
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The caller's description of a run: the source of its seed, and a nonce and a revision if there are any."""
-
-    seed_origin: SeedOrigin
-    nonce: str | None = None
-    commit: str | None = None
 
 
 def header_of(
@@ -96,19 +76,6 @@ def header_of(
         plan=tuple(whole),
         selection=Selection(tuple(contract.name for contract in contracts), expression),
     )
-
-
-def environment() -> Mapping[str, str]:
-    """The properties of this machine that may matter, for a header."""
-    return {
-        "python": platform.python_version(),
-        "system": platform.system(),
-        "release": platform.release(),
-        "machine": platform.machine(),
-        "cpus": str(os.cpu_count() or 0),
-        "ci": os.environ.get("CI", ""),
-        "executable": Path(sys.executable).name,
-    }
 
 
 def _pace(settings: RunSettings) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.reports.evidence import Redactor
+from holdfast.reports.evidence import Redactor, SeedOrigin
 from holdfast.servers.pace import Pace
 
 # The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
@@ -76,3 +76,12 @@ class RunSettings:
     def factor(self) -> float:
         """The factor on every limit of time: `--slow`, times what the machine is slower than usual."""
         return self.slow * (1.0 if self.pace is None else self.pace.factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The caller's description of a run: the source of its seed, and a nonce and a revision if there are any."""
+
+    seed_origin: SeedOrigin
+    nonce: str | None = None
+    commit: str | None = None

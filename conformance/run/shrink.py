@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.record import Judgement, Record
-from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.cases.record import CaseResult, Judgement, Record
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.verdict import Verdict

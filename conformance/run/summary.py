@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.plan import PlannedCase, uncovered
 from holdfast.conformance.selfcheck.baselines import Baseline, Policy
 from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, gravest, gravest_finding

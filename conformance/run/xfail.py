@@ -24,7 +24,7 @@ from enum import Enum, unique
 from pathlib import Path
 from typing import Any
 
-from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.specs import schema
 from holdfast.specs.files import read_regular

@@ -19,9 +19,8 @@ from pathlib import Path
 import msgspec
 
 from holdfast.conformance.adapter.process import in_a_new_process
-from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.target import REFERENCE
-from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import source_of
 from holdfast.conformance.selfcheck.bed import Bed, forked_by

@@ -23,8 +23,7 @@ from holdfast.conformance.cli.verify.failure import again, around, credentials_o
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.run.engine import twin_goes_first
 from holdfast.conformance.run.plan import ALL_FORMS, plan_of
-from holdfast.conformance.run.recorder import Caller
-from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import SeedOrigin
 from holdfast.specs import load_contract
 from tests import warm

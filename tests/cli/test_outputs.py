@@ -13,8 +13,7 @@ from holdfast.conformance.cli.console import Format
 from holdfast.conformance.cli.verify.command import unusable_outputs
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.run.plan import ALL_FORMS
-from holdfast.conformance.run.recorder import Caller
-from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import SeedOrigin
 
 

@@ -6,10 +6,9 @@ import time
 
 import pytest
 
-from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.verify import verification
 from holdfast.conformance.cli.verify.verification import RunProgress, duration
-from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.verdict import Verdict
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
 from holdfast.conformance.gate.cases import inconclusive_suite, is_randomised, judge_suite
 from holdfast.conformance.gate.model import GateReason, ReasonCode
-from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.suites.bench import Bench as Suite

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from holdfast.conformance.cases.judge import judge_case
-from holdfast.conformance.cases.record import Record
-from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.cases.record import CaseResult, Record
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import execnet
 
-from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
 from holdfast.conformance.cases.values import Literal
-from holdfast.conformance.run.engine import CaseResult
 from holdfast.conformance.run.plugin import result_of_text, text_of_result
 from holdfast.conformance.verdict import Silence, Verdict
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.run.engine import CaseResult
+from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.xfail import Expectation, ProblemKind, XfailError, apply, excuse_of, read_xfail
 from holdfast.conformance.verdict import Exit, Verdict
 

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
 from holdfast.conformance.run.artefacts import Identity
-from holdfast.conformance.run.kit import kit_digest
-from holdfast.conformance.run.recorder import environment, pin_of
+from holdfast.conformance.run.kit import environment, kit_digest, pin_of
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, gravest_finding, worst
 from holdfast.reports import evidence
 from holdfast.reports.evidence import (

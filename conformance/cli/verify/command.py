@@ -16,7 +16,7 @@ import typer
 from holdfast.conformance.adapter.pool import Exhausted
 from holdfast.conformance.adapter.worker import Greeting, GreetingError
 from holdfast.conformance.cases.failure import no_verdict
-from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import current_folder, unusable
@@ -37,11 +37,11 @@ from holdfast.conformance.cli.verify.options import QUICK, WITHOUT_FAULTS, Optio
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
-from holdfast.conformance.run.engine import CaseResult, Engine
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import ALL_FORMS, plan_of
-from holdfast.conformance.run.recorder import Caller, Recorder, header_of
+from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.results import results_of
-from holdfast.conformance.run.settings import FAULT_SECONDS, RunSettings
+from holdfast.conformance.run.settings import FAULT_SECONDS, Caller, RunSettings
 from holdfast.conformance.verdict import Exit, Silence, Verdict
 from holdfast.reports.earlier import (
     PARTIAL,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from holdfast.conformance.cli.console import Format
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected
-from holdfast.conformance.run.recorder import Caller
-from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import Redactor
 
 # What --no-faults and --quick leave of a run, and how the evidence calls that.

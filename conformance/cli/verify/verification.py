@@ -21,6 +21,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from holdfast.conformance.adapter.worker import Greeting
+from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.cli.console import Format, err, print_json, stop
 from holdfast.conformance.cli.verify.jobs import default_jobs
 from holdfast.conformance.cli.verify.options import Options
@@ -29,7 +30,7 @@ from holdfast.conformance.cli.verify.summary import print_summary, summary_json
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
-from holdfast.conformance.run.engine import LOADED, CaseResult, Engine
+from holdfast.conformance.run.engine import LOADED, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.summary import Summary, missing_result, of_other_roles, summarise
