@@ -203,20 +203,10 @@ def swallowing(method: str, *members: str) -> type[Service]:
 
 
 BUGS: Mapping[str, Change] = {
-    "blob-spooled-in-clear": part(publishing=BlobSpooled),
     "partial-of-a-key-reused": part(folder=PartialReused),
     "one-partial-for-all": part(folder=OnePartial),
     "manifest-unsynced": part(folder=ManifestUnsynced),
-    "manifest-in-place": part(folder=ManifestInPlace),
-    "enrolled-unsynced": part(nodes=EnrolledUnsynced),
-    "enrolled-in-place": part(nodes=EnrolledInPlace),
-    "index-unsynced": part(index=IndexUnsynced),
-    "rebuild-deletes-before-it-writes": part(importing=DeletesBeforeItWrites),
-    "rebuild-forgets-tombstones-first": part(importing=ForgetsTombstonesFirst),
-    "forget-removes-blobs-before-the-lock": part(forgetting=BlobsBeforeTheLock),
     "forget-deletes-before-it-records": part(forgetting=DeletesBeforeItRecords),
-    "failed-enroll-is-done": part(service=swallowing("enroll", "node_id")),
-    "failed-manifest-is-done": part(service=swallowing("publish_manifest", "key")),
     "failed-import-is-done": part(service=swallowing("import_object", "key")),
     "failed-import-of-all-is-done": part(
         service=swallowing("import_all", "imported", "skipped", "rejected", "foreign")

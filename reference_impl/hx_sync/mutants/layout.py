@@ -201,18 +201,8 @@ class ForeignUntold(Importing):
 
 
 BUGS: Mapping[str, Change] = {
-    "segment-without-node-folder": part(layout=SegmentWithoutNode, objects=NodeOfHeader),
     "tombstone-by-node": part(layout=TombstoneInFolder, forgetting=ForgetsIntoFolder),
-    "manifest-of-vault": part(layout=ManifestOfVault, objects=ManifestOfAnyNode),
-    "temporary-beside": part(folder=TemporaryBeside),
     "imports-from-tmp": part(layout=PlacesInTmp, folder=ListsTmpToo),
-    "partial-imported": part(layout=PartialImported),
-    "conflict-copies-imported": part(layout=ConflictCopiesImported),
     "links-followed": part(folder=LinksFollowed),
     "links-opened": part(folder=LinksOpened),
-    "any-file-is-got": part(service=AnyFileIsGot),
-    "written-through-links": part(folder=WrittenThroughLinks),
-    "folder-links-followed": part(folder=FolderLinksFollowed),
-    "upper-case-ids-taken": part(layout=UpperCaseTaken),
-    "foreign-untold": part(importing=ForeignUntold),
 }
