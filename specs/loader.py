@@ -21,6 +21,8 @@ from holdfast.specs.kept import kept
 from holdfast.specs.model import Clause, Contract, Group
 from holdfast.specs.schema import Validator
 
+# What a report says of a clause that failed; it decides nothing.
+_SAID = frozenset({"harm_of", "harm_if"})
 # What a contract sends or stores, and so may hold a member `expect` of its own.
 _SENT = frozenset({"args", "set", "row", "rows", "values", "content"})
 _GROUPS = {
@@ -97,7 +99,8 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
         for file, read in (("contract.yaml", _contract_file), ("methods.yaml", _methods_file))
     )
     name = terms["contract"]
-    binding = {member: value for member, value in terms.items() if member != "remedies"}
+    clauses = [{part: value for part, value in one.items() if part not in _SAID} for one in terms["clauses"]]
+    binding = {member: value for member, value in terms.items() if member != "remedies"} | {"clauses": clauses}
     if name != folder.name or methods["contract"] != name or methods["version"] != terms["version"]:
         raise SpecError(f"{folder}: contract.yaml, methods.yaml and the folder must agree on name and version")
     if with_cases:

@@ -390,8 +390,8 @@ class CaseFile(Entry, frozen=True):
 class Contract(Terms, frozen=True, kw_only=True, eq=False):
     """All of a contract's files: its terms, clauses, methods, scripted cases, near misses and faults.
 
-    `digest` covers contract.yaml but for its remedies, and methods.yaml; `cases_digest` covers every case file,
-    neighbours.yaml and faults.yaml.
+    `digest` covers methods.yaml, and contract.yaml but for what reports alone say (remedies, `harm_of`, `harm_if`);
+    `cases_digest` covers every case file, neighbours.yaml and faults.yaml.
     """
 
     clauses: Mapping[str, Clause]
