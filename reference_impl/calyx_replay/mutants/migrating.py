@@ -6,43 +6,16 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.migration import Migration
-from holdfast.reference_impl.calyx_replay.store import KeyTakenError
-from holdfast.reference_impl.calyx_replay.terms import Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.terms import RefusedError
 from holdfast.reference_impl.calyx_replay.timing import written
 from holdfast.reference_impl.planting import Change, part
-from holdfast.reference_impl.sqlite import StoreError
-from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.strictjson import loads
 
 # What is read
-
-
-class BadSkipped(Migration):
-    def read_list(self, path: Path) -> Sequence[str]:
-        try:
-            return super().read_list(path)
-        except RefusedError as error:
-            if error.reason is not Reason.MIGRATION_MALFORMED:
-                raise
-            try:
-                value = loads(path.read_bytes())
-            except (OSError, StrictJsonError):
-                value = []
-            return [entry for entry in value if isinstance(entry, str)]
-
-    def find(self, msg_id: str) -> bytes | None:
-        raw = super().find(msg_id)
-        with contextlib.suppress(RefusedError):
-            if raw is not None:
-                self._mailbox.decode(raw)
-            return raw
-        return None
 
 
 class FileNameTrusted(Migration):
@@ -59,15 +32,6 @@ class AnotherCodec(Migration):
     def key(self, envelope: Envelope) -> str:
         # As version 0 wrote its files: the standard library's JSON, with blanks.
         return hashlib.sha256(json.dumps(json.loads(envelope.raw)).encode()).hexdigest()
-
-
-class NotRepeatable(Migration):
-    def take_over(self, connection: sqlite3.Connection, envelope: Envelope, *, now: datetime) -> bool:
-        try:
-            self._store.insert(connection, self._mailbox.row(envelope, self.key(envelope), now=now))
-        except KeyTakenError as error:
-            raise StoreError(str(error)) from error
-        return True
 
 
 class Refreshing(Migration):
@@ -95,10 +59,8 @@ class InPieces(Migration):
 
 
 BUGS: Mapping[str, Change] = {
-    "migration-not-repeatable": part(migration=NotRepeatable),
     "migration-refreshes": part(migration=Refreshing),
     "migration-in-pieces": part(migration=InPieces),
     "migration-with-another-codec": part(migration=AnotherCodec),
-    "bad-entries-skipped": part(migration=BadSkipped),
     "file-name-trusted": part(migration=FileNameTrusted),
 }

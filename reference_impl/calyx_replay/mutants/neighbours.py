@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import sqlite3
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError
+from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
-from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.timing import Window
 from holdfast.reference_impl.planting import Change, part
@@ -24,18 +22,6 @@ class FirstPageHashed(Codec):
     def replay_key(self, envelope: Envelope) -> str:
         # The end of the ciphertext is beyond the page, and so is all behind it.
         return hashlib.sha256(envelope.canonical[:4096]).hexdigest()
-
-
-class FirstPageVerified(Signatures):
-    def __init__(self) -> None:
-        self._verified: set[tuple[bytes, bytes, bytes]] = set()
-
-    def verify(self, key: bytes, message: bytes, signature: bytes) -> bool:
-        # "No need to verify it again."
-        seen = key, message[:4096], signature
-        if seen not in self._verified and super().verify(key, message, signature):
-            self._verified.add(seen)
-        return seen in self._verified
 
 
 class FirstDigitsLookedUp(Store):
@@ -60,33 +46,10 @@ class NamesWithoutCase(Mailbox):
         )
 
 
-class MemberTwiceInHeader(Codec):
-    def parse(self, raw: bytes) -> Mapping[str, Any]:
-        try:
-            header = re.search(rb'"header":(\{[^{}]*\})', raw)
-            if header is None:
-                return super().parse(raw)
-            once = json.dumps(json.loads(header[1]), ensure_ascii=False, separators=(",", ":")).encode()
-        except ValueError as error:
-            raise EnvelopeError(str(error)) from error
-        return super().parse(raw.replace(header[1], once))
-
-    def check_spelling(self, raw: bytes, *, whole: bytes) -> None:
-        super().check_spelling(whole if b'"header":{' in raw else raw, whole=whole)
-
-
 class MsgIdOfAnyCase(Codec):
     def check_header(self, header: Mapping[str, Any]) -> None:
         super().check_header({name: text.lower() if name == "msg_id" and isinstance(text, str) else text
                               for name, text in header.items()})  # fmt: skip
-
-
-class RecipientOfAnyLetters(Codec):
-    def check_header(self, header: Mapping[str, Any]) -> None:
-        recipient = header.get("recipient_fp")
-        if isinstance(recipient, str) and len(recipient) == 64:
-            header = {**header, "recipient_fp": "0" * 64}
-        super().check_header(header)
 
 
 class HourTwentyFour(Window):
@@ -125,13 +88,10 @@ class MarkBeforeLeftEnvelope(Migration):
 
 BUGS: Mapping[str, Change] = {
     "first-page-hashed": part(codec=FirstPageHashed),
-    "first-page-verified": part(signatures=FirstPageVerified),
     "first-digits-looked-up": part(store=FirstDigitsLookedUp),
     "line-breaks-in-base64": part(mailbox=LineBreaksInBase64),
     "names-without-case": part(mailbox=NamesWithoutCase),
-    "member-twice-in-header": part(codec=MemberTwiceInHeader),
     "msg-id-of-any-case": part(codec=MsgIdOfAnyCase),
-    "recipient-of-any-letters": part(codec=RecipientOfAnyLetters),
     "hour-twenty-four": part(window=HourTwentyFour),
     "retention-in-whole-hours": part(pruning=RetentionInWholeHours),
     "retention-as-text": part(pruning=RetentionAsText),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,7 +11,7 @@ from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.failpoints import Point
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
-from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row
+from holdfast.reference_impl.calyx_replay.store import Row
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import written
 from holdfast.reference_impl.planting import Change, part
@@ -71,18 +70,6 @@ class DuplicateDelivered(Touched):
         self._delivery.deliver(connection, envelope, key)
 
 
-class SeenAtRefreshed(Touched):
-    def touch(
-        self,
-        connection: sqlite3.Connection,
-        envelope: Envelope,
-        key: str,
-        *,
-        now: datetime,
-    ) -> None:
-        connection.execute("UPDATE replay_state SET seen_at = ? WHERE replay_key = ?", (written(now), key))
-
-
 class RowForgotten(Mailbox):
     def insert(self, connection: sqlite3.Connection, row: Row) -> None:
         pass
@@ -97,18 +84,6 @@ class SeenAtFromSender(Mailbox):
 # Whose it is
 
 
-class RowBeforeSignature(Mailbox):
-    def admit(self, envelope: Envelope, *, now: datetime) -> datetime:
-        try:
-            return super().admit(envelope, now=now)
-        except RefusedError as error:
-            if error.reason is Reason.SIGNATURE_INVALID:
-                row = self.row(envelope, self._codec.replay_key(envelope), now=now)
-                with contextlib.suppress(KeyTakenError), self._store.writing(Purpose.RECEIVE) as connection:
-                    self._store.insert(connection, row)
-            raise
-
-
 class SignatureUnchecked(Signatures):
     def valid(self, envelope: Envelope) -> bool:
         return True
@@ -119,7 +94,5 @@ BUGS: Mapping[str, Change] = {
     "duplicate-delivered": part(mailbox=DuplicateDelivered),
     "row-forgotten": part(mailbox=RowForgotten),
     "seen-at-from-sender": part(mailbox=SeenAtFromSender),
-    "seen-at-refreshed": part(mailbox=SeenAtRefreshed),
-    "row-before-signature": part(mailbox=RowBeforeSignature),
     "signature-unchecked": part(signatures=SignatureUnchecked),
 }

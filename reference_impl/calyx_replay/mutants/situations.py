@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer
-from holdfast.reference_impl.calyx_replay.command_line import CommandLine
-from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
-from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import MailboxState
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
 from holdfast.reference_impl.calyx_replay.timing import later, written
@@ -34,18 +31,6 @@ class AutomaticForgets(Pruning):
         # The row that is remembered is written anew, with the cutoff that was read before.
         kept = replace(self._store.state(connection), pruned_before=state.pruned_before)
         self._store.remember(connection, kept)
-
-
-class CommandLineForgets(CommandLine):
-    def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
-        # An older program, which deletes rows and knows of no cutoff.
-        path = Location(self._root, load_settings(self._config)).database
-        with contextlib.closing(sqlite3.connect(path)) as connection:
-            (before,) = connection.execute("SELECT pruned_before FROM mailbox_state").fetchone()
-        done = super().run(arguments, now=now)
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute("UPDATE mailbox_state SET pruned_before = ?", (before,))
-        return done
 
 
 class CutoffWithoutWindow(Mailbox):
@@ -103,7 +88,6 @@ class LatestClock(Mailbox):
 
 BUGS: Mapping[str, Change] = {
     "automatic-prune-forgets-cutoff": part(pruning=AutomaticForgets),
-    "command-line-forgets-cutoff": part(command_line=CommandLineForgets),
     "cutoff-without-window": part(mailbox=CutoffWithoutWindow),
     "prune-by-hand-counts": part(pruning=ByHandCounts),
     "migration-clears-blocks": part(migration=BlocksCleared),

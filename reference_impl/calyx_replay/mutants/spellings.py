@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +18,6 @@ from holdfast.reference_impl.calyx_replay.signatures import SIGNATURE_BYTES, Sig
 from holdfast.reference_impl.planting import Change, part, value
 
 # Half of a pair of UTF-16, and how it is marked on its way through an encoder that refuses it.
-_HALF, _MARK = re.compile("[\ud800-\udfff]"), re.compile(rb"\\u0000(d[89a-f][0-9a-f]{2})")
 # RFC 8032 section 5.1: the order of the base point.
 _ORDER = 2**252 + 27742317777372353535851937790883648493
 
@@ -38,38 +36,10 @@ class AnyProtocolVersion(Codec):
         super().check_members({**value, **known})
 
 
-class LastMemberWins(Codec):
-    def parse(self, raw: bytes) -> Mapping[str, Any]:
-        try:
-            value = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise EnvelopeError(str(error)) from error
-        return super().parse(self.encode(value)) if isinstance(value, dict) else super().parse(raw)
-
-    def check_spelling(self, raw: bytes, *, whole: bytes) -> None:
-        pass
-
-
 class CodePointOrder(Codec):
     def encode(self, value: Mapping[str, Any]) -> bytes:
         super().encode(value)
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
-
-
-class SurrogatesKept(Codec):
-    """Half of a pair is a character like any other, as `JSON.parse` of JavaScript reads it and writes it again."""
-
-    def parse(self, raw: bytes) -> Mapping[str, Any]:
-        try:
-            value = json.loads(raw)
-        except (ValueError, RecursionError):
-            return super().parse(raw)
-        is_kept = isinstance(value, dict) and _HALF.search(json.dumps(value, ensure_ascii=False))
-        return value if is_kept else super().parse(raw)
-
-    def encode(self, value: Mapping[str, Any]) -> bytes:
-        marked = json.loads(_HALF.sub(lambda half: f"\\u0000{ord(half[0]):04x}", json.dumps(value, ensure_ascii=False)))
-        return _MARK.sub(rb"\\u\1", super().encode(marked))
 
 
 class PrototypeLost(Codec):
@@ -121,9 +91,7 @@ class SeenByMsgId(Mailbox):
 BUGS: Mapping[str, Change] = {
     "key-of-raw-bytes": part(codec=KeyOfRawBytes),
     "any-protocol-version": part(codec=AnyProtocolVersion),
-    "last-member-wins": part(codec=LastMemberWins),
     "members-in-code-point-order": part(codec=CodePointOrder),
-    "half-characters-kept": part(codec=SurrogatesKept),
     "prototype-lost": part(codec=PrototypeLost),
     "base64-lenient": part(codec=Base64Lenient),
     "envelopes-of-any-length": value(lambda settings: replace(settings, max_envelope_bytes=2**24)),

@@ -9,20 +9,7 @@ from dataclasses import replace
 from holdfast.reference_impl.calyx_replay.location import IGNORE_FILE, Location
 from holdfast.reference_impl.calyx_replay.provision import Provisioner
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose
 from holdfast.reference_impl.planting import Change, part, value
-from holdfast.reference_impl.sqlite import FILE_MODE
-
-
-class ForeignKeysOnce(Store):
-    def prepare(self, connection: sqlite3.Connection, purpose: Purpose) -> None:
-        super().prepare(connection, purpose)
-        if self._held:
-            # SQLite's default: it was switched on where the first connection was opened.
-            connection.execute("PRAGMA foreign_keys = OFF")
-
-    def verify_pragmas(self, found: Mapping[str, int | str]) -> None:
-        super().verify_pragmas({**found, "foreign_keys": 1})
 
 
 class MadeWithRollbackJournal(Provisioner):
@@ -49,19 +36,10 @@ class LeftToUmask(Location):
         pass
 
 
-class MainFileOnly(LeftToUmask):
-    def tighten(self) -> None:
-        # After SQLite has opened the database: the files beside it have the old mode.
-        if all(path.exists() for path in self.files()):
-            self.database.chmod(FILE_MODE)
-
-
 BUGS: Mapping[str, Change] = {
-    "foreign-keys-once": part(store=ForeignKeysOnce),
     "journal-mode-delete": part(provisioner=MadeWithRollbackJournal, store=AnyJournal),
     "journal-mode-unchecked": part(store=AnyJournal),
     "store-elsewhere": value(lambda settings: replace(settings, database_path="runtime/replay_state.db")),
     "side-files-not-ignored": part(location=SideFilesNotIgnored),
     "mode-left-to-umask": part(location=LeftToUmask),
-    "mode-of-main-file-only": part(location=MainFileOnly),
 }
