@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
+from holdfast.conformance.cli.explain.described import clause_data
 from holdfast.conformance.cli.explain.pages import FOLDER, page_of
 from holdfast.specs import Contract, contract_names, load_contract, schema
 from holdfast.vectors.taxonomy import Category
@@ -139,3 +140,19 @@ def test_the_categories_of_vectors_are_listed_and_fit_the_schema() -> None:
     data = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("list"), data) is None
     assert [row["category"] for row in data["rows"]] == [each.value for each in Category]
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.name)
+def test_a_clause_its_cases_and_its_bugs_are_where_the_explanation_says(contract: Contract) -> None:
+    named = set()
+    for clause in contract.clauses.values():
+        data = clause_data(contract, clause)
+        named.add((clause.id, data["where"]))
+        named |= {(each["case"].rpartition("/")[2], each["where"]) for each in data["cases"]}
+        named |= {(each["mutant"], each["where"]) for each in data["mutants"]}
+    for what, where in named:
+        path, _, line = where.rpartition(":")
+        text = "".join(Path(path).read_text(encoding="utf-8").splitlines()[int(line) - 1 :][:40])
+        # A sweep is a function that is made, and stands nowhere under its name.
+        assert what in text or what.replace("-", "_") in text or path.endswith("neighbours.py"), where
+    assert len(named) > len(contract.clauses)

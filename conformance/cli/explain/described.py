@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from holdfast.conformance.run.plan import PlannedCase, plan_of
+from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
 from holdfast.specs import Case, Clause, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.model import Method, Reason
-from holdfast.specs.mutants import load_mutants
+from holdfast.specs.mutants import FILE, load_mutants
 from holdfast.specs.yamlfile import read_yaml
 
 # The keys of a step, or of a workload's parts, whose value is the name of a method.
@@ -54,12 +56,22 @@ def clause_data(contract: Contract, clause: Clause) -> dict[str, Any]:
         "proof": clause.proof.value,
         "text": clause.text,
         "harm": clause.harm,
+        "where": _where(_folder(contract) / "contract.yaml", clause.id),
         "digest": clause.digest,
         "not_testable": clause.not_testable,
         "unbreakable": declared.unbreakable.get(clause.id),
-        "cases": [{"case": case.id, "title": case.title} for case in plan_of(contract) if clause.id in case.clauses],
+        "cases": [
+            {"case": case.id, "title": case.title, "where": _case_at(contract, case.id)}
+            for case in plan_of(contract)
+            if clause.id in case.clauses
+        ],
         "mutants": [
-            {"mutant": mutant.name, "title": mutant.title, "verdict": mutant.must_fail[clause.id]}
+            {
+                "mutant": mutant.name,
+                "title": mutant.title,
+                "verdict": mutant.must_fail[clause.id],
+                "where": _where(_folder(contract) / FILE, mutant.name),
+            }
             for mutant in declared.breaking(clause.id)
         ],
     }
@@ -73,6 +85,7 @@ def case_data(contract: Contract, planned: PlannedCase) -> dict[str, Any]:
         "case": planned.id,
         "contract": _full_name(contract),
         "title": planned.title,
+        "where": _case_at(contract, planned.id),
         "clauses": list(planned.clauses),
         "scripted": planned.scripted,
         "provocations": sorted(planned.provocations),
@@ -116,6 +129,36 @@ def reason_data(contract: Contract, reason: Reason) -> dict[str, Any]:
         "methods": [method.name for method in contract.methods.values() if reason.name in method.reasons],
         "cases": _naming(contract, reason.name, _REASONS),
     }
+
+
+def _folder(contract: Contract) -> Path:
+    return contract_folders()[contract.name]
+
+
+def _case_at(contract: Contract, name: str) -> str:
+    """Where a script, a fault or a suite test stands."""
+    case = contract.case(name)
+    if case is not None:
+        return _where(_folder(contract) / "cases" / case.source, name)
+    if contract.fault(name) is not None:
+        return _where(_folder(contract) / "faults.yaml", name)
+    code = next(
+        test.__code__ for test, _ in suite_tests(contract.name) if suite_case_id(contract.name, test.__name__) == name
+    )
+    return f"{_shown(Path(code.co_filename))}:{code.co_firstlineno}"
+
+
+def _where(path: Path, name: str) -> str:
+    """The file, and the line in which the entry of this id or name begins."""
+    begins = re.compile(rf"\s*- (\{{)?(id|name): {re.escape(name)}[,\s]*$")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return f"{_shown(path)}:{next(number for number, line in enumerate(lines, 1) if begins.match(line))}"
+
+
+def _shown(path: Path) -> str:
+    """The path as an editor here opens it."""
+    path = path.resolve()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _full_name(contract: Contract) -> str:
