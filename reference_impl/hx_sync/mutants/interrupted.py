@@ -203,15 +203,6 @@ def swallowing(method: str, *members: str) -> type[Service]:
 
 
 BUGS: Mapping[str, Change] = {
-    "partial-of-a-key-reused": part(folder=PartialReused),
-    "one-partial-for-all": part(folder=OnePartial),
     "manifest-unsynced": part(folder=ManifestUnsynced),
     "forget-deletes-before-it-records": part(forgetting=DeletesBeforeItRecords),
-    "failed-import-is-done": part(service=swallowing("import_object", "key")),
-    "failed-import-of-all-is-done": part(
-        service=swallowing("import_all", "imported", "skipped", "rejected", "foreign")
-    ),
-    "failed-forget-is-done": part(service=swallowing("forget", "key", "start_ts", "end_ts")),
-    "unreadable-index-made-anew": part(nodes=MadeAnew),
-    "failed-rebuild-is-done": part(service=swallowing("rebuild")),
 }
