@@ -8,8 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from holdfast.specs.errors import SpecError, StrictJsonError
-from holdfast.specs.schema import explain, published_validator
+from holdfast.specs.schema import explain, published_schema, published_validator
 from holdfast.specs.strictjson import loads
+
+# Of a line that is spelt otherwise, so much is shown of how it should be.
+_SHOWN = 60
+_NONE = object()
 
 
 class Identified(Protocol):
@@ -75,3 +79,28 @@ def line_of(raw: Mapping[str, Any]) -> bytes:
     """The line of an object."""
     # Escaped, so that a note about a noncharacter can be read in any editor.
     return json.dumps(raw, ensure_ascii=True).encode("ascii") + b"\n"
+
+
+def unlike_others(data: bytes, *, schema: str, place: str) -> Iterator[str]:
+    """A linter's problem for every line that is not spelt like all others. Raises SpecError for what is no JSON."""
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        raw = _object(line, schema, f"{place}:{number}")
+        due = line_of(_in_order(raw, published_schema(schema)))
+        if line != due:
+            at = next((at for at, (one, other) in enumerate(zip(line, due, strict=False)) if one != other), len(line))
+            yield f"{place}:{number}: expected the spelling of all lines, from byte {at} on {due[at : at + _SHOWN]!r}"
+
+
+def _in_order(value: Any, schema: Mapping[str, Any]) -> Any:
+    members = schema.get("properties", {})
+    return {name: _in_order(value[name], members[name]) for name in members} if members else value
+
+
+def one_change(one: Any, other: Any) -> bool:
+    """Whether two JSON values differ in one member or element, at whatever depth."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        differing = [name for name in one.keys() | other.keys() if one.get(name, _NONE) != other.get(name, _NONE)]
+        if len(differing) == 1 and differing[0] in one.keys() & other.keys():
+            return one_change(one[differing[0]], other[differing[0]])
+        return len(differing) == 1
+    return bool(one != other)

@@ -1,54 +1,57 @@
-"""`holdfast vectors lint`: whether the committed files are what is written, and what is wrong with their records.
+"""`holdfast vectors lint`: what is wrong with the committed vectors. Their files are the source; nothing writes them.
 
-Each check returns problems as text, and none of them stops at the first. Nothing here knows how to canonicalise.
+Each contract that has vectors has them in `vectors/<contract>/data`, and beside it a module `committed` that reads and
+checks them. Each check returns problems as text, and none of them stops at the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Protocol, cast
 
+from holdfast import vectors
 from holdfast.specs.errors import SpecError
-from holdfast.vectors import committed
-from holdfast.vectors.committed import FOLDER, Source
+
+FOLDER = Path(next(iter(vectors.__path__)))
 
 
-def lint() -> list[str]:
-    """Every problem of the committed vectors; empty when there is none."""
+class Committed(Protocol):
+    """The module `committed` of one contract."""
+
+    # The names of the files in `data`.
+    FILES: Collection[str]
+
+    def problems(self, files: Mapping[str, bytes]) -> Iterable[str]:
+        """The problems of these files, by name. Raises SpecError for a file that cannot be read."""
+
+
+@cache
+def modules() -> Mapping[str, Committed]:
+    """The module of each contract that has one, by the name of its folder."""
+    names = [f"{vectors.__name__}.{found.name}.committed" for found in iter_modules(vectors.__path__) if found.ispkg]
+    having = [name for name in sorted(names) if find_spec(name) is not None]
+    return {name.split(".")[-2]: cast("Committed", import_module(name)) for name in having}
+
+
+def lint(root: Path = FOLDER) -> list[str]:
+    """Every problem of the files `<contract>/data` in `root`; empty when there is none."""
     problems: list[str] = []
-    for folder, source in committed.sources().items():
+    for folder, module in modules().items():
+        data = root / folder / "data"
+        files = {path.name: path.read_bytes() for path in sorted(data.iterdir())} if data.is_dir() else {}
+        missing = set(module.FILES) - files.keys()
+        problems += [f"vectors/{folder}/data/{name}: missing; reinstall holdfast" for name in sorted(missing)]
+        problems += [
+            f"vectors/{folder}/data/{name}: nothing reads this file; remove it, or add it to FILES of the contract"
+            for name in files.keys() - set(module.FILES)
+        ]
         try:
-            made = {name: content for name, content in committed.files().items() if name.startswith(f"{folder}/")}
-            problems += _files(folder, source, made)
-            problems += source.problems()
+            problems += module.problems(files) if not missing else ()
         except SpecError as error:
             problems.append(str(error))
     return problems
-
-
-def _files(folder: str, source: Source, made: Mapping[str, bytes]) -> Iterable[str]:
-    """Files that are not what the program writes, files that it does not write, records that do not load."""
-    for name, content in made.items():
-        path = FOLDER / name
-        if not path.is_file():
-            yield f"vectors/{name}: missing; run `python -m holdfast.vectors.committed`"
-            continue
-        found = path.read_bytes()
-        if found != content:
-            where = _where(found, content)
-            yield f"vectors/{name}: is not what `python -m holdfast.vectors.committed` writes, from {where}"
-        try:
-            source.read(found, place=f"vectors/{name}")
-        except SpecError as error:
-            yield str(error)
-    for entry in sorted((FOLDER / folder / "data").iterdir()):
-        name = f"{folder}/data/{entry.name}"
-        if name not in made and entry.name not in source.OTHERS:
-            yield f"vectors/{name}: nothing writes this file; remove it, or write it"
-
-
-def _where(found: bytes, content: bytes) -> str:
-    lines = zip(found.split(b"\n"), content.split(b"\n"), strict=False)
-    for number, (left, right) in enumerate(lines, start=1):
-        if left != right:
-            return f"line {number} on"
-    return f"byte {min(len(found), len(content))} on"

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import load_terms
 from holdfast.vectors.derive import derive
-from holdfast.vectors.fingerprints.record import Fingerprint
-from holdfast.vectors.lines import repeated_ids
+from holdfast.vectors.fingerprints.record import FILE, SCHEMA, Fingerprint, read
+from holdfast.vectors.lines import one_change, repeated_ids, unlike_others
+
+
+def lint_file(files: Mapping[str, bytes], contract: str) -> Iterable[str]:
+    """See `holdfast.vectors.lint.Committed.problems`: of the one file, whose records are all of this contract."""
+    place = f"vectors/{contract.replace('-', '_')}/data/{FILE}"
+    yield from unlike_others(files[FILE], schema=SCHEMA, place=place)
+    records = read(files[FILE], place=place)
+    yield from lint_fingerprints(records)
+    for record in records:
+        if record.contract != contract:
+            yield f"{record.id}: is of {record.contract}, and stands in {place}"
 
 
 def lint_fingerprints(records: Sequence[Fingerprint]) -> Iterable[str]:
@@ -50,6 +61,8 @@ def _refusal(record: Fingerprint, twin: Fingerprint | None) -> Iterable[str]:
         yield f"{record.id}: a refusal without a twin proves nothing; name a record with a fingerprint beside it"
     elif twin.sha256 is None or twin.key != record.key:
         yield f"{record.id}: its twin {twin.id} must have a {record.key}"
+    elif not one_change(record.request, twin.request):
+        yield f"{record.id}: differs from its twin {twin.id} in more than one member"
 
 
 def _clause(record: Fingerprint) -> Iterable[str]:
@@ -60,6 +73,9 @@ def _clause(record: Fingerprint) -> Iterable[str]:
         return
     if record.clause not in contract.clauses:
         yield f"{record.id}: is about clause {record.clause}, which contract {record.contract} does not have"
+    word = record.key.partition(".")[0]
+    if not (record.id.startswith(f"{word}-") and record.contract.startswith(f"{word}-")):
+        yield f"{record.id}: its key is {record.key}, so its id and its contract begin with {word}-"
 
 
 def _sameness(records: Sequence[Fingerprint], by_id: dict[str, Fingerprint]) -> Iterable[str]:
@@ -76,3 +92,5 @@ def _sameness(records: Sequence[Fingerprint], by_id: dict[str, Fingerprint]) -> 
             yield f"{record.id}: must have the fingerprint of {record.same_as}, and has another"
         elif named is not None and named.request == record.request:
             yield f"{record.id}: has the request of {named.id}, so it shows nothing"
+        elif named is not None and not one_change(record.request, named.request):
+            yield f"{record.id}: differs from {named.id} in more than one member"

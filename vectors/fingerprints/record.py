@@ -7,17 +7,17 @@ hand, and their SHA-256; or it says that the request has no fingerprint and must
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from holdfast.specs.errors import SpecError
-from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
+from holdfast.vectors.lines import bytes_of, read_lines, with_own_ids
 
 FILE = "fingerprints.jsonl"
-_SCHEMA = "fingerprint"
+SCHEMA = "fingerprint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +58,9 @@ def load() -> tuple[Fingerprint, ...]:
 
 def read(data: bytes, *, place: str) -> list[Fingerprint]:
     """The records of one file's bytes. `place` is its name in errors (SpecError)."""
-    return read_lines(data, _record, schema=_SCHEMA, place=place)
+    return read_lines(data, _record, schema=SCHEMA, place=place)
 
 
 def _record(raw: Mapping[str, Any], place: str) -> Fingerprint:
     preimage = raw["preimage"]
     return Fingerprint(**{**raw, "preimage": None if preimage is None else bytes_of(preimage, place)})
-
-
-def write(records: Iterable[Fingerprint]) -> bytes:
-    """The lines of `records`; `read` of it gives them back."""
-    return b"".join(_line(record) for record in records)
-
-
-def _line(record: Fingerprint) -> bytes:
-    raw = {
-        "id": record.id,
-        "key": record.key,
-        "contract": record.contract,
-        "clause": record.clause,
-        "request": record.request,
-        "preimage": None if record.preimage is None else record.preimage.hex(),
-        "sha256": record.sha256,
-        "same_as": record.same_as,
-        "twin": record.twin,
-        "note": record.note,
-    }
-    return line_of(raw)

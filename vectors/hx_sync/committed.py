@@ -20,8 +20,7 @@ from holdfast.vectors.hx_sync.objects import format as envelope
 from holdfast.vectors.hx_sync.objects.drafts import encoded
 
 DATA = "objects.json"
-# No code here makes the file: its vectors come from another source.
-OTHERS = frozenset({DATA})
+FILES = frozenset({DATA})
 KINDS = ("chacha20-block", "chacha20", "poly1305", "poly1305-key", "hchacha20", "aead", "object", "refused")
 
 Record = Mapping[str, Any]
@@ -46,19 +45,9 @@ def records(data: bytes | None = None) -> Sequence[Record]:
     return found
 
 
-def files() -> Mapping[str, bytes]:
-    """See `holdfast.vectors.committed.Source`."""
-    return {}
-
-
-def read(data: bytes, *, place: str) -> Sequence[Record]:
-    """See `holdfast.vectors.committed.Source`."""
-    raise SpecError(f"{place}: expected no file but {DATA}, got {len(data)} bytes")
-
-
-def problems() -> Iterable[str]:
-    """See `holdfast.vectors.committed.Source`."""
-    return lint_envelopes(records())
+def problems(files: Mapping[str, bytes]) -> Iterable[str]:
+    """See `holdfast.vectors.lint.Committed`."""
+    return lint_envelopes(records(files[DATA]))
 
 
 def lint_envelopes(vectors: Sequence[Record]) -> Iterable[str]:

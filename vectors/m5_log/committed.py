@@ -12,32 +12,33 @@ from holdfast.specs.strictjson import loads
 from holdfast.vectors.m5_log import curve, encoding
 
 ENCODINGS, SIGNATURES = "cbor.json", "ed25519.json"
-# No code here makes the files: their vectors come from other sources.
-OTHERS = frozenset({ENCODINGS, SIGNATURES})
+FILES = frozenset({ENCODINGS, SIGNATURES})
 
 Record = Mapping[str, Any]
 
 
-def _loaded(name: str) -> Any:
+def _loaded(name: str, data: bytes | None) -> Any:
     place = f"vectors/m5_log/data/{name}"
-    resource = resources.files("holdfast.vectors").joinpath("m5_log", "data", name)
-    if not resource.is_file():
-        raise SpecError(f"expected {place}, found nothing; reinstall holdfast")
+    if data is None:
+        resource = resources.files("holdfast.vectors").joinpath("m5_log", "data", name)
+        if not resource.is_file():
+            raise SpecError(f"expected {place}, found nothing; reinstall holdfast")
+        data = resource.read_bytes()
     try:
-        return loads(resource.read_bytes())
+        return loads(data)
     except StrictJsonError as error:
         raise SpecError(f"{place}: expected JSON, found {error}") from error
 
 
-def encodings() -> Sequence[Record]:
+def encodings(data: bytes | None = None) -> Sequence[Record]:
     """{cbor, source} of each encoding, with the `value` that it has in an operation, or `why` none may hold it."""
-    found: Sequence[Record] = _loaded(ENCODINGS)["vectors"]
+    found: Sequence[Record] = _loaded(ENCODINGS, data)["vectors"]
     return found
 
 
-def signatures() -> Mapping[str, Sequence[Any]]:
+def signatures(data: bytes | None = None) -> Mapping[str, Sequence[Any]]:
     """`rfc8032`: {seed, pub_key, message, signature}; `speccheck`: `valid` and `what` too; `small_order`: encodings."""
-    found: Mapping[str, Sequence[Any]] = _loaded(SIGNATURES)
+    found: Mapping[str, Sequence[Any]] = _loaded(SIGNATURES, data)
     return found
 
 
@@ -54,20 +55,10 @@ def encoded(value: Any) -> bytes:
     return encoding.binary(bytes.fromhex(found)) if kind == "hex" else encoding.value(int(found))
 
 
-def files() -> Mapping[str, bytes]:
-    """See `holdfast.vectors.committed.Source`."""
-    return {}
-
-
-def read(data: bytes, *, place: str) -> Sequence[Record]:
-    """See `holdfast.vectors.committed.Source`."""
-    raise SpecError(f"{place}: expected no file but {' and '.join(sorted(OTHERS))}, got {len(data)} bytes")
-
-
-def problems() -> Iterable[str]:
-    """See `holdfast.vectors.committed.Source`."""
-    yield from encoding_problems(encodings())
-    yield from signature_problems(signatures())
+def problems(files: Mapping[str, bytes]) -> Iterable[str]:
+    """See `holdfast.vectors.lint.Committed`."""
+    yield from encoding_problems(encodings(files[ENCODINGS]))
+    yield from signature_problems(signatures(files[SIGNATURES]))
 
 
 def encoding_problems(records: Sequence[Record]) -> Iterable[str]:

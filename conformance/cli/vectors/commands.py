@@ -38,13 +38,8 @@ class _Vectors(Group):
         "sdk": Entry("vectors.commands:sdk", "SDK runners in six languages: list, build, run."),
         "lint": Entry(
             "vectors.committed:lint",
-            "Check the committed vectors: shapes, ids, twins, near misses, and that the files are what the program "
-            "writes.",
-        ),
-        "regenerate": Entry(
-            "vectors.committed:regenerate",
-            "Write the committed vectors again from the program that makes them; the files must come out byte for "
-            "byte.",
+            "Check the committed vectors: shapes, ids, twins, near misses, and every expected value that can be "
+            "computed.",
         ),
         "fingerprints": Entry(
             "vectors.fingerprints:fingerprints",

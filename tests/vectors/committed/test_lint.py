@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import holdfast.vectors.jcs.committed.lint as linter
 from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import load_terms
-from holdfast.vectors.committed import files
 from holdfast.vectors.fingerprints import load
 from holdfast.vectors.fingerprints.lint import lint_fingerprints
-from holdfast.vectors.jcs.committed import records
 from holdfast.vectors.jcs.committed.lint import lint_records
 from holdfast.vectors.jcs.nearmiss import NearMiss, load_near_misses
-from holdfast.vectors.lint import lint
+from holdfast.vectors.lint import FOLDER, lint, modules
 from holdfast.vectors.record import Canonical, Refused, Vector
+from holdfast.vectors.record import load as load_vectors
 from holdfast.vectors.taxonomy import Category, Profile
 
-RECORDS = records()
+RECORDS = load_vectors()
 FINGERPRINTS = load()
+MORE = {**FINGERPRINTS[0].request, "reply_to": "", "priority": "next"}
 
 
 def _problems(records: Sequence[Vector], near_misses: dict[str, NearMiss] | None = None) -> list[str]:
@@ -129,19 +131,48 @@ def test_a_near_miss_killed_by_nothing_that_exists_is_found() -> None:
     assert any("P1-nothing, which does not exist" in problem for problem in _problems(RECORDS, near_misses))
 
 
-def test_a_file_that_differs_from_what_the_program_writes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = files()
-    made["jcs/data/P1.jsonl"] = made["jcs/data/P1.jsonl"].replace(b"P1-first-exponent", b"P1-first-exponents")
-    made["jcs/data/P17.jsonl"] = b"\n"
-    del made["jcs/data/N9.jsonl"]
-    del made["mesh_delivery/data/fingerprints.jsonl"]
-    monkeypatch.setattr("holdfast.vectors.committed.files", lambda: made)
-    problems = lint()
-    assert any(problem.startswith("vectors/jcs/data/P1.jsonl: is not what") for problem in problems)
-    assert any("from line 1 on" in problem for problem in problems)
-    assert "vectors/jcs/data/P17.jsonl: missing; run `python -m holdfast.vectors.committed`" in problems
-    assert "vectors/jcs/data/N9.jsonl: nothing writes this file; remove it, or write it" in problems
-    assert "vectors/mesh_delivery/data/fingerprints.jsonl: nothing writes this file; remove it, or write it" in problems
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A copy of the committed files of every contract."""
+    for folder in modules():
+        shutil.copytree(FOLDER / folder / "data", tmp_path / folder / "data")
+    return tmp_path
+
+
+def test_a_file_that_is_not_there_and_one_that_nothing_reads_are_found(data: Path) -> None:
+    (data / "mesh_delivery/data/fingerprints.jsonl").unlink()
+    (data / "rs4a_replay/data/more.jsonl").write_bytes(b"")
+    assert lint(data) == [
+        "vectors/mesh_delivery/data/fingerprints.jsonl: missing; reinstall holdfast",
+        "vectors/rs4a_replay/data/more.jsonl: nothing reads this file; remove it, or add it to FILES of the contract",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("mesh_delivery/data/fingerprints.jsonl", b'", "key"', b'",  "key"', ":1: expected the spelling of all lines"),
+        ("mesh_delivery/data/fingerprints.jsonl", b'"preimage"', b'"pre"', ":1: at"),
+        ("mesh_delivery/data/fingerprints.jsonl", b'"sha256": "3', b'"sha256": "4', "the record says 4"),
+        (
+            "mesh_delivery/data/fingerprints.jsonl",
+            b'"mesh-delivery"',
+            b'"rs4a-replay"',
+            "is of rs4a-replay, and stands",
+        ),
+        ("rs4a_replay/data/fingerprints.jsonl", b'"rs4a-logical-plain"', b'"other-plain"', "begin with rs4a-"),
+        ("rs4a_replay/data/fingerprints.jsonl", b'"agent-1"', b'"agent-3"', "differs from"),
+        ("hx_sync/data/objects.json", b'"output": "', b'"output": "00', "the vector says 00"),
+        ("m5_log/data/cbor.json", b'"1818"', b'"1820"', "1820: its value has the encoding 1818"),
+        ("m5_log/data/ed25519.json", b'"signature": "e5', b'"signature": "e6', "is not the signature of its seed"),
+    ],
+)
+def test_a_changed_byte_of_a_file_is_found(data: Path, name: str, old: bytes, new: bytes, told: str) -> None:
+    file = data / name
+    before = file.read_bytes()
+    assert old in before
+    file.write_bytes(before.replace(old, new, 1))
+    assert any(told in problem for problem in lint(data)), lint(data)
 
 
 def test_a_list_of_near_misses_in_another_order_or_layout_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,6 +204,8 @@ def test_data_that_cannot_be_read_are_a_problem_and_no_crash(monkeypatch: pytest
         ("mesh-nul-topic", {"twin": None}, "a refusal without a twin proves nothing"),
         ("mesh-nul-topic", {"twin": "mesh-nul-reply"}, "must have a mesh.fingerprint"),
         ("mesh-nul-topic", {"request": FINGERPRINTS[0].request}, "must be refused"),
+        ("mesh-nul-topic", {"twin": "mesh-queue"}, "differs from its twin mesh-queue in more than one member"),
+        ("mesh-reply-null", {"request": MORE}, "differs from mesh-plain in more than one member"),
     ],
 )
 def test_a_planted_fault_in_a_fingerprint_is_found(identifier: str, change: dict[str, object], told: str) -> None:

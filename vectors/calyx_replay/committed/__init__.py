@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from holdfast.vectors.calyx_replay.committed import accepted
 from holdfast.vectors.calyx_replay.envelopes.lint import lint_envelopes
-from holdfast.vectors.calyx_replay.envelopes.record import FILE, EnvelopeVector, read, write
+from holdfast.vectors.calyx_replay.envelopes.record import FILE, EnvelopeVector, write
 
-__all__ = ["OTHERS", "files", "problems", "read", "records"]
+__all__ = ["FILES", "problems", "records"]
 
-OTHERS = frozenset[str]()
+FILES = frozenset({FILE})
 
 
 def records() -> tuple[EnvelopeVector, ...]:
@@ -18,11 +18,8 @@ def records() -> tuple[EnvelopeVector, ...]:
     return tuple(accepted.records())
 
 
-def files() -> Mapping[str, bytes]:
-    """See `holdfast.vectors.committed.Source`."""
-    return {FILE: write(records())}
-
-
-def problems() -> Iterable[str]:
-    """See `holdfast.vectors.committed.Source`."""
-    return lint_envelopes(records())
+def problems(files: Mapping[str, bytes]) -> Iterable[str]:
+    """See `holdfast.vectors.lint.Committed`."""
+    if files[FILE] != write(records()):
+        yield f"vectors/calyx_replay/data/{FILE}: is not of the records of its program"
+    yield from lint_envelopes(records())

@@ -50,7 +50,7 @@ def _kills() -> Mapping[str, tuple[str, ...]]:
 
 
 def files() -> Mapping[str, bytes]:
-    """See `holdfast.vectors.committed.Source`: one file for each category."""
+    """One file for each category."""
     by_category: dict[Category, list[Vector]] = {category: [] for category in Category}
     for record in records():
         by_category[record.category].append(record)

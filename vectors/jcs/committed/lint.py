@@ -29,7 +29,7 @@ WITHOUT_VECTORS = {
 
 
 def problems() -> Iterable[str]:
-    """See `holdfast.vectors.committed.Source`."""
+    """See `holdfast.vectors.lint.Committed`."""
     near_misses = load_near_misses()
     yield from _near_miss_file(near_misses)
     yield from lint_records(records(), contract=load_terms(CONTRACT), near_misses=near_misses)
