@@ -115,9 +115,9 @@ def _parts(of: str) -> dict[str, Any]:
 def variant(asked: Mapping[str, str]) -> str:
     """Another spelling of an envelope: {envelope, how}. Its meaning is the same, at least to a lenient reader."""
     how = asked["how"]
-    if how not in _VARIANTS:
-        raise ValueError(f"no variant is called {how!r}; known: {', '.join(_VARIANTS)}")
-    return encoded(_VARIANTS[how](decoded(asked["envelope"])))
+    if how not in VARIANTS:
+        raise ValueError(f"no variant is called {how!r}; known: {', '.join(VARIANTS)}")
+    return encoded(VARIANTS[how](decoded(asked["envelope"])))
 
 
 def _with(path: str, change: Callable[[str], str]) -> Callable[[bytes], bytes]:
@@ -162,7 +162,7 @@ def _extended(data: bytes) -> bytes:
 
 
 _VERSION = f'"{PROTOCOL_VERSION}"'
-_VARIANTS: dict[str, Callable[[bytes], bytes]] = {
+VARIANTS: dict[str, Callable[[bytes], bytes]] = {
     "duplicate-member": _text(lambda text: f'{text[:-1]},"protocol_version":{_VERSION}}}'),
     "member-order": _in_order("protocol_version", "header", "ciphertext", "signature"),
     "whitespace": _text(_spaced),

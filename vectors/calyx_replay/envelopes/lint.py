@@ -10,10 +10,11 @@ from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import load_terms
 from holdfast.vectors.calyx_replay.envelopes.record import EnvelopeVector
 from holdfast.vectors.derive import derive
-from holdfast.vectors.lines import repeated_ids
+from holdfast.vectors.lines import one_change, repeated_ids
 
 # The derivation that makes a new envelope. All others change the envelope of the twin.
 FROM_THE_BEGINNING = "calyx.envelope"
+_MALFORMED, _UNSIGNED = "ENVELOPE_MALFORMED", "SIGNATURE_INVALID"
 
 
 def lint_envelopes(records: Sequence[EnvelopeVector]) -> Iterable[str]:
@@ -64,11 +65,23 @@ def _key(record: EnvelopeVector) -> Iterable[str]:
 def _refusal(record: EnvelopeVector, by_id: Mapping[str, EnvelopeVector]) -> Iterable[str]:
     if not record.reasons:
         yield f"{record.id}: has neither a key nor a reason to be refused"
+    elif set(record.reasons) != _reasons(record):
+        yield f"{record.id}: {record.derivation} makes what is refused with {' or '.join(sorted(_reasons(record)))}"
     twin = by_id.get(record.twin or "")
     if twin is None:
         yield f"{record.id}: a refusal without a twin proves nothing; name an envelope with a key beside it"
     elif twin.replay_key is None:
         yield f"{record.id}: its twin {twin.id} must have a key"
+    elif record.derivation == FROM_THE_BEGINNING and not one_change(record.of, twin.of):
+        yield f"{record.id}: differs from its twin {twin.id} in more than one member"
+
+
+def _reasons(record: EnvelopeVector) -> set[str]:
+    """The derivations sign what they make, but for a signature that is the change itself, or an old one."""
+    if record.derivation != "calyx.malleated" and record.of.get("resign", True):
+        return {_MALFORMED}
+    # A signature that is too long is none, and no canonical spelling either.
+    return {_UNSIGNED, _MALFORMED} if record.of.get("how") == "trailing-bytes" else {_UNSIGNED}
 
 
 def _terms(record: EnvelopeVector) -> Iterable[str]:
@@ -79,6 +92,9 @@ def _terms(record: EnvelopeVector) -> Iterable[str]:
         return
     if record.clause not in contract.clauses:
         yield f"{record.id}: is about clause {record.clause}, which contract {record.contract} does not have"
+    word = record.derivation.partition(".")[0]
+    if not (record.id.startswith(f"{word}-") and record.contract.startswith(f"{word}-")):
+        yield f"{record.id}: is made by {record.derivation}, so its id and its contract begin with {word}-"
     for reason in record.reasons:
         if reason not in contract.reasons:
             yield f"{record.id}: is refused with {reason}, which contract {record.contract} does not know"

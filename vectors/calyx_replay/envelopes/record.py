@@ -7,18 +7,18 @@ or it says why they must be refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from holdfast.specs.errors import SpecError
-from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
+from holdfast.vectors.lines import bytes_of, read_lines, with_own_ids
 
 FILE = "envelopes.jsonl"
-_PLACE = f"vectors/calyx_replay/data/{FILE}"
-_SCHEMA = "envelope"
+PLACE = f"vectors/calyx_replay/data/{FILE}"
+SCHEMA = "envelope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +47,16 @@ def load() -> tuple[EnvelopeVector, ...]:
     """Every record, by line. Raises SpecError for a line that does not fit, a repeated id, and no file."""
     resource = files("holdfast.vectors").joinpath("calyx_replay", "data", FILE)
     if not resource.is_file():
-        raise SpecError(f"expected vectors in {_PLACE}, found none; reinstall holdfast")
-    return with_own_ids(read(resource.read_bytes(), place=_PLACE), _PLACE)
+        raise SpecError(f"expected vectors in {PLACE}, found none; reinstall holdfast")
+    return with_own_ids(read(resource.read_bytes(), place=PLACE), PLACE)
 
 
 def read(data: bytes, *, place: str) -> list[EnvelopeVector]:
     """The records of one file's bytes. `place` is its name in errors (SpecError)."""
-    return read_lines(data, _record, schema=_SCHEMA, place=place)
+    return read_lines(data, _record, schema=SCHEMA, place=place)
 
 
 def _record(raw: Mapping[str, Any], place: str) -> EnvelopeVector:
     return EnvelopeVector(
         **{**raw, "envelope": bytes_of(raw["envelope"], place), "reasons": tuple(raw["reasons"])},
     )
-
-
-def write(records: Iterable[EnvelopeVector]) -> bytes:
-    """The lines of `records`; `read` of it gives them back."""
-    return b"".join(_line(record) for record in records)
-
-
-def _line(record: EnvelopeVector) -> bytes:
-    raw = {
-        "id": record.id,
-        "contract": record.contract,
-        "clause": record.clause,
-        "envelope": record.envelope.hex(),
-        "replay_key": record.replay_key,
-        "reasons": list(record.reasons),
-        "derivation": record.derivation,
-        "of": record.of,
-        "twin": record.twin,
-        "note": record.note,
-    }
-    return line_of(raw)
