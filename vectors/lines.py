@@ -75,17 +75,12 @@ def repeated_ids(records: Iterable[Identified]) -> Iterator[str]:
             yield f"{identifier}: stands there {count} times; ids are unique"
 
 
-def line_of(raw: Mapping[str, Any]) -> bytes:
-    """The line of an object."""
-    # Escaped, so that a note about a noncharacter can be read in any editor.
-    return json.dumps(raw, ensure_ascii=True).encode("ascii") + b"\n"
-
-
 def unlike_others(data: bytes, *, schema: str, place: str) -> Iterator[str]:
     """A linter's problem for every line that is not spelt like all others. Raises SpecError for what is no JSON."""
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         raw = _object(line, schema, f"{place}:{number}")
-        due = line_of(_in_order(raw, published_schema(schema)))
+        # Escaped, so that a note about a noncharacter can be read in any editor.
+        due = json.dumps(_in_order(raw, published_schema(schema)), ensure_ascii=True).encode("ascii") + b"\n"
         if line != due:
             at = next((at for at, (one, other) in enumerate(zip(line, due, strict=False)) if one != other), len(line))
             yield f"{place}:{number}: expected the spelling of all lines, from byte {at} on {due[at : at + _SHOWN]!r}"

@@ -1,4 +1,4 @@
-"""Committed canonicalisation vectors: the model of a record, and reading and writing its line.
+"""Committed canonicalisation vectors: the model of a record, and reading its line.
 
 `vectors/jcs/data/<category>.jsonl` holds one JSON object a line; its shape is `specs/schemas/vector.schema.json`.
 Bytes travel as lower-case hexadecimal, because half of the documents are not text. A record says what each profile
@@ -7,17 +7,17 @@ answers: canonical bytes, or a refusal and its reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeAlias
 
 from holdfast.specs.errors import SpecError
-from holdfast.vectors.lines import bytes_of, line_of, read_lines, with_own_ids
+from holdfast.vectors.lines import bytes_of, read_lines, with_own_ids
 from holdfast.vectors.taxonomy import Category, Profile
 
-_SCHEMA = "vector"
+SCHEMA = "vector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,13 @@ def load(name: str = "jcs") -> tuple[Vector, ...]:
         if resource.is_file():
             records += read(resource.read_bytes(), place=f"vectors/{name}/data/{category.value}.jsonl")
     if not records:
-        raise SpecError(f"expected vectors in vectors/{name}/data, found none; regenerate them or reinstall holdfast")
+        raise SpecError(f"expected vectors in vectors/{name}/data, found none; reinstall holdfast")
     return with_own_ids(records, f"vectors/{name}/data")
 
 
 def read(data: bytes, *, place: str) -> list[Vector]:
     """The records of one file's bytes. `place` is its name in errors (SpecError)."""
-    return read_lines(data, _record, schema=_SCHEMA, place=place)
+    return read_lines(data, _record, schema=SCHEMA, place=place)
 
 
 def _record(raw: Mapping[str, Any], place: str) -> Vector:
@@ -106,27 +106,3 @@ def _record(raw: Mapping[str, Any], place: str) -> Vector:
 
 def _expected(raw: Mapping[str, str], place: str) -> Expected:
     return Canonical(bytes_of(raw["canonical"], place)) if "canonical" in raw else Refused(raw["refused"])
-
-
-def write(records: Iterable[Vector]) -> bytes:
-    """The lines of `records`; `read` of it gives them back."""
-    return b"".join(_line(record) for record in records)
-
-
-def _line(record: Vector) -> bytes:
-    raw = {
-        "id": record.id,
-        "category": record.category.value,
-        "document": record.document.hex(),
-        "expected": {profile.value: _raw_expected(record.expected[profile]) for profile in Profile},
-        "clause": record.clause,
-        "kills": list(record.kills),
-        "source": record.source,
-        "twin": record.twin,
-        "note": record.note,
-    }
-    return line_of(raw)
-
-
-def _raw_expected(answer: Expected) -> dict[str, str]:
-    return {"canonical": answer.body.hex()} if isinstance(answer, Canonical) else {"refused": answer.reason}

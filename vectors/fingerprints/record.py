@@ -1,4 +1,4 @@
-"""Committed fingerprint vectors: the model of a record, and reading and writing its line.
+"""Committed fingerprint vectors: the model of a record, and reading its line.
 
 `vectors/<contract>/data/fingerprints.jsonl` holds one JSON object a line; its shape is
 `specs/schemas/fingerprint.schema.json`. A record gives a request, the bytes that are hashed for it, spelt out by

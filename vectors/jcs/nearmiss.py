@@ -9,9 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 from holdfast.specs.errors import SpecError, StrictJsonError
 from holdfast.specs.schema import explain, published_validator
@@ -29,19 +26,10 @@ class NearMiss:
     killed_by: tuple[str, ...]
 
 
-def data() -> Traversable:
-    """The file."""
-    return files("holdfast.vectors").joinpath("jcs", "data", DATA)
-
-
-@cache
-def load_near_misses() -> Mapping[str, NearMiss]:
-    """Every near miss by name. Raises SpecError if the file is missing or does not fit its schema."""
-    resource = data()
-    if not resource.is_file():
-        raise SpecError(f"expected {PLACE}, found nothing; reinstall holdfast")
+def read_near_misses(data: bytes) -> Mapping[str, NearMiss]:
+    """Every near miss by name, of the bytes of the file. Raises SpecError if they do not fit the schema."""
     try:
-        raw = loads(resource.read_bytes())
+        raw = loads(data)
     except StrictJsonError as error:
         raise SpecError(f"{PLACE}: expected JSON, found {error}") from error
     problem = explain(published_validator("near-misses"), raw)
@@ -51,7 +39,7 @@ def load_near_misses() -> Mapping[str, NearMiss]:
 
 
 def write(near_misses: Mapping[str, NearMiss]) -> bytes:
-    """The file's bytes; `load_near_misses` gives the same back."""
+    """The file's bytes; `read_near_misses` gives the same back."""
     raw = {
         name: {"what": near_misses[name].what, "killed_by": list(near_misses[name].killed_by)}
         for name in sorted(near_misses)

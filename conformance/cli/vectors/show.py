@@ -157,8 +157,9 @@ def _expected(refused_by: int, reason: str | None, canonical: bytes | None) -> d
 
 
 def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
-    name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
-    return _ask(name, (), document, janitor)
+    from holdfast.vectors.jcs.sdk import reference
+
+    return _ask(reference(profile), (), document, janitor)
 
 
 def _failure(what: str) -> Answered:

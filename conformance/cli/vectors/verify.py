@@ -171,11 +171,10 @@ def runnable(sdk: str) -> Sdk:
 
 def reference_command(work: Work, profile: Profile) -> Command:
     """The reference in `profile`, which says what is expected of documents that no construction made."""
-    from holdfast.vectors.jcs.sdk import find
+    from holdfast.vectors.jcs.sdk import find, reference
     from holdfast.vectors.jcs.spark.judge import Command
 
-    name = "reference" if profile is Profile.CORE else f"reference-{profile.value}"
-    return Command(tuple(find(name).command), DEADLINE_S, START_S, work.janitor.mark)
+    return Command(tuple(find(reference(profile)).command), DEADLINE_S, START_S, work.janitor.mark)
 
 
 def failure_of(result: Result) -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import holdfast.vectors.jcs.committed.lint as linter
 from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import load_terms
 from holdfast.vectors.fingerprints import load
 from holdfast.vectors.fingerprints.lint import lint_fingerprints
-from holdfast.vectors.jcs.committed.lint import lint_records
-from holdfast.vectors.jcs.nearmiss import NearMiss, load_near_misses
+from holdfast.vectors.jcs.committed import lint_records, wrong_answers
+from holdfast.vectors.jcs.nearmiss import NearMiss, read_near_misses
 from holdfast.vectors.lint import FOLDER, lint, modules
 from holdfast.vectors.record import Canonical, Refused, Vector
 from holdfast.vectors.record import load as load_vectors
@@ -24,10 +23,11 @@ from holdfast.vectors.taxonomy import Category, Profile
 RECORDS = load_vectors()
 FINGERPRINTS = load()
 MORE = {**FINGERPRINTS[0].request, "reply_to": "", "priority": "next"}
+NEAR_MISSES = read_near_misses((FOLDER / "jcs/data/nearmiss.json").read_bytes())
 
 
-def _problems(records: Sequence[Vector], near_misses: dict[str, NearMiss] | None = None) -> list[str]:
-    known = dict(load_near_misses()) if near_misses is None else near_misses
+def _problems(records: Sequence[Vector], near_misses: Mapping[str, NearMiss] | None = None) -> list[str]:
+    known = NEAR_MISSES if near_misses is None else near_misses
     return list(lint_records(records, contract=load_terms("jcs"), near_misses=known))
 
 
@@ -68,6 +68,10 @@ def test_the_shipped_vectors_have_no_problem() -> None:
         ("P1-first-exponent", lambda r: replace(r, kills=("no-such-habit",)), "is no near miss"),
         ("P1-first-exponent", lambda r: replace(r, kills=(*r.kills, "nfc")), "claims to kill nfc"),
         ("P1-first-exponent", lambda r: replace(r, kills=r.kills[::-1]), "not sorted"),
+        ("P1-first-exponent", lambda r: replace(r, kills=r.kills[1:]), "as was measured, and does not say so"),
+        ("P2-b-4340000000000000", lambda r: replace(r, document=b"[9007199254740992]"), "its bits with 17 digits"),
+        ("P15-floor-objects", lambda r: replace(r, document=b"{}"), "no record of category P15 has 64 {"),
+        ("P15-deep-arrays", lambda r: replace(r, document=b"[]"), "or none has 1000 of them"),
         ("P5-two-to-53", lambda r: replace(r, twin=None), "a refusal without a twin proves nothing"),
         ("P5-two-to-53", lambda r: replace(r, twin="P5-nothing"), "does not exist"),
         ("P5-two-to-53", lambda r: replace(r, twin="P5-minus-two-to-53"), "is refused by a profile that refuses it"),
@@ -106,10 +110,6 @@ def test_a_planted_fault_is_found(identifier: str, change: Callable[[Vector], Ve
     assert any(told in problem for problem in problems), problems
 
 
-def test_records_out_of_the_order_of_categories_are_found() -> None:
-    assert any("order of the categories" in problem for problem in _problems(RECORDS[::-1]))
-
-
 def test_a_category_and_a_clause_without_records_are_found() -> None:
     problems = _problems([record for record in RECORDS if record.category is not Category.ENCODING])
     assert any("no record is of category N8" in problem for problem in problems)
@@ -122,12 +122,12 @@ def test_no_records_at_all_are_a_problem() -> None:
 
 
 def test_a_near_miss_that_no_record_kills_is_found() -> None:
-    near_misses = {**load_near_misses(), "new-habit": NearMiss("Does something.", ())}
+    near_misses = {**NEAR_MISSES, "new-habit": NearMiss("Does something.", ())}
     assert "near miss new-habit: no record kills it" in _problems(RECORDS, near_misses)
 
 
 def test_a_near_miss_killed_by_nothing_that_exists_is_found() -> None:
-    near_misses = {**load_near_misses(), "new-habit": NearMiss("Does something.", ("P1-nothing",))}
+    near_misses = {**NEAR_MISSES, "new-habit": NearMiss("Does something.", ("P1-nothing",))}
     assert any("P1-nothing, which does not exist" in problem for problem in _problems(RECORDS, near_misses))
 
 
@@ -142,7 +142,9 @@ def data(tmp_path: Path) -> Path:
 def test_a_file_that_is_not_there_and_one_that_nothing_reads_are_found(data: Path) -> None:
     (data / "mesh_delivery/data/fingerprints.jsonl").unlink()
     (data / "rs4a_replay/data/more.jsonl").write_bytes(b"")
+    (data / "jcs/data/nearmiss.json").write_bytes(b"[]")
     assert lint(data) == [
+        'vectors/jcs/data/nearmiss.json: at the whole value: [] is not of type "object"',
         "vectors/mesh_delivery/data/fingerprints.jsonl: missing; reinstall holdfast",
         "vectors/rs4a_replay/data/more.jsonl: nothing reads this file; remove it, or add it to FILES of the contract",
     ]
@@ -160,6 +162,15 @@ def test_a_file_that_is_not_there_and_one_that_nothing_reads_are_found(data: Pat
             b'"rs4a-replay"',
             "is of rs4a-replay, and stands",
         ),
+        ("jcs/data/P1.jsonl", b'"core": {"canonical": "5b', b'"core": {"canonical": "5c', "the reference says"),
+        ("jcs/data/P1.jsonl", b'"category": "P1"', b'"category": "P2"', "stands in vectors/jcs/data/P1.jsonl"),
+        ("jcs/data/P1.jsonl", b'"kills": ["', b'"kills": ["nfc", "', "claims to kill nfc"),
+        ("jcs/data/P13.jsonl", b'"id": "P13-null"', b'"id": "P13-nil"', "its twin P13-null does not exist"),
+        ("jcs/data/N1.jsonl", b'"id": "N1-escaped"', b'"id": "N1-plain"', "N1-plain: stands there 2 times"),
+        ("jcs/data/N9.jsonl", b'"id"', b'"document"', "N9.jsonl:1: "),
+        ("jcs/data/nearmiss.json", b"{", b"{ ", "nearmiss.json: is not in the order and layout"),
+        ("jcs/data/nearmiss.json", b"{", b"[", "nearmiss.json: expected JSON"),
+        ("calyx_replay/data/envelopes.jsonl", b'"envelope": "7b22', b'"envelope": "7b23', "makes other bytes"),
         ("rs4a_replay/data/fingerprints.jsonl", b'"rs4a-logical-plain"', b'"other-plain"', "begin with rs4a-"),
         ("rs4a_replay/data/fingerprints.jsonl", b'"agent-1"', b'"agent-3"', "differs from"),
         ("hx_sync/data/objects.json", b'"output": "', b'"output": "00', "the vector says 00"),
@@ -167,25 +178,43 @@ def test_a_file_that_is_not_there_and_one_that_nothing_reads_are_found(data: Pat
         ("m5_log/data/ed25519.json", b'"signature": "e5', b'"signature": "e6', "is not the signature of its seed"),
     ],
 )
-def test_a_changed_byte_of_a_file_is_found(data: Path, name: str, old: bytes, new: bytes, told: str) -> None:
-    file = data / name
-    before = file.read_bytes()
-    assert old in before
-    file.write_bytes(before.replace(old, new, 1))
-    assert any(told in problem for problem in lint(data)), lint(data)
+def test_a_changed_byte_of_a_file_is_found(name: str, old: bytes, new: bytes, told: str) -> None:
+    folder, _, file = name.split("/")
+    files = {path.name: path.read_bytes() for path in (FOLDER / folder / "data").iterdir()}
+    assert old in files[file]
+    problems: list[str] = []
+    try:
+        problems += modules()[folder].problems({**files, file: files[file].replace(old, new, 1)})
+    except SpecError as error:
+        problems.append(str(error))
+    assert any(told in problem for problem in problems), problems
 
 
-def test_a_list_of_near_misses_in_another_order_or_layout_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linter, "write_near_misses", lambda _: b"{}\n")
-    assert "vectors/jcs/data/nearmiss.json: is not in the order and layout in which it is written" in lint()
-
-
-def test_data_that_cannot_be_read_are_a_problem_and_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreadable() -> None:
-        raise SpecError("vectors/jcs/data/nearmiss.json: broken")
-
-    monkeypatch.setattr(linter, "load_near_misses", unreadable)
-    assert lint() == ["vectors/jcs/data/nearmiss.json: broken"]
+def test_an_answer_that_the_reference_does_not_give_is_found() -> None:
+    changes: list[tuple[str, dict[Profile, Canonical | Refused], str]] = [
+        (
+            "P1-first-exponent",
+            {Profile.CORE: Canonical(b"[1e21]")},
+            "[1e21] in core, the reference says canonical [1e+21]",
+        ),
+        (
+            "N1-plain",
+            {Profile.SAFE_INT: Refused("SYNTAX")},
+            "SYNTAX in safe-int, the reference says refused DUPLICATE_NAME",
+        ),
+        ("P5-two-to-53", {Profile.SAFE_INT: Canonical(b"[1]")}, "[1] in safe-int, the reference says refused UNSAFE"),
+        (
+            "P4-one",
+            {Profile.I_JSON_STRICT: Refused("SYNTAX")},
+            "SYNTAX in i-json-strict, the reference says canonical [1]",
+        ),
+    ]
+    by_id = {record.id: record for record in RECORDS}
+    changed = [replace(by_id[name], expected={**by_id[name].expected, **change}) for name, change, _ in changes]
+    problems = list(wrong_answers(changed))
+    assert len(problems) == len(changes)
+    for name, _, told in changes:
+        assert any(problem.startswith(f"{name}: expects {told}") for problem in problems), problems
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Committed envelope vectors: the model of a record, and reading and writing its line.
+"""Committed envelope vectors: the model of a record, and reading its line.
 
 `vectors/calyx_replay/data/envelopes.jsonl` holds one JSON object a line; its shape is
 `specs/schemas/envelope.schema.json`. A record gives the bytes of an envelope as they come over the wire, and its key;

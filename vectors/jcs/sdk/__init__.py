@@ -38,6 +38,7 @@ __all__ = [
     "exec_runner",
     "find",
     "names",
+    "reference",
 ]
 
 
@@ -64,6 +65,11 @@ class UnknownSdkError(LookupError):
 def names() -> tuple[str, ...]:
     """Every runner there is, built or not; the references come first. Raises ManifestError."""
     return (*_REFERENCES, *(entry.name for manifest in manifests() for entry in manifest.runners))
+
+
+def reference(profile: Profile) -> str:
+    """The name of the reference in this profile."""
+    return next(name for name, of in _REFERENCES.items() if of == profile.value)
 
 
 def find(name: str, *, cache: Path | None = None) -> Sdk:

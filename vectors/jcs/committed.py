@@ -1,23 +1,27 @@
-"""Checks for errors in the canonicalisation vectors that no single record shows.
+"""The committed canonicalisation vectors: what is wrong with their files, and with records among themselves.
 
-Each check returns problems as text and does not stop at the first. No code here canonicalises.
+Each check returns problems as text and does not stop at the first. Expected bytes and reasons are typed by hand; the
+reference, asked through frames like any other runner, has to give the same.
 """
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 
+from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.specs.loader import load_terms
 from holdfast.specs.model import Contract
-from holdfast.vectors.jcs.committed.build import records
-from holdfast.vectors.jcs.nearmiss import PLACE, NearMiss, data, load_near_misses
-from holdfast.vectors.jcs.nearmiss import write as write_near_misses
-from holdfast.vectors.lines import repeated_ids
-from holdfast.vectors.record import Canonical, Refused, Vector
+from holdfast.vectors.jcs.frames import Status, run
+from holdfast.vectors.jcs.nearmiss import DATA, PLACE, NearMiss, read_near_misses, write
+from holdfast.vectors.jcs.sdk import find, reference
+from holdfast.vectors.lines import repeated_ids, unlike_others
+from holdfast.vectors.record import SCHEMA, Canonical, Refused, Vector, read
 from holdfast.vectors.taxonomy import Category, Profile
 
 CONTRACT = "jcs"
+FILES = frozenset({DATA, *(f"{category.value}.jsonl" for category in Category)})
 # A refused document and its twin differ in one place, of at most this number of bytes: an escaped surrogate pair.
 MAX_DEFECT = 12
 _NUMBER = frozenset(b"0123456789+-.eE")
@@ -26,13 +30,45 @@ WITHOUT_VECTORS = {
     "JCS-PURE-01": "it is about two calls",
     "JCS-REQ-01": "it is about arguments that are no document",
 }
+# The name of a record of RFC 8785 appendix B says the bits of its double; the literal has 17 digits.
+_BITS = re.compile(f"{Category.NUMBER_SHORTEST.value}-b-([0-9a-f]{{16}})")
+# Deeper than Python recurses by itself.
+_DEEP = 1000
+# Seconds that the reference may take for one document.
+_DEADLINE_S = 60.0
 
 
-def problems() -> Iterable[str]:
+def problems(files: Mapping[str, bytes]) -> Iterable[str]:
     """See `holdfast.vectors.lint.Committed`."""
-    near_misses = load_near_misses()
-    yield from _near_miss_file(near_misses)
-    yield from lint_records(records(), contract=load_terms(CONTRACT), near_misses=near_misses)
+    near_misses = read_near_misses(files[DATA])
+    if files[DATA] != write(near_misses):
+        yield f"{PLACE}: is not in the order and layout of near misses"
+    records: list[Vector] = []
+    for category in Category:
+        name = f"{category.value}.jsonl"
+        place = f"vectors/jcs/data/{name}"
+        yield from unlike_others(files[name], schema=SCHEMA, place=place)
+        found = read(files[name], place=place)
+        yield from (f"{each.id}: stands in {place}" for each in found if each.category is not category)
+        records += found
+    yield from lint_records(records, contract=load_terms(CONTRACT), near_misses=near_misses)
+    yield from wrong_answers(records)
+
+
+def wrong_answers(records: Sequence[Vector]) -> Iterable[str]:
+    """Expected answers that the reference does not give."""
+    documents = [record.document for record in records]
+    for profile in Profile:
+        answers = run(find(reference(profile)).command, documents, deadline=_DEADLINE_S)
+        for record, (status, body) in zip(records, answers, strict=True):
+            expected = record.expected[profile]
+            accepted = isinstance(expected, Canonical)
+            due = expected.body if isinstance(expected, Canonical) else expected.reason.encode()
+            # Behind a reason stands the place of the defect.
+            said = body if status is Status.CANONICAL else body.partition(b" ")[0]
+            if said != due or (status is Status.CANONICAL) is not accepted:
+                told = f"{status} {bytes_as_text(said, most=80)}; {difference(due, said)}"
+                yield f"{record.id}: expects {bytes_as_text(due, most=80)} in {profile}, the reference says {told}"
 
 
 def lint_records(
@@ -42,18 +78,13 @@ def lint_records(
     if not records:
         yield "there are no records, so nothing is shown"
     yield from _identity(records)
-    yield from _order(records)
+    yield from _complete(records, contract)
     yield from _expectations(records, contract)
     answered = [record for record in records if set(record.expected) == set(Profile)]
     yield from _twins(answered)
     yield from _idempotence(answered)
     yield from _clauses(records, contract)
     yield from _kills(records, near_misses)
-
-
-def _near_miss_file(near_misses: Mapping[str, NearMiss]) -> Iterable[str]:
-    if data().read_bytes() != write_near_misses(near_misses):
-        yield f"{PLACE}: is not in the order and layout in which it is written"
 
 
 def _identity(records: Sequence[Vector]) -> Iterable[str]:
@@ -64,16 +95,20 @@ def _identity(records: Sequence[Vector]) -> Iterable[str]:
         for member in ("clause", "source", "note"):
             if not getattr(record, member).strip():
                 yield f"{record.id}: has no {member}"
+        bits = _BITS.fullmatch(record.id)
+        if bits and record.document != b"[%.16e]" % struct.unpack(">d", bytes.fromhex(bits[1]))[0]:
+            yield f"{record.id}: its literal is not that of its bits with 17 digits"
 
 
-def _order(records: Sequence[Vector]) -> Iterable[str]:
-    place = {category: index for index, category in enumerate(Category)}
-    for before, after in pairwise(records):
-        if place[before.category] > place[after.category]:
-            yield f"{after.id}: stands behind {before.id}; records stand in the order of the categories"
+def _complete(records: Sequence[Vector], contract: Contract) -> Iterable[str]:
     missing = set(Category) - {record.category for record in records}
     if missing:
         yield f"no record is of category {', '.join(sorted(category.value for category in missing))}"
+    floor = contract.parameters["depth_floor"].value
+    for bracket in (b"[", b"{"):
+        levels = {record.document.count(bracket) for record in records if record.category is Category.SIZE}
+        if floor not in levels or max(levels, default=0) < _DEEP:
+            yield f"no record of category P15 has {floor} {bracket.decode()}, or none has {_DEEP} of them"
 
 
 def _expectations(records: Sequence[Vector], contract: Contract) -> Iterable[str]:
@@ -180,9 +215,15 @@ def _kills(records: Sequence[Vector], near_misses: Mapping[str, NearMiss]) -> It
         for identifier in near_miss.killed_by:
             if identifier not in ids:
                 yield f"near miss {name}: is killed by {identifier}, which does not exist"
+    measured: dict[str, set[str]] = {}
+    for name, near_miss in near_misses.items():
+        for identifier in near_miss.killed_by:
+            measured.setdefault(identifier, set()).add(name)
     for record in records:
         if list(record.kills) != sorted(set(record.kills)):
             yield f"{record.id}: its near misses are not sorted, or not unique"
+        for name in sorted(measured.get(record.id, set()) - set(record.kills)):
+            yield f"{record.id}: kills {name}, as was measured, and does not say so"
         for name in record.kills:
             if name not in near_misses:
                 yield f"{record.id}: kills {name}, which is no near miss"
