@@ -14,7 +14,7 @@ from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
 from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
-from holdfast.reference_impl.calyx_replay.pruning import Pruned, Pruning
+from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.service import Service
 from holdfast.reference_impl.calyx_replay.store import MailboxState, Row
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
@@ -31,15 +31,6 @@ def _is_full(error: object) -> bool:
     return any(words in str(error) for words in _FULL)
 
 
-class FullIsReceived(Mailbox):
-    def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
-        try:
-            super().record(envelope, key, timestamp, now=now)
-        except StoreError as error:
-            if not _is_full(error):
-                raise
-
-
 class FullIsCopy(Mailbox):
     def record(self, envelope: Envelope, key: str, timestamp: datetime, *, now: datetime) -> None:
         try:
@@ -51,16 +42,6 @@ class FullIsCopy(Mailbox):
                 raise
             # "What cannot be inserted is there."
             raise self.duplicate(key) from error
-
-
-class FullIsPruned(Pruning):
-    def run(self, cutoff: datetime) -> Pruned:
-        try:
-            return super().run(cutoff)
-        except StoreError as error:
-            if not _is_full(error):
-                raise
-            return Pruned(1, 0, 0)
 
 
 class FullIsMigrated(Migration):
@@ -87,14 +68,6 @@ class Counting(Service):
                 state = store.state(connection)
                 store.remember(connection, replace(state, automatic=state.automatic + 1))
         return answer
-
-
-class MalformedReceiptsCounted(Counting):
-    method = "accept"
-
-
-class MalformedPrunesCounted(Counting):
-    method = "prune"
 
 
 class MalformedMigrationsCounted(Counting):
@@ -162,12 +135,8 @@ class ASecondEarly(Pruning):
 
 
 BUGS: Mapping[str, Change] = {
-    "full-disk-is-received": part(mailbox=FullIsReceived),
     "full-disk-is-a-copy": part(mailbox=FullIsCopy),
-    "full-disk-is-pruned": part(pruning=FullIsPruned),
     "full-disk-is-migrated": part(migration=FullIsMigrated),
-    "malformed-receipts-counted": part(service=MalformedReceiptsCounted),
-    "malformed-prunes-counted": part(service=MalformedPrunesCounted),
     "malformed-migrations-counted": part(service=MalformedMigrationsCounted),
     "migration-with-unknown-members": part(service=MigratesWithAnything),
     "mailbox-of-a-thousand": part(mailbox=MostThousand),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer
@@ -16,7 +15,7 @@ from holdfast.reference_impl.calyx_replay.migration import LeftBehind, Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.store import MailboxState
 from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
-from holdfast.reference_impl.calyx_replay.timing import later, written
+from holdfast.reference_impl.calyx_replay.timing import written
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import StoreError
 
@@ -58,32 +57,7 @@ class BlocksCleared(Migration):
         return super().take_over_all(connection, left, now=now)
 
 
-class BlocksExtended(Migration):
-    def take_over_all(self, connection: sqlite3.Connection, left: LeftBehind, *, now: datetime) -> tuple[int, int]:
-        done = super().take_over_all(connection, left, now=now)
-        until = written(later(now, self._settings.window))
-        connection.execute('UPDATE blocked_msg_id SET "until" = max("until", ?)', (until,))
-        return done
-
-
-class ListReadOnce(Migration):
-    _listed: Sequence[str] | None = None
-
-    def read_list(self, path: Path) -> Sequence[str]:
-        self._listed = self._listed if self._listed is not None else super().read_list(path)
-        return self._listed
-
-
 # The clock
-
-
-class LatestClock(Mailbox):
-    _latest: datetime | None = None
-
-    def receive(self, raw: bytes, *, now: datetime) -> Answer:
-        # "A clock never goes back."
-        self._latest = now if self._latest is None else max(now, self._latest)
-        return super().receive(raw, now=self._latest)
 
 
 BUGS: Mapping[str, Change] = {
@@ -91,7 +65,4 @@ BUGS: Mapping[str, Change] = {
     "cutoff-without-window": part(mailbox=CutoffWithoutWindow),
     "prune-by-hand-counts": part(pruning=ByHandCounts),
     "migration-clears-blocks": part(migration=BlocksCleared),
-    "migration-extends-all-blocks": part(migration=BlocksExtended),
-    "list-read-once": part(migration=ListReadOnce),
-    "latest-clock": part(mailbox=LatestClock),
 }
