@@ -79,7 +79,8 @@ class Broker:
             mesh_id=args["mesh_id"],
             sender=args["sender"],
             client_message_id=args["client_message_id"],
-            fingerprint=self.fingerprint_of(fields, args),
+            # The broker's own, whatever the sender claims.
+            fingerprint=self.fingerprinter.digest(self.fingerprinter.joined(fields)),
             destination_kind=found["destination_kind"].decode(),
             destination_ref=found["destination_ref"].decode(),
             reply_to=found["reply_to"].decode(),
@@ -87,10 +88,6 @@ class Broker:
             meta=found["meta"],
             body=body,
         )
-
-    def fingerprint_of(self, fields: list[bytes], args: Mapping[str, Any]) -> bytes:  # noqa: ARG002 - a bug trusts it
-        """The broker's own fingerprint, whatever the sender claims."""
-        return self.fingerprinter.digest(self.fingerprinter.joined(fields))
 
     def must_be_small(self, body: bytes) -> None:
         """Raise RejectedError for a body that is too large."""
@@ -188,13 +185,9 @@ class Broker:
             data = {
                 "client_message_id": send.client_message_id,
                 "conflict": "request_fingerprint_mismatch",
-                "broker_fingerprint_prefix": self.prefix(send, record),
+                "broker_fingerprint_prefix": record.fingerprint.hex()[:PREFIX_DIGITS],
             }
             raise RejectedError(Reason.IDEMPOTENCY_KEY_REUSED, data)
-
-    def prefix(self, send: Send, record: Record) -> str:  # noqa: ARG002 - a bug shows that of the send
-        """What a conflict shows of the stored fingerprint."""
-        return record.fingerprint.hex()[:PREFIX_DIGITS]
 
     def count(self, error: RejectedError, args: Mapping[str, Any]) -> None:
         """Count a conflict of fingerprints."""

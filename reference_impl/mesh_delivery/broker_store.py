@@ -84,15 +84,14 @@ class Sight:
 class BrokerStore:
     """The rows. Every method but `transaction` takes the connection that has the transaction open."""
 
-    # Durable when acknowledged, for every default of the server.
-    synchronous_commit = "on"
     # What the transaction under way has found.
     sight: Sight
 
     def __init__(self, dsn: str, schema: BrokerSchema, patience: Patience) -> None:
         self.schema = schema
         settings = {"lock_timeout": str(LOCK_TIMEOUT_MS), "statement_timeout": str(STATEMENT_TIMEOUT_MS)}
-        self._link = Link(with_settings(dsn, synchronous_commit=self.synchronous_commit, **settings), patience=patience)
+        # Durable when acknowledged, for every default of the server.
+        self._link = Link(with_settings(dsn, synchronous_commit="on", **settings), patience=patience)
 
     def close(self) -> None:
         """Give back the connection. Never raises."""
@@ -147,7 +146,8 @@ class BrokerStore:
         with connection.pipeline():
             connection.execute("BEGIN")
             found = self.ask(connection, about)
-        self.sight = self.seen(connection, found)
+        row: Any = found.fetchone()
+        self.sight = Sight(*row)
         return connection
 
     def commit(self, connection: Connection) -> None:
@@ -184,11 +184,6 @@ class BrokerStore:
         )
         values = (send.mesh_id, send.sender, ENFORCED, send.destination_ref, send.mesh_id)
         return self._ask(connection, statement, values)
-
-    def seen(self, connection: Connection, found: Found) -> Sight:  # noqa: ARG002 - a bug asks for more
-        """The answer."""
-        row: Any = found.fetchone()
-        return Sight(*row)
 
     # The rows of an accepted send
 
