@@ -43,7 +43,7 @@ import psycopg
 from bench.turns import Taken, in_turns, median, tenths
 from holdfast.reference_impl.answers import Accepted, Ok
 from holdfast.reference_impl.mesh_delivery.entry import MeshDelivery
-from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
+from holdfast.reference_impl.mesh_delivery.fingerprint import fingerprints as reference_fingerprints
 from holdfast.reference_impl.mesh_delivery.launch import launch
 from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT
@@ -206,7 +206,7 @@ def bare_side(broker: Path, config: Mapping[str, str]) -> Iterator[Any]:
 
 def fingerprints(*, batches: int, batch: int) -> tuple[Taken, ...]:
     """Seconds of each fingerprint, and of the bare hashes of the same bytes."""
-    fingerprinter = REFERENCE.fingerprints()
+    fingerprinter = reference_fingerprints()
     total = WARM_UP + batches * batch
     requests = [request(number) for number in range(total)]
     bodies = [body_of(number) for number in range(total)]

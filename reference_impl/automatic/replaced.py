@@ -32,11 +32,10 @@ class _UnknownError(Exception):
 
 def replaced_by_bugs(contract: str) -> Mapping[str, Lines]:
     """For each bug of a contract its lines by file. A bug is left out if no lines can be given for it."""
-    reference = import_module(f"{package_of(contract)}.factory").REFERENCE
     found: dict[str, Lines] = {}
     for bug in bugs_of(contract):
         with suppress(_UnknownError):
-            found[bug.name] = _lines_of(bug, reference)
+            found[bug.name] = _lines_of(bug, import_module(f"{package_of(contract)}.factory").REFERENCE)
     for mutant in load_mutants(contract).planted:
         places = [patch.lines for patch in patched(mutant.name)]
         if places and None not in places:

@@ -1,1 +1,1 @@
-"""The reference of the contract mesh-delivery: so far the request fingerprint, with every guard a method of its own."""
+"""The reference of the contract mesh-delivery: its broker and its daemon, with every guard a method of its own."""

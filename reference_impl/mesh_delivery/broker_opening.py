@@ -21,8 +21,8 @@ from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema, ta
 from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
 from holdfast.reference_impl.mesh_delivery.counters import Counters
-from holdfast.reference_impl.mesh_delivery.factory import Factory
 from holdfast.reference_impl.mesh_delivery.failpoints import Failpoints
+from holdfast.reference_impl.mesh_delivery.fingerprint import fingerprints
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Settings, StartingSchema
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, with_database
@@ -38,7 +38,6 @@ _ADVICE = "run `python -m holdfast.reference_impl launch` and pass the config th
 class Opening:
     """The brokers of one adapter."""
 
-    factory: Factory
     databases: SessionDatabases = field(default_factory=SessionDatabases)
 
     def open(self, request: OpenRequest, settings: Settings) -> BrokerService:
@@ -59,17 +58,15 @@ class Opening:
         else:
             dsn, database = server.dsn(), DATABASE
         patience = Patience()
-        make = self.factory
-        schema, counters = (make.broker_schema or BrokerSchema)(), Counters()
-        store = (make.broker_store or BrokerStore)(dsn, schema, patience)
-        jobs = (make.jobs or Jobs)(settings, store, counters)
-        broker = (make.broker or Broker)(settings, make.fingerprints(), store, counters, request.now)
+        schema, counters = BrokerSchema(), Counters()
+        store = BrokerStore(dsn, schema, patience)
+        jobs = Jobs(settings, store, counters)
         failpoints = Failpoints(request.workdir, patience)
         failpoints.watch(store, jobs)
-        return (make.broker_service or BrokerService)(
-            broker=broker,
+        return BrokerService(
+            broker=Broker(settings, fingerprints(), store, counters, request.now),
             jobs=jobs,
-            administrator=(make.administrator or Administrator)(dsn, schema, patience),
+            administrator=Administrator(dsn, schema, patience),
             failpoints=failpoints,
             database=database,
             patience=patience,
@@ -78,8 +75,7 @@ class Opening:
 
     def _confined(self, request: OpenRequest, settings: Settings) -> ConfinedServer:
         """A server on the files in the workdir; a fresh session makes them. Raises OpenError."""
-        kind = self.factory.confined_server or ConfinedServer
-        server = kind(request.workdir / "broker", Path(request.config["cluster"]))
+        server = ConfinedServer(request.workdir / "broker", Path(request.config["cluster"]))
         try:
             server.open_fresh() if request.state is StateWanted.FRESH else server.open_existing()
             if request.state is StateWanted.FRESH:

@@ -9,13 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.reference_impl.mesh_delivery.claims import not_claimed
-from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
-from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxError
-from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, TEMPLATE
-from holdfast.reference_impl.planting import planted
+from holdfast.reference_impl.mesh_delivery.daemon import Daemon
+from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints
+from holdfast.reference_impl.mesh_delivery.fingerprint import fingerprints
+from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
+from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxError, OutboxSchema
+from holdfast.reference_impl.mesh_delivery.service import Service
+from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, TEMPLATE, read_settings
+from holdfast.reference_impl.planting import find
 from holdfast.reference_impl.postgres_names import session_database
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.whole import Whole
+from holdfast.specs import kept_terms
 
 if TYPE_CHECKING:
     from holdfast.reference_impl.mesh_delivery.broker_opening import Opening
@@ -27,7 +32,6 @@ class MeshDelivery(Whole):
     """Implements `session.Implementation`."""
 
     contract: ClassVar[str] = CONTRACT
-    factory: Factory = REFERENCE
     openings: list[Opening] = field(default_factory=list)
 
     @property
@@ -37,25 +41,25 @@ class MeshDelivery(Whole):
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. Nothing but the broker needs workdir, clock and config."""
-        settings = self.factory.settings(request.config)
+        settings = read_settings(request.config)
 
         def open_broker(now: datetime) -> BrokerService:
             if not self.openings:
                 opening = import_module("holdfast.reference_impl.mesh_delivery.broker_opening")
-                self.openings.append(opening.Opening(self.factory))
+                self.openings.append(opening.Opening())
             return self.openings[0].open(replace(request, now=now), settings)
 
-        outbox = self._outbox(request)
-        session = self.factory.build(
-            open_broker,
-            request.now,
-            outbox=outbox,
-            settings=settings,
-            workdir=request.workdir,
-            place=_place_of(request),
-        )
+        methods, negotiator = kept_terms(CONTRACT).methods, Negotiator()
+        outbox, route = self._outbox(request), methods["accept"].route
+        daemon = failpoints = None
+        if outbox is not None and route is not None:
+            daemon = Daemon(outbox, fingerprints(), route=route, settings=settings, log=negotiator.log, now=request.now)
+            failpoints = DeliveryFailpoints(request.workdir)
+            failpoints.watch(daemon)
+        place = _place_of(request)
+        session = Service(fingerprints(), negotiator, methods, daemon, failpoints, open_broker, request.now, place)
         if settings.listens:
-            session.listen(self.factory)
+            session.listen()
         if "cluster" in request.config and not settings.broker:
             # A session that has a broker to talk to is a daemon's. Any other one is, with files of its own, a broker's.
             session.open_broker()
@@ -65,7 +69,7 @@ class MeshDelivery(Whole):
         """The outbox of a session, made where that is fresh."""
         if request.surface is SurfaceWanted.ABSENT:
             return None
-        outbox = self.factory.outbox(request.workdir / CONTRACT / OUTBOX, self.factory.outbox_schema())
+        outbox = Outbox(request.workdir / CONTRACT / OUTBOX, OutboxSchema())
         try:
             if request.state is StateWanted.FRESH:
                 outbox.make()
@@ -87,4 +91,6 @@ def _place_of(request: OpenRequest) -> Mapping[str, str] | None:
 
 def implementation(*, mutant: str | None = None) -> MeshDelivery:
     """The implementation, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
-    return MeshDelivery(planted(REFERENCE, mutant))
+    if mutant is not None:
+        find(mutant)
+    return MeshDelivery()

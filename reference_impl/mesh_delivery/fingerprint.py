@@ -10,8 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
+from holdfast.reference_impl.jcs.factory import REFERENCE as JCS
 from holdfast.reference_impl.jcs.terms import Refusal
-from holdfast.reference_impl.mesh_delivery.terms import Field, Reason, RefusedError, Terms
+from holdfast.reference_impl.mesh_delivery.terms import Field, Reason, RefusedError, Terms, read_terms
 
 _NUL = "\0"
 _KEY = re.compile(r"[0-9a-fA-F]{64}\Z")
@@ -132,6 +133,12 @@ class Fingerprinter:
         if _NUL in text:
             raise RefusedError(Reason.NUL_IN_FIELD, field)
         return text
+
+
+def fingerprints() -> Fingerprinter:
+    """What computes fingerprints by the terms of the contract. Raises OpenError, TermsError."""
+    terms = read_terms()
+    return Fingerprinter(terms, JCS.build(terms.meta_profile))
 
 
 def decoded(text: str) -> bytes:

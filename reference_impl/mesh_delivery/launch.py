@@ -10,9 +10,7 @@ from pathlib import Path
 
 from holdfast.reference_impl import postgres_launch
 from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema, provision, unprovision
-from holdfast.reference_impl.mesh_delivery.factory import REFERENCE, Factory
 from holdfast.reference_impl.mesh_delivery.terms import TEMPLATE
-from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.postgres_launch import Template, launch_on
 from holdfast.servers.lines import Stores
@@ -23,29 +21,30 @@ from holdfast.servers.serving import FolderTemplate, Launched, Nothing
 NO_STORE = "none"
 
 
-def make_template(server_dsn: str, factory: Factory) -> Template:
+def make_template(server_dsn: str) -> Template:
     """A provisioned template database, and the pool of its copies. Raises psycopg.Error."""
-    dsn, pool = postgres_launch.make_template(
-        server_dsn, "holdfast_mesh", provision=lambda into: _provide(into, factory), unprovision=unprovision
-    )
+    dsn, pool = postgres_launch.make_template(server_dsn, "holdfast_mesh", provision=_provide, unprovision=unprovision)
     # Sessions say themselves which database on this server is theirs.
     surface = {"dsn": dsn, "disposable": True}
     return Template({"dsn": dsn, TEMPLATE: pool.template}, pool, pool.drop, surface)
 
 
-def _provide(dsn: str, factory: Factory) -> None:
+def _provide(dsn: str) -> None:
     with connect(dsn) as connection:
-        provision(connection, (factory.broker_schema or BrokerSchema)())
+        provision(connection, BrokerSchema())
 
 
 def launch(
-    config: Mapping[str, str], *, parent: Path, stores: Stores = Stores.ANYWHERE, mutant: str | None
+    config: Mapping[str, str],
+    *,
+    parent: Path,
+    stores: Stores = Stores.ANYWHERE,
+    mutant: str | None,  # noqa: ARG001 - a bug in the tables is a patch, made at import
 ) -> Launched:
     """Provision on the server of `dsn`, left as it was, else embedded or as files; nothing where `store` is none."""
     if config.get("store") == NO_STORE:
         return Nothing()
-    factory: Factory = planted(REFERENCE, mutant)
     if "dsn" not in config and stores is Stores.CONFINED:
-        folder = make_cluster(parent, lambda dsn: _provide(dsn, factory))
+        folder = make_cluster(parent, _provide)
         return FolderTemplate(folder, {"cluster": str(folder)})
-    return launch_on(config.get("dsn"), lambda dsn: make_template(dsn, factory), parent=parent)
+    return launch_on(config.get("dsn"), make_template, parent=parent)

@@ -23,7 +23,6 @@ from holdfast.specs.model import Group, Method
 if TYPE_CHECKING:
     from holdfast.reference_impl.mesh_delivery.broker_http import Server
     from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
-    from holdfast.reference_impl.mesh_delivery.factory import Factory
 
 
 class Service:
@@ -61,12 +60,11 @@ class Service:
         """Where the broker listens; None where it does not."""
         return None if self._server is None else self._server.endpoint
 
-    def listen(self, factory: Factory) -> None:
+    def listen(self) -> None:
         """Serve the operation that has a route."""
         binding = import_module("holdfast.reference_impl.mesh_delivery.broker_http")
         ((name, route),) = ((each.name, each.route) for each in self._methods.values() if each.route is not None)
-        make = factory.broker_http or binding.BrokerHttp
-        self._server = binding.Server(make(name, route, self.call).application())
+        self._server = binding.Server(binding.BrokerHttp(name, route, self.call).application())
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`."""

@@ -15,7 +15,9 @@ from holdfast.reference_impl.mesh_delivery import claims
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema
 from holdfast.reference_impl.mesh_delivery.entry import implementation
-from holdfast.reference_impl.mesh_delivery.factory import REFERENCE
+from holdfast.reference_impl.mesh_delivery.fingerprint import fingerprints
+from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
+from holdfast.reference_impl.mesh_delivery.service import Service
 from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.registry import Deferred
@@ -27,7 +29,7 @@ from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, row_at
 from holdfast.vectors.mesh_delivery import derive as mesh
 
 RECORDS = [record for record in load() if record.contract == "mesh-delivery"]
-SERVICE = REFERENCE.build()
+SERVICE = Service(fingerprints(), Negotiator(), load_contract("mesh-delivery").methods)
 REFUSALS = {
     "kind": "UNKNOWN_VALUE",
     "priority": "UNKNOWN_VALUE",

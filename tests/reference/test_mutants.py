@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ def test_the_listing_fits_its_published_schema() -> None:
     assert explain(published_validator("mutants"), json.loads(done.stdout)) is None
 
 
-@pytest.mark.parametrize("name", CONTRACTS)
+@pytest.mark.parametrize("name", [name for name in CONTRACTS if find_spec(f"{package_of(name)}.factory")])
 def test_the_reference_itself_carries_no_change(name: str) -> None:
     whole = reference(name)
     assert replace(whole) == type(whole)()
