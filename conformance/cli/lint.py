@@ -11,10 +11,11 @@ import typer
 from msgspec import structs
 
 from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.target import REFERENCE, known_contracts
+from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.cli.vectors.committed import lint as lint_vectors
+from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.plan import Form, generators_of, plan_of
-from holdfast.conformance.selfcheck.baselines import load_baseline
+from holdfast.conformance.run.settings import REFERENCE
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
 from holdfast.specs.cells import matrix_problems

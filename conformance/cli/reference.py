@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from holdfast.conformance.cli.target import REFERENCE
+from holdfast.conformance.run.settings import REFERENCE
 
 
 def reference(context: typer.Context) -> None:

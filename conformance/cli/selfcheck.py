@@ -15,11 +15,11 @@ from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
 from holdfast.conformance.cli.lint import problems_of
+from holdfast.conformance.run.baselines import Policy, baseline_json
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
 from holdfast.conformance.selfcheck.automatic.runs import stores_of, traces
-from holdfast.conformance.selfcheck.baselines import Policy, baseline_json
 from holdfast.conformance.selfcheck.bed import Bed
 from holdfast.conformance.selfcheck.kills import Kill, judge_kill
 from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import typer
 
 from holdfast.conformance.cli.console import stop
+from holdfast.conformance.run.settings import REFERENCE
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.pace import SLOW_VARIABLE
 
-REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 _BRIDGE = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.bridge")
 _AROUND = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.service")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,6 +12,8 @@ from holdfast.conformance.adapter.process import Deadlines
 from holdfast.reports.evidence import Redactor, SeedOrigin
 from holdfast.servers.pace import Pace
 
+# The command of the reference, which every run meets as it meets any other adapter.
+REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 # The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
 FAULT_SECONDS = 0.0
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from holdfast.conformance.cases.record import CaseResult, Judgement
+from holdfast.conformance.run.baselines import Baseline, Policy
 from holdfast.conformance.run.plan import PlannedCase, uncovered
-from holdfast.conformance.selfcheck.baselines import Baseline, Policy
 from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.specs import Clause, Contract
 from holdfast.specs.model import Level, Proof

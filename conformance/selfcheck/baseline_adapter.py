@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.conformance.selfcheck.baselines import Policy, sample
+from holdfast.conformance.run.baselines import Policy, sample
 from holdfast.specs import Contract, Method, contract_names, kept_terms
 from holdfast.specs.model import Group
 

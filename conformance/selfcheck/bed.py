@@ -8,10 +8,9 @@ from dataclasses import replace
 from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import Start
 from holdfast.conformance.cases.record import CaseResult
-from holdfast.conformance.cli.target import REFERENCE
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.settings import REFERENCE, RunSettings
 from holdfast.servers.nursery import Nursery
 from holdfast.specs import Contract
 

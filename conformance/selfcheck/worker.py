@@ -20,8 +20,7 @@ import msgspec
 
 from holdfast.conformance.adapter.process import in_a_new_process
 from holdfast.conformance.cases.record import CaseResult, Judgement
-from holdfast.conformance.cli.target import REFERENCE
-from holdfast.conformance.run.settings import RunSettings
+from holdfast.conformance.run.settings import REFERENCE, RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import source_of
 from holdfast.conformance.selfcheck.bed import Bed, forked_by
 from holdfast.conformance.selfcheck.tasks import (

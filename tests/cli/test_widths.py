@@ -25,9 +25,9 @@ from holdfast.conformance.faults import oracle
 from holdfast.conformance.faults.report import Finding as Found
 from holdfast.conformance.faults.report import Layer, Report
 from holdfast.conformance.gate.model import GateDecision, GateReason, ReasonCode
+from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.summary import summarise
-from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import load_contract

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from holdfast.conformance.cli.target import REFERENCE
+from holdfast.conformance.run.settings import REFERENCE
 from tests import warm
 
 SUITE = "mesh-delivery/suite/"

@@ -10,6 +10,7 @@ from pathlib import Path
 import grimp
 import pytest
 
+from bench.house import PAGE, picture
 from holdfast import conformance
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +19,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("member", ["faults", "fitness"])
 def test_a_part_that_may_not_use_the_harness_may_use_no_member_of_it(member: str) -> None:
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (contract,) = (each for each in linter["contracts"] if each["source_modules"] == [f"holdfast.conformance.{member}"])
+    (contract,) = (
+        each for each in linter["contracts"] if each.get("source_modules") == [f"holdfast.conformance.{member}"]
+    )
     members = {f"holdfast.conformance.{found.name}" for found in pkgutil.iter_modules(conformance.__path__)}
     forbidden = {name for name in contract["forbidden_modules"] if name.startswith("holdfast.conformance.")}
     assert forbidden == members - {f"holdfast.conformance.{member}"}
@@ -30,3 +33,7 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
     assert len(imports) > 500
     # Raises CycleError, with the files.
     TopologicalSorter(imports).prepare()
+
+
+def test_the_picture_of_the_house_is_what_the_imports_say() -> None:
+    assert picture() in PAGE.read_text(encoding="utf-8"), "run `python -m bench.house`"

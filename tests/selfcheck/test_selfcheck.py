@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from holdfast.conformance.cli.selfcheck import Extent, Planted
+from holdfast.conformance.run.baselines import Policy, load_baseline
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.selfcheck.baselines import Policy, load_baseline
 from holdfast.conformance.selfcheck.kills import judge_kill
 from holdfast.conformance.selfcheck.tasks import Shown, Sites, Traced, Trial
 from holdfast.conformance.selfcheck.unmet import unmet_cases

@@ -16,10 +16,10 @@ from holdfast.conformance.cli.verify.failure import print_group
 from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
+from holdfast.conformance.run.baselines import Policy
 from holdfast.conformance.run.findings import absent, finding_of, grouped
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.summary import ClauseRow, Summary
-from holdfast.conformance.selfcheck.baselines import Policy
 from holdfast.conformance.verdict import REPORTED, Exit, Verdict
 from holdfast.reports.evidence import Artefacts
 from holdfast.specs import Contract

@@ -30,12 +30,12 @@ from holdfast.conformance.cli.verify.summary import print_summary, summary_json
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
+from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.engine import LOADED, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.summary import Summary, missing_result, of_other_roles, summarise
 from holdfast.conformance.run.surface import asks_for_one, unseen
-from holdfast.conformance.selfcheck.baselines import load_baseline
 from holdfast.conformance.verdict import Exit, Verdict, gravest
 from holdfast.reports.evidence import EvidenceError, Run
 from holdfast.reports.plain import plain

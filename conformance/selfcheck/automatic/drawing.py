@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 import holdfast
-from holdfast.conformance.cli.target import REFERENCE
+from holdfast.conformance.run.settings import REFERENCE
 from holdfast.conformance.selfcheck.tasks import Sites
 from holdfast.specs.automatic import Equivalent, Site, load_automatic
 
