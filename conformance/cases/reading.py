@@ -11,8 +11,8 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.failure import shown
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.session import Session, Talk, call_request
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path
-from holdfast.conformance.session import Session, Talk, call_request
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Case, Contract, Method
 

@@ -12,9 +12,9 @@ from holdfast.conformance.cases.match import gravity, mismatches
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.report import Report, written
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.inspection.files import parts_of
-from holdfast.conformance.session import Talk
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs.model import Kind
 

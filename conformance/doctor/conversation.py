@@ -21,14 +21,14 @@ from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.record import Record, Side
 from holdfast.conformance.cases.request import START, located, open_request
+from holdfast.conformance.cases.session import CONCURRENCY, EXCHANGE, KILLABLE
 from holdfast.conformance.doctor.usual import advice_on, kept, left_behind
 from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.helper import HELPER
-from holdfast.conformance.session import CONCURRENCY, EXCHANGE, KILLABLE
+from holdfast.conformance.run.interpret import interpret, worker_count
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError

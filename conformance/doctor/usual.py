@@ -17,8 +17,8 @@ import psutil
 from holdfast.conformance.adapter.messages import PROTOCOL, Event
 from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.interpret import interpret, worker_count
 from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.run.interpret import interpret, worker_count
 from holdfast.conformance.run.plan import methods_of
 from holdfast.conformance.verdict import Silence
 from holdfast.specs import Case, Contract

@@ -21,6 +21,8 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.reporting import report_of
 from holdfast.conformance.cases.rows import store_operand
+from holdfast.conformance.cases.session import Answer as Answered
+from holdfast.conformance.cases.session import Session, Talk, carried_out
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
 from holdfast.conformance.durability.workload import (
     fact_name,
@@ -44,8 +46,6 @@ from holdfast.conformance.faults.subject import (
     SubjectReopenedError,
 )
 from holdfast.conformance.inspection import store
-from holdfast.conformance.session import Answer as Answered
-from holdfast.conformance.session import Session, Talk, carried_out
 from holdfast.conformance.steps.inspect import INSPECT
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.servers.errors import StartError

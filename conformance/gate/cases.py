@@ -10,12 +10,12 @@ from multiprocessing import get_context
 from typing import Any
 
 from holdfast.conformance.cases.failure import broken
-from holdfast.conformance.cases.judge import Recorded, foreign, judge_case
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
 from holdfast.conformance.cases.report import ReportError
 from holdfast.conformance.gate.faults import inconclusive_fault, judge_fault, tried_of
 from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
 from holdfast.conformance.matrix.count import counted
+from holdfast.conformance.run.judge import Recorded, foreign, judge_case
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
 from holdfast.conformance.steps import kinds
 from holdfast.conformance.suites.bench import Bench, Limits

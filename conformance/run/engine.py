@@ -18,16 +18,16 @@ from holdfast.conformance.adapter.process import Start, in_a_new_process
 from holdfast.conformance.adapter.starvation import SERVERS
 from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.interpret import interpret, worker_count
-from holdfast.conformance.cases.judge import both
 from holdfast.conformance.cases.record import CaseResult, Finding, Judgement, Record, Side, exhausted
+from holdfast.conformance.cases.session import CONCURRENCY, KILLABLE, carried_out
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.run.interpret import interpret, worker_count
+from holdfast.conformance.run.judge import both
 from holdfast.conformance.run.plan import Form, PlannedCase, preflight_of, suite_case_id, suite_tests
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
-from holdfast.conformance.session import CONCURRENCY, KILLABLE, carried_out
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.reports.evidence import SurfaceLine

@@ -15,8 +15,8 @@ from typing import Any
 
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.report import Report
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import CaseError
-from holdfast.conformance.session import Talk
 
 
 def _never(step: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.forms import LABELLED, form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.session import Talk, must_be_done
+from holdfast.conformance.cases.session import Talk, must_be_done
 from holdfast.conformance.steps import Step
 
 

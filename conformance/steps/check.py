@@ -10,8 +10,8 @@ from holdfast.conformance.cases.forms import ANYTHING, OF_A_WORKER, form, one_of
 from holdfast.conformance.cases.match import mismatch, same
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Judgement
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import names_in
-from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
 
 _FORMS = ("equals", "differs", "matches")

@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.conformance.cases.forms import OF_A_WORKER, form
 from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
 
 _SPAN = r"[+-][0-9]+(?:\.[0-9]{1,6})?[smhd]"

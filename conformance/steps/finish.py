@@ -11,7 +11,7 @@ from holdfast.conformance.cases.failure import shown
 from holdfast.conformance.cases.forms import BIND, EXPECT, LABEL, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Finding, Judgement
-from holdfast.conformance.session import Talk
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.start import started
 

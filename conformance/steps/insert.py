@@ -11,8 +11,8 @@ from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import judge_value, report_of, text_of
 from holdfast.conformance.cases.rows import ROW, TRIED, came_to_nothing, contradiction, rows_of, store_path
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.inspection import store
-from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import Verdict
 

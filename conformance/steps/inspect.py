@@ -10,8 +10,8 @@ from holdfast.conformance.cases.reading import Reading, hold
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import has_error, judge_value, report_of, wrong
 from holdfast.conformance.cases.rows import store_operand
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.inspection import store
-from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import Verdict
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.conformance.cases.forms import OF_A_WORKER, WORKER, form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.session import Talk
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.steps import Step
 
 

@@ -9,7 +9,7 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.session import EXCHANGE, Talk
+from holdfast.conformance.cases.session import EXCHANGE, Talk
 from holdfast.conformance.steps import Step
 from holdfast.specs.model import Group
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.session import Talk
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.observe import ask
 

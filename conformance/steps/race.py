@@ -14,8 +14,8 @@ from holdfast.conformance.cases.failure import failure_of
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs.model import Kind, Method

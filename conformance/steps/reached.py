@@ -12,7 +12,7 @@ from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.session import Talk, must_be_done
+from holdfast.conformance.cases.session import Talk, must_be_done
 from holdfast.conformance.steps import Step
 
 # How often the harness checks for the failpoint's file.

@@ -9,7 +9,7 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.forms import CONFIG, EXPECT, OF_A_WORKER, WORKER, form
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.record import Judgement, Record
-from holdfast.conformance.session import Talk
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.steps import Step
 
 

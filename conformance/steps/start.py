@@ -8,7 +8,7 @@ from typing import Any
 from holdfast.conformance.cases.action import Action, Asking
 from holdfast.conformance.cases.forms import ANYTHING, LABEL, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.session import Talk
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.steps import Step
 
 START = Asking("start", lambda driver, action: driver.send(action), awaited=False)

@@ -9,8 +9,8 @@ from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form, one_of
 from holdfast.conformance.cases.reading import Reading
 from holdfast.conformance.cases.reporting import path_of
+from holdfast.conformance.cases.session import Talk, must_be_done
 from holdfast.conformance.inspection import store
-from holdfast.conformance.session import Talk, must_be_done
 from holdfast.conformance.steps import Step
 
 _PLACE = {"type": "integer", "minimum": 0}

@@ -9,7 +9,7 @@ from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.forms import LABEL, LABELLED, form
 from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.session import Talk
+from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.start import started
 

@@ -13,8 +13,8 @@ from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.match import declared
 from holdfast.conformance.cases.record import Finding, Judgement, Record, gravest_of
 from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.session import CONCURRENCY, Session
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.session import CONCURRENCY, Session
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Silence, Verdict, worst
 from holdfast.specs import Contract

@@ -28,8 +28,8 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.inertness import judge_all_inert
 from holdfast.conformance.cases.match import same
 from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, from_base64url, is_missing, names_in, put_path
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause as marked
 from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.session import SuiteSession

@@ -11,10 +11,7 @@ from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.rows import store_operand, store_path
-from holdfast.conformance.cases.values import Scope, base64url, shift
-from holdfast.conformance.inspection.changing import apart, target_of
-from holdfast.conformance.inspection.files import parts_of
-from holdfast.conformance.session import (
+from holdfast.conformance.cases.session import (
     EXCHANGE,
     Answer,
     Records,
@@ -24,6 +21,9 @@ from holdfast.conformance.session import (
     carried_out,
     must_be_done,
 )
+from holdfast.conformance.cases.values import Scope, base64url, shift
+from holdfast.conformance.inspection.changing import apart, target_of
+from holdfast.conformance.inspection.files import parts_of
 from holdfast.conformance.steps.alter import ALTER
 from holdfast.conformance.steps.answers import ANSWERS
 from holdfast.conformance.steps.copy import COPY

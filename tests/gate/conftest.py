@@ -16,10 +16,10 @@ import pytest
 from msgspec import structs
 
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.interpret import interpret
-from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.decision import Extent, GateDecision, Requirement, decide
+from holdfast.conformance.run.interpret import interpret
+from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.steps.start import START
 from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, gravest_finding, worst

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.specs import Case, Contract
 from holdfast.specs.loader import read_contract

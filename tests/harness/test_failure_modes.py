@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import Side
+from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.verdict import Silence, Verdict
 from tests.harness.play import SEED, TOY, Player, toy_case
 from tests.harness.suite_play import played, reference

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.observing import state_of
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.inspection import store
@@ -25,6 +24,7 @@ from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.database import nothing
 from holdfast.conformance.inspection.files import MAX_FILE
 from holdfast.conformance.inspection.helper import HELPER, Helper
+from holdfast.conformance.steps.call import state_of
 from holdfast.conformance.suites.remains import Allowed
 from holdfast.specs.model import Twin
 from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict

@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from holdfast.conformance.cases.judge import judge_case
 from holdfast.conformance.cases.record import CaseResult, Record
 from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case

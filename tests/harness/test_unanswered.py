@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.judge import judge_case
+from holdfast.conformance.run.judge import judge_case
 from holdfast.specs.model import Kind
 from tests.harness.play import SEED, TOY, toy_case, verdict_of
 from tests.harness.test_judge import HELD, live

@@ -26,7 +26,7 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.failure import failure_of
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cases.request import START, open_request
-from holdfast.conformance.session import EXCHANGE
+from holdfast.conformance.cases.session import EXCHANGE
 from holdfast.conformance.steps.finish import FINISH
 from holdfast.conformance.steps.start import START as START_STEP
 from holdfast.conformance.verdict import Silence, Verdict

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.cli.vectors.evidence import verdict_of
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.jcs.documents import depth_of, disguised, drawn, same_value, value_of
 from holdfast.conformance.suites.jcs.judging import Part, canonicalised, part_of
 from holdfast.conformance.verdict import Verdict

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.left import LeftBehind

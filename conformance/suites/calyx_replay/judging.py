@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay.model import Due, Outcome, State
 
 # What the model says of one call in a state.

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.judging import verdict_of
 from holdfast.conformance.suites.calyx_replay.letters import FORGERIES

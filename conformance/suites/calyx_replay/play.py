@@ -10,7 +10,7 @@ from itertools import permutations, product
 from random import Random
 from typing import Any, NoReturn
 
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.history import LEAPS, RACES, WORKERS, Step, dice_of

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.history import NEAR_COMMIT, RACES, WORKERS, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.judging import Operation, ends

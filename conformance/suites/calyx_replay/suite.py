@@ -11,8 +11,8 @@ from itertools import pairwise
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import DRAWN

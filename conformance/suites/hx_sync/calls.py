@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.hx_sync import operations as op
 from holdfast.conformance.suites.hx_sync.drafts import Drafts, lies_of
 from holdfast.conformance.suites.hx_sync.history import Step

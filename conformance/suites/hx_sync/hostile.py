@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.fresh import drawn
 from holdfast.conformance.suites.hx_sync.sets import Made, World, at, due

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import permutations
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.inspection.beyond import TMPDIR
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync import operations as op
 from holdfast.conformance.suites.hx_sync.calls import EFFECTS, OPEN, Call, Calls, equal, ordered, said, verdict

@@ -9,8 +9,8 @@ from enum import Enum, unique
 from itertools import zip_longest
 from typing import Any
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.jcs.documents import depth_of
 from holdfast.conformance.suites.session import SuiteSession

@@ -8,8 +8,8 @@ from itertools import cycle, islice, product
 from random import Random
 from typing import Any
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.jcs.documents import constructed, disguised, drawn, large, same_value, value_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.graphs import (
     ISSUER,

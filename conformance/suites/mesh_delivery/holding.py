@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from holdfast.conformance.cases.record import Finding
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.history import Player

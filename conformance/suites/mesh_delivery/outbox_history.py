@@ -12,8 +12,8 @@ from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import format_instant
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, SLOW, Armed, Said, answer_at
 from holdfast.conformance.suites.mesh_delivery.outbox_model import (

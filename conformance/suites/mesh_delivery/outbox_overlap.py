@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.answering import Armed, Said, answer_at
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Outbox, Row, longest

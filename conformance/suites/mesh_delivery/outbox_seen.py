@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS, Said
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Args, Fate, Outbox, fingerprint_of

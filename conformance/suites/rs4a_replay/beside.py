@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import Worlds
 from holdfast.conformance.suites.rs4a_replay.model import Model

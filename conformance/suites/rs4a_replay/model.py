@@ -12,7 +12,7 @@ from datetime import timedelta
 from itertools import permutations
 from typing import Any
 
-from holdfast.conformance.session import Answer
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, near, same_rows
 from holdfast.conformance.suites.rs4a_replay.world import (
     DECIDED,

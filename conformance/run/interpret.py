@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from holdfast.conformance.cases.reading import Interpretation, Reading
 from holdfast.conformance.cases.record import Finding, Judgement, Side, gravest_of
+from holdfast.conformance.cases.session import Records
 from holdfast.conformance.cases.values import CaseError, UnusableError, names_in
-from holdfast.conformance.session import Records
 from holdfast.conformance.steps import kind_of, kinds
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Contract, Method

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.interpret import interpret
 from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
-from holdfast.conformance.session import carried_out
+from holdfast.conformance.cases.session import carried_out
+from holdfast.conformance.run.interpret import interpret
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Case, Contract
 from holdfast.specs.strictjson import canonical
