@@ -72,8 +72,12 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _launch(options: argparse.Namespace) -> None:
+    from holdfast.reference_impl.planting import find
     from holdfast.servers.lines import Request
     from holdfast.servers.serving import Launched, Nothing, run
+
+    if options.mutant is not None:
+        find(options.mutant)
 
     def start(request: Request) -> Launched:
         package = package_of(request.contract)

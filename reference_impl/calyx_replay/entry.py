@@ -12,7 +12,11 @@ from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
-from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings
+from holdfast.reference_impl.calyx_replay.location import Location
+from holdfast.reference_impl.calyx_replay.provision import Provisioner
+from holdfast.reference_impl.calyx_replay.schema import Schema
+from holdfast.reference_impl.calyx_replay.service import Service
+from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings, load_settings
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
@@ -32,17 +36,17 @@ class CalyxReplay(Whole):
 
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. The first call finds a database that cannot be read."""
-        settings = self.factory.settings(request.config)
+        settings = load_settings(request.config)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, settings)
         parts = self.factory.parts(request.workdir, request.config, mutant=self.mutant)
         parts.watch()
-        service = self.factory.service(parts, now=request.now, closing=live_in(settings.timezone))
+        service = Service(parts, now=request.now, closing=live_in(settings.timezone))
         service.begin()
         return service
 
     def _start_afresh(self, request: OpenRequest, settings: Settings) -> None:
-        location = self.factory.location(request.workdir, settings)
+        location = Location(request.workdir, settings)
         for path in location.files():
             path.unlink(missing_ok=True)
         if request.surface is SurfaceWanted.ABSENT:
@@ -51,7 +55,7 @@ class CalyxReplay(Whole):
         if not template:
             raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
         try:
-            self.factory.provisioner(self.factory.schema()).copy(Path(template), location)
+            Provisioner(Schema()).copy(Path(template), location)
         except (OSError, shutil.Error) as error:
             raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
 

@@ -1,9 +1,9 @@
-"""The parts that a mailbox is built from. A mutant is a factory with one part changed."""
+"""The parts that a mailbox is built from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.reference_impl.calyx_replay.codec import Codec
@@ -13,11 +13,10 @@ from holdfast.reference_impl.calyx_replay.failpoints import Failpoints
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
-from holdfast.reference_impl.calyx_replay.provision import Provisioner
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.schema import Schema
-from holdfast.reference_impl.calyx_replay.service import Parts, Service
-from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
+from holdfast.reference_impl.calyx_replay.service import Parts
+from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
@@ -26,45 +25,24 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.specs import kept_terms
 
 
-def _as_loaded(settings: Settings) -> Settings:
-    return settings
-
-
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """One class for each part, and a function that may change the loaded settings. The defaults are the reference."""
+    """The classes of the parts that tests replace by those of a mailbox of another style."""
 
-    codec: type[Codec] = Codec
-    signatures: type[Signatures] = Signatures
-    window: type[Window] = Window
-    seen_at: type[SeenAt] = SeenAt
-    location: type[Location] = Location
-    schema: type[Schema] = Schema
     store: type[Store] = Store
-    delivery: type[Delivery] = Delivery
     pruning: type[Pruning] = Pruning
     mailbox: type[Mailbox] = Mailbox
     migration: type[Migration] = Migration
-    provisioner: type[Provisioner] = Provisioner
     command_line: type[CommandLine] = CommandLine
-    service: type[Service] = Service
-    patience: type[Patience] = Patience
-    loaded: Callable[[Settings], Settings] = field(default=_as_loaded)
-
-    def settings(self, config: Mapping[str, str]) -> Settings:
-        """The settings for a session's config. Raises OpenError."""
-        return self.loaded(load_settings(config))
 
     def parts(self, root: Path, config: Mapping[str, str], *, mutant: str | None = None) -> Parts:
         """All parts of one mailbox. Raises OpenError."""
-        contract, settings = kept_terms(CONTRACT), self.settings(config)
-        codec, patience, window = self.codec(settings), self.patience(), self.window(settings)
-        location, delivery = self.location(root, settings), self.delivery()
-        store = self.store(location, self.schema(), settings, patience, seen_at=self.seen_at())
+        contract, settings = kept_terms(CONTRACT), load_settings(config)
+        codec, patience, window = Codec(settings), Patience(), Window(settings)
+        location, delivery = Location(root, settings), Delivery()
+        store = self.store(location, Schema(), settings, patience, seen_at=SeenAt())
         pruning = self.pruning(settings, store, contract.methods["prune"].args)
-        mailbox = self.mailbox(
-            codec, self.signatures(), window, store, delivery, pruning, contract.methods["accept"].args
-        )
+        mailbox = self.mailbox(codec, Signatures(), window, store, delivery, pruning, contract.methods["accept"].args)
         migration = self.migration(settings, codec, mailbox, store)
         return Parts(
             contract=contract,

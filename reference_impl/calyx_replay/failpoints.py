@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from enum import Enum, unique
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
@@ -26,13 +26,6 @@ class Point(Enum):
     AFTER_COMMIT = "after_commit"
 
 
-@runtime_checkable
-class PlacesItsOwn(Protocol):
-    """A planted bug with other transactions than the reference: it calls `reach` at each point itself."""
-
-    reach: Callable[[Point], None]
-
-
 class Failpoints(HoldOrAbort[Point]):
     """The failpoints of one mailbox."""
 
@@ -43,13 +36,9 @@ class Failpoints(HoldOrAbort[Point]):
 
         After the commit of a prune or a migration no step is left that can fail.
         """
-        if isinstance(mailbox, PlacesItsOwn):
-            mailbox.reach = self.reach
-            wrap(mailbox, "record", lambda record: self._ended(record))
-        else:
-            wrap(mailbox, "insert", self.around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
-            wrap(delivery, "deliver", self.around(None, Point.BEFORE_COMMIT))
-            wrap(mailbox, "record", lambda record: self._ended(record, self._uncertain))
+        wrap(mailbox, "insert", self.around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
+        wrap(delivery, "deliver", self.around(None, Point.BEFORE_COMMIT))
+        wrap(mailbox, "record", lambda record: self._ended(record, self._uncertain))
         wrap(pruning, "remove", self.around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
         wrap(store, "remember", self.around(None, Point.BEFORE_COMMIT))
         wrap(pruning, "run", lambda run: self._ended(run, self._harmless))
@@ -57,14 +46,13 @@ class Failpoints(HoldOrAbort[Point]):
         wrap(migration, "take_over_all", self.around(Point.BEFORE_INSERT, Point.BEFORE_COMMIT))
         wrap(migration, "write", lambda write: self._ended(write, self._harmless))
 
-    def _ended(self, operation: Step, committed: Callable[[], None] | None = None) -> Step:
+    def _ended(self, operation: Step, committed: Callable[[], None]) -> Step:
         def wrapped(*args: Any, **named: Any) -> Any:
             try:
                 result = operation(*args, **named)
             except AbortedError as error:
                 raise StoreError(str(error)) from error
-            if committed is not None:
-                committed()
+            committed()
             return result
 
         return wrapped

@@ -6,9 +6,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
-from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY
-from holdfast.reference_impl.planting import planted
+from holdfast.reference_impl.calyx_replay.location import Location
+from holdfast.reference_impl.calyx_replay.provision import Provisioner
+from holdfast.reference_impl.calyx_replay.schema import Schema
+from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, load_settings
 from holdfast.servers.lines import Stores
 from holdfast.servers.serving import FolderTemplate, Launched
 
@@ -18,15 +19,14 @@ def launch(
     *,
     parent: Path,
     stores: Stores = Stores.ANYWHERE,  # noqa: ARG001 - stores are always files in the workdir
-    mutant: str | None,
+    mutant: str | None,  # noqa: ARG001 - a patch is made at import
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    factory: Factory = planted(REFERENCE, mutant)
-    settings = factory.settings(config)
+    settings = load_settings(config)
     folder = Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent))
     template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:
-        factory.provisioner(factory.schema()).make(factory.location(template.folder, settings))
+        Provisioner(Schema()).make(Location(template.folder, settings))
     except BaseException:
         template.stop()
         raise

@@ -152,11 +152,10 @@ def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
 
 
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
-    from holdfast.reference_impl.calyx_replay.provision import ProvisionError
+    from holdfast.reference_impl.calyx_replay.provision import Provisioner, ProvisionError
 
-    factory = _factory(options)
     try:
-        factory.provisioner(factory.schema()).make(parts.store.location)
+        Provisioner(parts.store.schema).make(parts.store.location)
     except ProvisionError as error:
         return _complain(str(error))
     print(f"made {parts.store.location.database}")
