@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,62 +16,6 @@ from holdfast.reference_impl.rs4a_replay.mutants.values import unique
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.store import Insert, Row
 from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Purpose, Reason
-
-_TRIES = 12
-
-
-def _nonce(attempt: Attempt) -> str:
-    assert attempt.verdict.submission is not None
-    return attempt.verdict.submission.authorization_nonce
-
-
-class IssueUnchecked(Registrar):
-    def guard_nonce_issued(self, attempt: Attempt) -> Refusal | None:
-        return None
-
-
-class KeyIsNonce(Registrar):
-    def guard_nonce_issued(self, attempt: Attempt) -> Refusal | None:
-        keys = attempt.verdict.keys
-        if keys is not None and _nonce(attempt) in (keys.logical_request_key, keys.replay_key):
-            return None
-        return super().guard_nonce_issued(attempt)
-
-
-class BindingUnchecked(Registrar):
-    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
-        return None
-
-
-class PrincipalUnchecked(Registrar):
-    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
-        issue = attempt.sight.issue
-        if issue is not None and '"principal"' in str(issue["binding"]):
-            return None
-        return super().guard_nonce_binding(attempt)
-
-
-class BindingTold(Registrar):
-    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
-        refusal, issue = super().guard_nonce_binding(attempt), attempt.sight.issue
-        if refusal is None or issue is None:
-            return refusal
-        # "It helps to find the mistake."
-        return replace(refusal, detail=f"it is bound to {issue['binding']}")
-
-
-class LockedByStrangers(Registrar):
-    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
-        wrong: Counter[str] = self.__dict__.setdefault("wrong", Counter())
-        refusal, nonce = super().guard_nonce_binding(attempt), _nonce(attempt)
-        wrong[nonce] += refusal is not None
-        # "Somebody tries what it is for."
-        return Refusal(Reason.NONCE_UNBOUND) if wrong[nonce] > _TRIES else refusal
-
-
-class WindowUnchecked(Registrar):
-    def guard_nonce_window(self, attempt: Attempt) -> Refusal | None:
-        return None
 
 
 class WindowWithoutStart(Registrar):
@@ -134,13 +77,6 @@ class ConsumedNonceIsUnbound(Registrar):
 
 
 BUGS: Mapping[str, Change] = {
-    "issue-unchecked": part(registrar=IssueUnchecked),
-    "key-is-nonce": part(registrar=KeyIsNonce),
-    "binding-unchecked": part(registrar=BindingUnchecked),
-    "principal-unchecked": part(registrar=PrincipalUnchecked),
-    "binding-told": part(registrar=BindingTold),
-    "nonce-locked-by-strangers": part(registrar=LockedByStrangers),
-    "window-unchecked": part(registrar=WindowUnchecked),
     "window-without-start": part(registrar=WindowWithoutStart),
     "window-by-client-clock": part(registrar=WindowByClientClock),
     "empty-binding-issued": part(authority=EmptyBindingIssued),

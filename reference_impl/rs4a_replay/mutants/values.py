@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
 
 from holdfast.reference_impl.planting import Change, value
-from holdfast.reference_impl.rs4a_replay.settings import KeySpec, Settings
-
-
-def key_fields(key: str, change: Callable[[tuple[str, ...]], tuple[str, ...]]) -> Change:
-    """Change the list of fields that one key is derived from."""
-
-    def changed(settings: Settings) -> Settings:
-        spec = settings.keys[key]
-        return replace(settings, keys={**settings.keys, key: KeySpec(spec.tag, change(spec.fields))})
-
-    return value(changed)
+from holdfast.reference_impl.rs4a_replay.settings import Settings
 
 
 def unique(relation: str, constraints: Mapping[str, tuple[str, ...]]) -> Change:
