@@ -173,18 +173,8 @@ def _forgotten(connection: sqlite3.Connection, rows: Sequence[EventRow]) -> int:
 
 
 BUGS: Mapping[str, Change] = {
-    "pins-only-in-index": part(publishing=PinsOnlyInIndex),
-    "index-copied-into-store": part(importing=IndexCopied),
-    "segments-never-skipped": part(importing=NeverSkipped),
-    "forgotten-counted-again": part(importing=LookupsCounted),
-    "first-comes-wins": part(merging=FirstWins),
-    "last-comes-wins": part(merging=LastWins),
-    "tombstone-only-at-its-time": part(merging=NothingAsked, forgotten=NobodyForgotten),
-    "segment-replaces-node": part(merging=SegmentReplacesNode),
-    "merge-stops-at-tombstone": part(merging=StopsAtTombstone),
     "event-key-without-node": part(winner=KeyWithoutNode),
     "event-key-without-session": part(winner=KeyWithoutSession),
     "event-key-is-content": part(winner=KeyIsContent),
-    "conflicts-untold": part(views=ConflictsUntold),
     "event-rows-not-unique": part(schema=EventsNumbered, merging=InsertedAgain, winner=RowsShown),
 }

@@ -158,17 +158,6 @@ class HeldOpen(Index):
 
 
 BUGS: Mapping[str, Change] = {
-    "hour-twenty-four-read": part(instants=HourTwentyFour),
-    "last-of-two-members-wins": part(records=LastMemberWins),
-    "byte-order-mark-passed-over": part(records=MarkPassedOver),
-    "any-whole-number-is-a-seq": part(records=AnyWholeNumber),
-    "line-breaks-in-base64-passed-over": part(service=LineBreaksPassedOver),
-    "unknown-arguments-passed-over": part(service=MembersPassedOver),
-    "blob-hash-of-first-page": part(codec=HashOfFirstPage),
-    "blob-hash-of-sixteen-digits": part(objects=SixteenDigits),
-    "objects-up-to-a-mebibyte": value(_one_mebibyte),
-    "object-key-of-four-bytes": part(nonces=FourBytesOfKey),
-    "nonces-counted": part(nonces=CountedNonces),
     "imports-remembered-by-process": part(importing=Remembered),
     "store-listed-once": part(folder=ListedOnce),
     "index-held-open": part(index=HeldOpen),

@@ -180,18 +180,7 @@ class EmptyIsMissing(Service):
 
 
 BUGS: Mapping[str, Change] = {
-    "put-replaces": part(folder=PutReplaces),
-    "publish-replaces": part(publishing=PublishReplaces),
-    "refused-bytes-left-in-tmp": part(publishing=RefusedBytesLeft),
-    "written-in-place": part(folder=WrittenInPlace),
     "segment-published-in-place": part(folder=InTwoWrites, publishing=SegmentInPlace),
     "blob-published-in-place": part(folder=InTwoWrites, publishing=BlobInPlace),
-    "put-unsynced": part(disk=PutUnsynced),
-    "half-a-write-is-whole": part(disk=WritesOnce),
-    "put-errors-swallowed": part(folder=PutErrorsSwallowed),
     "list-by-text": part(folder=ListByText),
-    "list-first-page": part(folder=ListFirstPage),
-    "list-with-tmp": part(folder=ListWithTmp),
-    "missing-is-empty": part(service=MissingIsEmpty),
-    "empty-is-missing": part(service=EmptyIsMissing),
 }

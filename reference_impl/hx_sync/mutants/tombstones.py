@@ -139,17 +139,6 @@ class ScopeIgnored(Merging):
 
 
 BUGS: Mapping[str, Change] = {
-    "tombstone-header-defaulted": part(headers=HeaderDefaulted),
-    "tombstone-crypto-optional": part(headers=CryptoOptional),
-    "window-start-defaulted": part(records=StartDefaulted),
-    "window-end-defaulted": part(records=EndDefaulted),
-    "inverted-window-swapped": part(records=Swapped),
-    "window-without-its-ends": part(windows=EndsLeftOut),
-    "window-compared-as-text": part(instants=ComparedAsText),
-    "window-compared-by-seconds": part(windows=FractionsCutOff),
-    "tombstone-spares-later-segments": part(importing=MakingKept, merging=LaterSpared),
-    "forgotten-untold": part(views=ForgottenUntold),
-    "forget-end-unclamped": part(forgetting=Unclamped),
     "scope-is-issuer": part(merging=ScopeIsIssuer),
     "scope-ignored": part(merging=ScopeIgnored),
 }
