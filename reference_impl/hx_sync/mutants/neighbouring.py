@@ -23,7 +23,7 @@ from holdfast.reference_impl.hx_sync.records import Records
 from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Listing
-from holdfast.reference_impl.planting import Change, part, value
+from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.sqlite import Held
 
 _DAY_US = 86_400_000_000
