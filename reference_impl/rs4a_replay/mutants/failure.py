@@ -6,33 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 
-from holdfast.reference_impl.answers import Accepted
 from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
-from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit
 from holdfast.reference_impl.rs4a_replay.store import Row
-from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Reason
+from holdfast.reference_impl.rs4a_replay.terms import CommitStatus
 
 _MOST_RECORDS, _COLUMN = 200, 255
-
-
-class CompensationRetryRefused(Registrar):
-    def prior_compensation(self, attempt: Attempt) -> Accepted | None:
-        return None
-
-
-class AuditForgotten(Registrar):
-    def keep_record(self, record: Row) -> None:
-        pass
-
-
-class RollbackTakesAuditAlong(Registrar):
-    def keep_record(self, record: Row) -> None:
-        # The record is written inside the failed transaction, so the rollback removes it.
-        if record["code"] not in (Reason.COMMIT_FAILED.value, Reason.ATTEMPT_COLLISION.value):
-            super().keep_record(record)
 
 
 class AuditLimited(Registrar):
@@ -49,23 +30,6 @@ class AuditCuts(Registrar):
     def keep_record(self, record: Row) -> None:
         attempt = record["attempt_id"]
         super().keep_record({**record, "attempt_id": attempt and str(attempt)[:_COLUMN]})
-
-
-class AuditTwice(Registrar):
-    def keep_record(self, record: Row) -> None:
-        super().keep_record(record)
-        super().keep_record({**record, "audit_id": f"{record['audit_id']}-again"})
-
-
-class AuditInMemory(SqliteAudit):
-    def write(self, record: Row) -> None:
-        self._insert(record, end="ROLLBACK")
-
-
-class AuditWithoutIdentities(Registrar):
-    def record(self, attempt: Attempt, code: str) -> Row:
-        absent = {"logical_request_key": None, "authorization_nonce": None, "attempt_id": None}
-        return {**super().record(attempt, code), **absent}
 
 
 class AuditByMachineClock(Registrar):
@@ -85,14 +49,8 @@ class AuditUnchecked(Registrar):
 
 
 BUGS: Mapping[str, Change] = {
-    "compensation-retry-refused": part(registrar=CompensationRetryRefused),
-    "audit-forgotten": part(registrar=AuditForgotten),
-    "audit-rolled-back": part(registrar=RollbackTakesAuditAlong),
-    "audit-in-memory": part(sqlite_audit=AuditInMemory),
     "audit-limited": part(registrar=AuditLimited),
     "audit-cuts-attempts": part(registrar=AuditCuts),
-    "audit-twice": part(registrar=AuditTwice),
-    "audit-without-identities": part(registrar=AuditWithoutIdentities),
     "audit-by-machine-clock": part(registrar=AuditByMachineClock),
     "status-unaudited": part(custody=StatusUnaudited),
     "audit-unchecked": part(registrar=AuditUnchecked),
