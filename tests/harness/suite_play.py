@@ -80,10 +80,10 @@ def played(
     return bench.gravest(judgement).placed(Side.MAIN, None), bench.records
 
 
-def reference(contract: str, mutant: str | None = None) -> Answerer:
-    """One session of the reference, with a planted bug if one is named."""
+def reference(contract: str) -> Answerer:
+    """One session of the reference."""
     entry = import_module(f"holdfast.reference_impl.{contract.replace('-', '_')}.entry")
     # It has no folder, so that no reference may keep anything in one.
     request = OpenRequest(StateWanted.FRESH, SurfaceWanted.ABSENT, Path(), datetime(2026, 1, 1, tzinfo=UTC), {})
-    session = entry.implementation(mutant=mutant).open(request)
+    session = entry.implementation().open(request)
     return lambda method, args: to_message(session.call(method, args))
