@@ -31,9 +31,13 @@ from nacl import bindings
 
 from bench.turns import Taken, in_turns, median, seconds, tenths
 from holdfast.reference_impl.answers import Accepted, Effect
-from holdfast.reference_impl.hx_sync.envelope import Envelope
+from holdfast.reference_impl.hx_sync.algorithms import Algorithms
+from holdfast.reference_impl.hx_sync.envelope import Envelope, Nonces
 from holdfast.reference_impl.hx_sync.factory import REFERENCE
+from holdfast.reference_impl.hx_sync.header import Headers
+from holdfast.reference_impl.hx_sync.instants import Instants
 from holdfast.reference_impl.hx_sync.nodes import Node
+from holdfast.reference_impl.hx_sync.provision import Provisioner
 from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.hx_sync.terms import Kind
 
@@ -51,7 +55,7 @@ def device() -> Iterator[tuple[Parts, Node]]:
     """The node a over an empty store."""
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
         parts = REFERENCE.parts(Path(scratch), {})
-        REFERENCE.provisioner(SETTINGS, parts.layout).make(Path(scratch), parts.store, parts.nodes)
+        Provisioner(SETTINGS, parts.layout).make(Path(scratch), parts.store, parts.nodes)
         parts.patience.begin()
         yield parts, parts.nodes.node("a")
         parts.nodes.close()
@@ -127,9 +131,7 @@ def imports(*, segments: int, events: int) -> tuple[Taken, Taken]:
 
 def sealing(*, batches: int) -> tuple[tuple[Taken, Taken], tuple[Taken, Taken]]:
     """Seconds of sealing and of opening, each by the reference and by PyNaCl."""
-    envelope: Envelope = REFERENCE.envelope(
-        SETTINGS, REFERENCE.algorithms(), REFERENCE.headers(REFERENCE.instants()), REFERENCE.nonces()
-    )
+    envelope = Envelope(SETTINGS, Algorithms(), Headers(Instants()), Nonces())
     payload, key, nonce = secrets.token_bytes(PAYLOAD), secrets.token_bytes(32), secrets.token_bytes(24)
     own = {"node_id": SETTINGS.nodes["a"], "segment_id": session_of(1), "created_at": "2026-01-01T00:00:00.000000Z"}
     sealed = envelope.seal(MASTER, Kind.SEGMENT, own, payload)

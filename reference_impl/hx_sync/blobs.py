@@ -53,7 +53,7 @@ class BlobCodec:
         self.check_limit(length)
         plain = self.unpacked(compression, payload, length)
         self.check_length(plain, length)
-        self.check_hash(plain, payload, header.object_id)
+        self.check_hash(plain, header.object_id)
         return plain
 
     def unpacked(self, compression: str, payload: bytes, length: int) -> bytes:
@@ -98,7 +98,7 @@ class BlobCodec:
         if len(plain) != length:
             raise MismatchError(f"expected {length} plain bytes, got {len(plain)}")
 
-    def check_hash(self, plain: bytes, payload: bytes, blob_hash: Hex) -> None:  # noqa: ARG002 - the plain ones count
+    def check_hash(self, plain: bytes, blob_hash: Hex) -> None:
         """Check the hash in the header and in the key."""
         if self.hash(plain) != blob_hash:
             raise MismatchError("expected the bytes of this hash, got others")

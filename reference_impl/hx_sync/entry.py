@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
-from holdfast.reference_impl.hx_sync.service import Parts
+from holdfast.reference_impl.hx_sync.provision import Provisioner
+from holdfast.reference_impl.hx_sync.service import Parts, Service
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
 from holdfast.reference_impl.hx_sync.terms import CONTRACT
 from holdfast.reference_impl.planting import planted
@@ -34,12 +35,12 @@ class HxSync(Whole):
         parts = self.factory.parts(request.workdir, config, mutant=self.mutant)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, parts)
-        service = self.factory.service(parts, now=request.now)
+        service = Service(parts, now=request.now)
         service.begin()
         return service
 
     def _start_afresh(self, request: OpenRequest, parts: Parts) -> None:
-        provisioner = self.factory.provisioner(parts.settings, parts.layout)
+        provisioner = Provisioner(parts.settings, parts.layout)
         try:
             provisioner.clear(request.workdir)
         except OSError as error:

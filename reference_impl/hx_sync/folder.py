@@ -56,13 +56,9 @@ class FolderStore:
             # From the folder above, because the last part may be that of a file.
             above = trimmed.split("/")[:-1]
             for key, plain in self._walk(tuple(above)):
-                if self.within(key, prefix) and self.listed(key):
+                if begins(key, prefix) and self.listed(key):
                     (keys if plain and self.is_key(key) else strays).append(key)
         return Listing(sorted(keys), sorted(strays))
-
-    def within(self, key: str, prefix: str) -> bool:
-        """Whether a key is wanted, by whole parts of the path."""
-        return begins(key, prefix)
 
     def listed(self, key: str) -> bool:
         """Whether a path is an object's: other paths, above all those under tmp/, are ignored."""
@@ -92,11 +88,7 @@ class FolderStore:
             if entry.is_dir(follow_symlinks=False):
                 yield from self._walk((*parts, entry.name))
             else:
-                yield "/".join(map(_shown, path)), self.is_plain(entry)
-
-    def is_plain(self, entry: os.DirEntry[str]) -> bool:
-        """Whether it is a regular file, and no link to one."""
-        return entry.is_file(follow_symlinks=False)
+                yield "/".join(map(_shown, path)), entry.is_file(follow_symlinks=False)
 
     def get(self, key: str) -> bytes | None:
         """See `Store`."""
@@ -113,12 +105,8 @@ class FolderStore:
                     return None
                 raise
 
-    def open_flags(self) -> int:
-        """The flags to open an object: a link is not followed."""
-        return READ
-
     def _read(self, name: str, folder: int) -> bytes | None:
-        with opened(name, self.open_flags(), folder=folder) as handle:
+        with opened(name, READ, folder=folder) as handle:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return None
             with os.fdopen(handle, "rb", closefd=False) as file:

@@ -18,7 +18,7 @@ from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.records import Window
-from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
 
 
@@ -50,7 +50,7 @@ class Forgetting:
         window = self.clamped(asked, self._instants.of(now))
         if window.start > window.end:
             raise RefusedError(Reason.TOMBSTONE_MALFORMED, "expected a window that starts before its end and now")
-        key = self.key(args["tombstone_id"], node_id)
+        key = self._layout.tombstone(args["tombstone_id"])
         own = {
             "tombstone_id": args["tombstone_id"],
             "created_at": self._publishing.created(now),
@@ -70,10 +70,6 @@ class Forgetting:
             if not (isinstance(error, UncertainError) and self._is_applied(node, key, master)):
                 return Indeterminate(f"the tombstone is published, and may not be applied here: {error}")
         return self._told(node, key, done, master)
-
-    def key(self, tombstone_id: Hex, node_id: Hex) -> str:  # noqa: ARG002 - whose it is decides nothing
-        """Where a tombstone of this device lies: among all others."""
-        return self._layout.tombstone(tombstone_id)
 
     def _told(self, node: Node, key: str, done: Effect, master: Key) -> Answer:
         try:

@@ -21,7 +21,7 @@ from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
 from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
 from holdfast.reference_impl.hx_sync.nodes import FOLDER
 from holdfast.reference_impl.hx_sync.s3 import split_url
-from holdfast.reference_impl.hx_sync.service import Parts
+from holdfast.reference_impl.hx_sync.service import Parts, Service
 from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
@@ -57,7 +57,7 @@ class Home:
         self._folder = folder
         self._mutant = mutant
         self._factory: Factory = planted(REFERENCE, mutant)
-        self._keys: VaultKeys = self._factory.keys()
+        self._keys = VaultKeys()
 
     # Using it
 
@@ -72,9 +72,9 @@ class Home:
         else:
             # Without --node this is no name, and each command refuses it.
             parts, name = self._factory.parts(self._folder, json.loads(config), mutant=self._mutant), str(node)
-        service = self._factory.service(parts, now=now)
+        service = Service(parts, now=now)
         service.begin()
-        return self._factory.commands(service, parts, name, now=now)
+        return Commands(service, parts, name, now=now)
 
     def _opened(self, written: Mapping[str, Any]) -> Parts:
         config = {"vault_id": written["vault_id"], "vault_key": self._key(written)}

@@ -150,7 +150,7 @@ class Importing:
             batch = self._objects.batch(found)
             return Plan(found, lambda connection: self.apply_segment(connection, found, batch), batch.ignored)
         if place.kind is Kind.TOMBSTONE:
-            window = self._merging.scope(self._objects.window(found), found.header.node_id)
+            window = self._objects.window(found)
             return Plan(found, lambda connection: self.apply_tombstone(connection, found, window))
         if place.kind is Kind.MANIFEST:
             inventory = self._objects.inventory(found)

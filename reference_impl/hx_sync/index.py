@@ -76,9 +76,7 @@ class Index(DatabaseFiles, ProvenDatabase):
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables, of this vault."""
         verify_catalogue(self._schema.catalogue(connection), self._schema.expected)
-        if connection.execute(f"SELECT vault_id FROM {self._schema.vault_table()}").fetchall() != [
-            (self._settings.vault_id,)
-        ]:
+        if connection.execute("SELECT vault_id FROM vault_config").fetchall() != [(self._settings.vault_id,)]:
             raise StoreError("expected the index of this vault, got that of another")
         nodes = connection.execute("SELECT node_id FROM node_config").fetchall()
         if len(nodes) != 1:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
+from holdfast.reference_impl.hx_sync.provision import Provisioner
 from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError
@@ -29,8 +30,7 @@ def launch(
     try:
         parts = factory.parts(template.folder, config)
         try:
-            provisioner = factory.provisioner(parts.settings, parts.layout)
-            provisioner.make(template.folder, parts.store, parts.nodes)
+            Provisioner(parts.settings, parts.layout).make(template.folder, parts.store, parts.nodes)
         finally:
             parts.close()
     except (OSError, StoreError) as error:

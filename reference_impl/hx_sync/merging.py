@@ -13,7 +13,7 @@ from holdfast.reference_impl.hx_sync.forgotten import Forgotten, Windows
 from holdfast.reference_impl.hx_sync.header import Header
 from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.records import ArtifactRow, Batch, EventKey, EventRow, SessionRow, Window
-from holdfast.reference_impl.hx_sync.terms import Hex, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
 
 
 class Merging:
@@ -94,10 +94,6 @@ class Merging:
         self._forgotten.sessions(connection, first, last, window.node_id)
         self._ledger.count(connection, "forgotten_events", fresh)
         return self._forgotten.uncache(connection)
-
-    def scope(self, window: Window, issuer: Hex) -> Window:  # noqa: ARG002 - the issuer decides nothing
-        """The windows that a tombstone of this issuer covers."""
-        return window
 
 
 def replaced(key: str) -> RefusedError:

@@ -50,14 +50,7 @@ class Nodes:
         self._settings = settings
         self._patience = patience
         self._disk = disk
-        self._index: type[Index] = Index
-        self._cache: type[BlobCache] = BlobCache
         self._held: dict[str, Node] = {}
-
-    def using(self, index: type[Index], cache: type[BlobCache]) -> Nodes:
-        """Takes the classes for the parts of a node."""
-        self._index, self._cache = index, cache
-        return self
 
     def names(self) -> Sequence[str]:
         """All devices. Raises StoreError."""
@@ -80,7 +73,7 @@ class Nodes:
 
     def _new(self, name: Name, patience: Patience) -> Node:
         folder = self._folder / name
-        return Node(name, self._index(folder, self._schema, self._settings, patience), self._cache(folder, self._disk))
+        return Node(name, Index(folder, self._schema, self._settings, patience), BlobCache(folder, self._disk))
 
     def close(self) -> None:
         """Close every index. Never raises."""
@@ -193,8 +186,7 @@ class Nodes:
         connection.execute("BEGIN")
         for statement in self._schema.statements():
             connection.execute(statement)
-        vault = self._schema.vault_table()
-        connection.execute(f"INSERT INTO {vault} (vault_id) VALUES (?)", (self._settings.vault_id,))
+        connection.execute("INSERT INTO vault_config (vault_id) VALUES (?)", (self._settings.vault_id,))
         connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (node_id,))
         connection.execute("COMMIT")
         # Closing would do it, and report no sync that failed.

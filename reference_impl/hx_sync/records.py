@@ -7,7 +7,7 @@ database would refuse or ignore never reach it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -74,8 +74,8 @@ class Contents:
         """The RFC 8785 form of what is in the payload."""
         return self._write(value)
 
-    def digest(self, record: Mapping[str, Any], header: Header | None) -> str:  # noqa: ARG002 - nothing else decides
-        """SHA-256 over the RFC 8785 form of the record as it came. `header` is that of its segment."""
+    def digest(self, record: Mapping[str, Any]) -> str:
+        """SHA-256 over the RFC 8785 form of the record as it came."""
         return hashlib.sha256(self.write(record)).hexdigest()
 
 
@@ -108,7 +108,7 @@ class Records:
         """The records of a batch as rows."""
         lists = self.lists(value)
         self.check_count(lists["events"])
-        events = [self.event(record, header) for record in self.admitted(lists["events"], header)]
+        events = [self.event(record, header) for record in lists["events"]]
         self.check_unique(events)
         return Batch(
             events=events,
@@ -132,10 +132,6 @@ class Records:
         if len(events) > MOST_EVENTS:
             raise MalformedError(f"expected at most {MOST_EVENTS} events, got {len(events)}")
 
-    def admitted(self, events: Iterable[Any], header: Header) -> Iterable[Any]:  # noqa: ARG002 - all or nothing
-        """The events that are read: every one of them."""
-        return events
-
     # Records
 
     def event(self, record: Any, header: Header) -> EventRow:
@@ -151,7 +147,7 @@ class Records:
             record["node_id"],
             self.uuid("event.session_id", record["session_id"]),
             self.seq(record["seq"]),
-            self._contents.digest(record, header),
+            self._contents.digest(record),
             self.event_time(record["ts"]),
             kind,
             self._contents.write(data).decode(),
@@ -177,7 +173,7 @@ class Records:
         return (
             header.node_id,
             self.uuid("session.session_id", record["session_id"]),
-            self._contents.digest(record, header),
+            self._contents.digest(record),
             self.instant("session.started_at", record["started_at"]),
             self.text("session.title", record["title"]),
         )
@@ -191,7 +187,7 @@ class Records:
         return (
             header.node_id,
             self.uuid("artifact.artifact_id", record["artifact_id"]),
-            self._contents.digest(record, header),
+            self._contents.digest(record),
             self.uuid("artifact.session_id", record["session_id"]),
             self.seq(record["seq"]),
             blob_hash,
@@ -208,11 +204,7 @@ class Records:
             self.uuid("pin.session_id", record["session_id"]),
             self.seq(record["seq"]),
         )
-        return key if self.pins(record["pinned"]) else None
-
-    def pins(self, pinned: bool) -> bool:  # noqa: FBT001 - the value of a member
-        """Whether such a record makes a pin."""
-        return pinned
+        return key if record["pinned"] else None
 
     # Tombstones and manifests
 

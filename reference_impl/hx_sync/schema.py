@@ -35,11 +35,7 @@ class Schema:
 
     def vault_config(self) -> str:
         """One row: the vault. Its key is nowhere in the index."""
-        return f"CREATE TABLE {self.vault_table()} (\n  vault_id TEXT PRIMARY KEY\n) WITHOUT ROWID"
-
-    def vault_table(self) -> str:
-        """What it is called."""
-        return "vault_config"
+        return "CREATE TABLE vault_config (\n  vault_id TEXT PRIMARY KEY\n) WITHOUT ROWID"
 
     def node_config(self) -> str:
         """One row: which device this is."""

@@ -20,26 +20,17 @@ Rows: TypeAlias = list[dict[str, Any]]
 # The lists that the digest covers. Segments are left out: they are only the way to this state.
 DIGESTED = ("events", "sessions", "artifacts", "pins", "blobs", "tombstones")
 SHOWN = (*DIGESTED, "segments")
-
-
-class Winner:
-    """Chooses which of several contents is shown."""
-
-    def order(self) -> str:
-        """The aggregate that chooses it: SQLite takes the other columns from the same row."""
-        return "min(digest)"
-
-    def event_key(self) -> str:
-        """The columns that make an event one event."""
-        return "node_id, session_id, seq"
+# Of several contents the one with the lowest digest is shown: SQLite takes the other columns from the same row.
+_SHOWN_CONTENT = "min(digest)"
+# The columns that make an event one event.
+_EVENT_KEY = "node_id, session_id, seq"
 
 
 class Views:
     """Rows as methods.yaml has them, without `at`."""
 
-    def __init__(self, instants: Instants, winner: Winner) -> None:
+    def __init__(self, instants: Instants) -> None:
         self._instants = instants
-        self._winner = winner
 
     def all(self, connection: sqlite3.Connection, node: Node) -> dict[str, Rows]:
         """Every list of a state, each in the order of its rows' RFC 8785 forms. Raises StoreError too."""
@@ -60,9 +51,8 @@ class Views:
 
     def events(self, connection: sqlite3.Connection) -> Rows:
         """Events that are there, each with the content that wins."""
-        key = self._winner.event_key()
         found = connection.execute(
-            f"SELECT node_id, session_id, seq, at, kind, data, {self._winner.order()} FROM events GROUP BY {key}"
+            f"SELECT node_id, session_id, seq, at, kind, data, {_SHOWN_CONTENT} FROM events GROUP BY {_EVENT_KEY}"
         )
         return [
             {
@@ -80,7 +70,7 @@ class Views:
     def sessions(self, connection: sqlite3.Connection) -> Rows:
         """Sessions of which an event is there."""
         found = connection.execute(
-            f"SELECT node_id, session_id, started_at, title, {self._winner.order()} FROM sessions "
+            f"SELECT node_id, session_id, started_at, title, {_SHOWN_CONTENT} FROM sessions "
             f"WHERE {self.session_is_live()} GROUP BY node_id, session_id"
         )
         return [
@@ -99,7 +89,7 @@ class Views:
         """Artifacts whose event is there."""
         names = ("node_id", "artifact_id", "session_id", "seq", "blob_hash", "name")
         found = connection.execute(
-            f"SELECT {', '.join(names)}, {self._winner.order()} FROM artifacts WHERE {self.event_of('artifacts')} "
+            f"SELECT {', '.join(names)}, {_SHOWN_CONTENT} FROM artifacts WHERE {self.event_of('artifacts')} "
             "GROUP BY node_id, artifact_id"
         )
         return _rows(names, (row[:-1] for row in found))
@@ -154,8 +144,7 @@ class Views:
         """The report of `hx sync status`; `told` has what the last import refused, found out of place, and missed."""
         counted = self.counters(connection)
         rejected, foreign, withheld = told
-        key = self._winner.event_key()
-        (events,) = connection.execute(f"SELECT count(*) FROM (SELECT 1 FROM events GROUP BY {key})").fetchone()
+        (events,) = connection.execute(f"SELECT count(*) FROM (SELECT 1 FROM events GROUP BY {_EVENT_KEY})").fetchone()
         return {
             "node_id": node.index.node_id,
             "segments": counted.get("imported_segments", 0),

@@ -16,6 +16,7 @@ from holdfast.reference_impl.hx_sync import operate
 from holdfast.reference_impl.hx_sync.factory import REFERENCE
 from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.s3 import S3Store
+from holdfast.reference_impl.hx_sync.service import Service
 from holdfast.reference_impl.hx_sync.storage import Put
 from holdfast.reference_impl.sqlite import StoreError
 from tests.hx_sync.devices import NOW, VAULT, Devices, event, uuid
@@ -138,7 +139,7 @@ def test_two_devices_converge_over_a_bucket(client: Any, tmp_path: Path) -> None
         parts = REFERENCE.parts(root, {}, where=f"s3://{BUCKET}/vaults")
         parts.store.make()
         (root / "nodes").mkdir(parents=True, exist_ok=True)
-        devices = Devices(parts, REFERENCE.service(parts, now=NOW))
+        devices = Devices(parts, Service(parts, now=NOW))
         devices.accepted("enroll", node=name, node_id=parts.settings.nodes[name])
         number = len(digests) + 1
         devices.publish(number, node=name, events=[event(number, node=name)])
