@@ -14,14 +14,16 @@ from holdfast.conformance.suites.histories import hold
 from holdfast.conformance.suites.rs4a_replay.history import playing
 from holdfast.conformance.suites.rs4a_replay.steps import history
 from holdfast.conformance.verdict import Verdict
-from holdfast.reference_impl.instants import format_instant
+from holdfast.reference_impl.answers import Accepted
+from holdfast.reference_impl.instants import format_instant, parse_instant
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay, implementation
 from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.store import Insert, Row
-from holdfast.reference_impl.rs4a_replay.terms import Reason
+from holdfast.reference_impl.rs4a_replay.terms import Identities, Operation, Reason
+from holdfast.reference_impl.rs4a_replay.validator import Verdict as Validated
 from holdfast.servers.serving import Launched
 from tests.rs4a_replay.played import bench_of, judged
 
@@ -78,9 +80,30 @@ def test_a_sound_registrar_of_another_style_agrees_with_the_model(sqlite: Launch
     assert judgement.verdict is Verdict.CONFORMS, judgement
 
 
-@pytest.mark.parametrize("bug", ["retry-for-a-day", "later-rows-unseen"])
-def test_a_bug_that_one_call_does_not_show_is_found_by_a_short_history(sqlite: Launched, bug: str) -> None:
-    judgement = judged(bench_of(sqlite, implementation(mutant=bug)), histories)
+class RetryForADay(Registrar):
+    """It knows a decision for a day."""
+
+    def prior_decision(self, attempt: Attempt) -> Accepted | None:
+        row = attempt.sight.registration
+        if row is not None and parse_instant(str(row["committed_at"])) + timedelta(days=1) < attempt.now:
+            return None
+        return super().prior_decision(attempt)
+
+
+class LaterRowsUnseen(Registrar):
+    """It does not see a registration that is later than its clock."""
+
+    def arrive(self, method: Operation, verdict: Validated, identities: Identities, *, now: datetime) -> Attempt:
+        attempt = super().arrive(method, verdict, identities, now=now)
+        row = attempt.sight.registration
+        if row is None or parse_instant(str(row["committed_at"])) <= now:
+            return attempt
+        return replace(attempt, sight=replace(attempt.sight, registration=None, verification=None))
+
+
+@pytest.mark.parametrize("bug", [RetryForADay, LaterRowsUnseen])
+def test_a_bug_that_one_call_does_not_show_is_found_by_a_short_history(sqlite: Launched, bug: type[Registrar]) -> None:
+    judgement = judged(bench_of(sqlite, Rs4aReplay(replace(REFERENCE, registrar=bug))), histories)
     assert not judgement.verdict.is_incomplete, judgement
     assert judgement.verdict is not Verdict.CONFORMS
     shortest = judgement.detail[judgement.detail.index("[") + 1 : judgement.detail.index("]")]

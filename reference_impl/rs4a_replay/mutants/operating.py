@@ -21,10 +21,9 @@ from holdfast.reference_impl.rs4a_replay.mutants.dependence import made_anew
 from holdfast.reference_impl.rs4a_replay.mutants.situations import _asked, _issued_before
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.service import Service
-from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import (
     CommitUncertainError,
-    Consumption,
     Insert,
     RolledBackError,
     Row,
@@ -36,45 +35,6 @@ from holdfast.reference_impl.rs4a_replay.terms import DecisionState, Operation, 
 _BETWEEN_S = 0.05
 
 # The disk
-
-
-class Unsynced(SqliteStore):
-    """What is appended to this relation is left to a later checkpoint."""
-
-    relation = ""
-
-    def append(self, inserts: Sequence[Insert]) -> int:
-        with contextlib.suppress(sqlite3.Error):
-            level = "OFF" if any(each.relation == self.relation for each in inserts) else "FULL"
-            self._database.connection().execute(f"PRAGMA synchronous = {level}")
-        return super().append(inserts)
-
-    def consume(self, inserts: Sequence[Insert]) -> Consumption:
-        with contextlib.suppress(sqlite3.Error):
-            self._database.connection().execute("PRAGMA synchronous = FULL")
-        return super().consume(inserts)
-
-
-class IssueUnsynced(Unsynced):
-    relation = "nonce_issue"
-
-
-class TombstonesUnsynced(Unsynced):
-    relation = "tombstone"
-
-
-class RejectionUnsynced(Unsynced):
-    relation = "verification"
-
-
-class StatusRecordUnsynced(SqliteAudit):
-    """Only a refusal is worth a sync."""
-
-    def write(self, record: Row) -> None:
-        level = "OFF" if record["method"] == "resolve_status" else "FULL"
-        with contextlib.suppress(sqlite3.Error):
-            self._database.connection().execute(f"PRAGMA synchronous = {level}")
-        super().write(record)
 
 
 class FullIsDone(SqliteStore):
@@ -291,10 +251,6 @@ class OpenWhileCompensated(Custody):
 
 
 BUGS: Mapping[str, Change] = {
-    "issue-unsynced": part(sqlite_store=IssueUnsynced),
-    "tombstones-unsynced": part(sqlite_store=TombstonesUnsynced),
-    "rejection-unsynced": part(sqlite_store=RejectionUnsynced),
-    "status-record-unsynced": part(sqlite_audit=StatusRecordUnsynced),
     "issued-under-a-mark": part(authority=IssuedUnderAMark),
     "maintained-under-a-mark": part(custody=MaintainedUnderAMark),
     "maintained-again-under-a-mark": part(custody=MaintainedAgainUnderAMark),
