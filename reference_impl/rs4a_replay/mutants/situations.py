@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import Store
 
@@ -18,19 +16,6 @@ def _asked(store: Store, statement: str, *values: object) -> Any:
 
 
 # Issuing
-
-
-def _issued_before(authority: Authority, args: Any, now: datetime, until: datetime) -> str | None:
-    """A nonce that was issued for the same, until then."""
-    row = authority.issue_row(args, now=now)
-    found: str | None = _asked(
-        authority.store,
-        "SELECT min(authorization_nonce) FROM nonce_issue WHERE binding = ? AND not_before = ? AND not_after = ? "
-        "AND issued_at < ?",
-        *(row[name] for name in ("binding", "not_before", "not_after")),
-        until.strftime("%Y-%m-%dT%H:%M:%S"),
-    )
-    return found
 
 
 # Validating
