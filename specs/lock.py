@@ -42,9 +42,12 @@ def load_lock(folder: Path) -> Lock:
     if not path.exists():
         return Lock(folder.name)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Lock)
+        lock = msgspec.json.decode(path.read_bytes(), type=Lock)
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise SpecError(f"{path}: expected what `holdfast lint specs --update` writes, got {error}") from error
+    if lock.contract != folder.name:
+        raise SpecError(f"{path}: expected the lock of {folder.name}, got the one of {lock.contract}")
+    return lock
 
 
 def write_lock(folder: Path, lock: Lock) -> None:

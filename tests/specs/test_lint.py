@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from holdfast.conformance.cli.lint import update_digests
+from holdfast.specs.errors import SpecError
 from holdfast.specs.lint import lint_contract
 from holdfast.specs.lock import Review, load_lock, write_lock
 from holdfast.specs.mutants import Choice, Mutant, Mutants
@@ -278,3 +279,10 @@ def test_a_choice_quotes_the_clause_that_permits_it(clean: Spoilt) -> None:
 def test_a_reason_for_no_choice_is_of_a_clause_that_has_none(clean: Spoilt) -> None:
     twice = Choice("twice", "it may stand there twice", ("TOY-01",))
     one(permitted(clean, twice, **{"TOY-01": "no shelf is so wide"}), "clause TOY-01", "no_choice")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"contract": "shelf"}', '{"contract": 3}'])
+def test_a_lock_that_is_damaged_or_of_another_contract_is_refused(clean: Spoilt, text: str) -> None:
+    (clean.folder / "lock.json").write_text(text)
+    with pytest.raises(SpecError, match="expected"):
+        load_lock(clean.folder)
