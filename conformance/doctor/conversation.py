@@ -38,7 +38,9 @@ from holdfast.specs import Case, Contract, contract_names, load_contract
 from holdfast.specs.model import Group
 from holdfast.specs.state import Inspection
 
-# Does an adapter read base64url strictly? A line break never belongs to an encoded value
+# Does an adapter read base64url strictly? A line break never belongs to an encoded value. Decoders of many languages
+# skip unknown characters, so that one value gets many spellings. A guard that compares spellings then misses a value
+# with a line break. So the doctor sends a value that a case accepts with a line break.
 
 # How many cases are tried until one of them is accepted unchanged.
 _TRIES = 3

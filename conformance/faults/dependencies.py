@@ -32,7 +32,10 @@ from holdfast.conformance.faults.subject import History, Op, Outcome, SubjectErr
 from holdfast.conformance.faults.sweep import Sweep
 from holdfast.conformance.faults.tracer import Fault
 
-# Locks of another process: on all files of the store, on one database alone, and between two transactions
+# Locks of another process: on all files of the store, on one database alone, and between two transactions. An
+# implementation may wait for a lock as long as its limits allow, and may refuse. What it answers OK is durable: in the
+# ways that lock one database it ends before the lock is gone, so nothing can be written after the answer. In the others
+# the same process is asked again for what it has refused, and does it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,14 @@ from holdfast.specs import Contract
 from holdfast.specs.model import Level, Proof
 from holdfast.specs.schema import explain, published_validator
 
-# Judging again: no verdict line is believed alone, the exchanges beside it must show it. Pure
+# Judging again: no verdict line is believed alone, the exchanges beside it must show it. Each case is judged by the
+# function that judged it in the run. `reports.evidence.believed` lists what the gate believes all the same. A long run
+# is judged by as many processes as there are processors; the reasons and their order are the same. Pure.
 
-# What the exchanges of a suite test prove about its verdict. Pure
+# What the exchanges of a suite test prove about its verdict. It depends on the seed, the answers and the observations
+# of the harness. The evidence has all of them, so the gate runs the test again, at a bench where the records replace
+# the adapter. A test that is marked `drawn` cannot run again. Of it the gate checks only that the run met an adapter: a
+# session was opened fresh and closed in order, and its answers fit the contract. Pure.
 
 # More workers than any suite test asks for: the records show how many the adapter allowed.
 _WORKERS = 1000

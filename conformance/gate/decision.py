@@ -40,7 +40,9 @@ from holdfast.reports.evidence import Artefacts, Header, KitIdentity, Run, SeedO
 from holdfast.specs import SpecError, load_contract
 from holdfast.specs.typed import instant_text
 
-# What the gate asks of a run's identity: which files ran, of which commit, for whom, when, and from which seed
+# What the gate asks of a run's identity: which files ran, of which commit, for whom, when, and from which seed. The
+# caller identifies a run by what he knows of it: without `--nonce`, `--commit` and `--adapter-digest` it may be any run
+# of that contract. docs/evidence.md says what a forger of the file can still do.
 
 # As `holdfast verify` generates one.
 _FRESH = re.compile(r"[0-9a-f]{32}\Z")

@@ -31,7 +31,9 @@ from holdfast.specs.model import Group
 from holdfast.specs.neighbours import Sweep
 from holdfast.specs.schema import Validator
 
-# How near to a parameter a call came: one unit or a fraction of one to either side. Pure
+# How near to a parameter a call came: one unit or a fraction of one to either side. What is measured follows from the
+# parameter's unit. Instants, numbers and sizes are looked for in the arguments, and in what they have in base64url.
+# Pure.
 
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]{8,}\Z")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,15}Z")
@@ -196,7 +198,11 @@ _MEASURES: Mapping[str, Callable[[list[str], Any], Iterator[float]]] = {
 }
 
 
-# Which leaves of an operation a case varies, and which it presents in a wrong form. Pure
+# Which leaves of an operation a case varies, and which it presents in a wrong form. Pure.
+#   a sweep      as neighbours.yaml declares it: as many neighbours of its leaves as values were sent there
+#   a twin       differs from its case in one leaf
+#   other cases  calls that are alike but for one leaf, where no sweeps are declared
+#   a format     a refused value that does not fit the schema of its leaf, or a refusal in a sweep of the leaf
 
 # A test that sends one value of a leaf does not vary it.
 _LEAST = 2

@@ -21,7 +21,11 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Contract, load_contract
 
-# The order in which several processes run the cases, so that all of them end at about the same time
+# The order in which several processes run the cases, so that all of them end at about the same time. A fault takes as
+# long as many scripts. The faults of one workload share one recording, and each process would have to make its own. So
+# the faults of a workload stay together, and each process begins with faults. Each gets its share of what comes early
+# in the list, which are the suite tests. Scripts come last: xdist's `worksteal` gives each process an equal part of the
+# list, and a process without work takes from the end of another part.
 
 _Item = TypeVar("_Item")
 
