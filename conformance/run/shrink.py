@@ -21,6 +21,7 @@ from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import Group
 from holdfast.specs.strictjson import canonical
+from holdfast.vectors.fewest import fewest
 
 # A case that needs longer is shown as short as it is by then.
 MOST_TRIES = 200
@@ -46,19 +47,26 @@ def shorter_script(engine: Engine, contract: Contract, case: Case, judged: Judge
     result = engine.run_case(contract, case)
     if not is_same(result.judgement, judged):
         raise ShrinkError(f"it does not fail in the same way again: {result.judgement.verdict.value}")
-    idle, tries = _without_effect(case, (*result.main, *result.twin)), 0
-    for part in _PARTS:
-        for at in reversed(range(len(getattr(case, part)))):
-            steps = getattr(case, part)
-            fewer = (*steps[:at], *steps[at + 1 :])
-            if (part, at) not in idle or tries >= MOST_TRIES or (part == "when" and not fewer):
-                continue
-            tries += 1
-            tried = replace(case, **{part: fewer})
-            found = engine.run_case(contract, tried)
-            if is_same(found.judgement, result.judgement):
-                case, result = tried, found
-    return case, result
+    idle = sorted(_without_effect(case, (*result.main, *result.twin)))
+    shorter = case
+
+    def fails(kept: Sequence[tuple[str, int]]) -> bool:
+        nonlocal result, shorter
+        gone = set(idle) - set(kept)
+        steps = {
+            part: tuple(step for at, step in enumerate(getattr(case, part)) if (part, at) not in gone)
+            for part in _PARTS
+        }
+        if not steps["when"]:
+            return False
+        tried = replace(case, **steps)
+        found = engine.run_case(contract, tried)
+        if same := is_same(found.judgement, judged):
+            shorter, result = tried, found
+        return same
+
+    fewest(idle, fails, tries=MOST_TRIES)
+    return shorter, result
 
 
 def _without_effect(case: Case, records: Sequence[Record]) -> set[tuple[str, int]]:
@@ -127,20 +135,24 @@ def shorter_session(
 ) -> CaseResult:
     """The requests that the judged answer needs, sent once more; the result's records are those."""
     opened, sent, judged = last_session(contract, records, n)
+    result: CaseResult | None = None
 
-    def tried(kept: Sequence[Sent]) -> CaseResult:
-        return engine.run_suite_test(contract, planned, _replay(contract, opened, kept, judged))
+    def fails(kept: Sequence[Sent]) -> bool:
+        nonlocal result
+        found = engine.run_suite_test(contract, planned, _replay(contract, opened, kept, judged))
+        if fails_open := found.judgement.verdict is Verdict.FAIL_OPEN:
+            result = found
+        return fails_open
 
-    result = tried(sent)
-    if result.judgement.verdict is not Verdict.FAIL_OPEN:
+    if not fails(sent) or result is None:
         raise ShrinkError("the same requests do not bring the same answer again")
     # The last one is judged.
     idle = [at for at, each in enumerate(sent[:-1]) if each.is_idle]
-    for at in reversed(idle[-MOST_TRIES:]):
-        fewer = [*sent[:at], *sent[at + 1 :]]
-        found = tried(fewer)
-        if found.judgement.verdict is Verdict.FAIL_OPEN:
-            sent, result = fewer, found
+    fewest(
+        idle,
+        lambda kept: fails([each for at, each in enumerate(sent) if at in kept or at not in idle]),
+        tries=MOST_TRIES,
+    )
     return result
 
 

@@ -1,12 +1,11 @@
-"""Making a counterexample small enough to check by hand, with Hypothesis as the shrinker.
+"""Making a counterexample small enough to check by hand.
 
-First a part of the document may do instead of the whole. Then a document is cut into pieces, and Hypothesis decides for
-each piece whether it stays, and shrinks the decisions towards nothing staying: the members and elements of each
-container, then tokens, then single bytes. A smaller document counts only if the SDK and the expectation still disagree
-in the same way: a refusal that is due must be due for the same reason, wrong bytes must be wrong in the same kind of
-thing. The expectation for it cannot come from the construction any more; it comes from the reference, asked through
-frames like any other runner, and only after the reference has shown that it agrees with the construction on the
-document it started from.
+First a part of the document may do instead of the whole. Then a document is cut into pieces, of which the fewest are
+kept: the members and elements of each container, then tokens, then single bytes. A smaller document counts only if the
+SDK and the expectation still disagree in the same way: a refusal that is due must be due for the same reason, wrong
+bytes must be wrong in the same kind of thing. The expectation for it cannot come from the construction any more; it
+comes from the reference, asked through frames like any other runner, and only after the reference has shown that it
+agrees with the construction on the document it started from.
 """
 
 from __future__ import annotations
@@ -15,27 +14,20 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import compress, pairwise
-from typing import TypeVar
+from itertools import pairwise
 
-from hypothesis import HealthCheck, Phase, find, settings
-from hypothesis import strategies as st
-from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
-
+from holdfast.vectors.fewest import fewest
 from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
 from holdfast.vectors.jcs.spark.kinds import PUNCTUATION, TOKEN, kinds, wanted
 from holdfast.vectors.jcs.spark.tally import Finding, disagreement
 from holdfast.vectors.taxonomy import Category
 
-T = TypeVar("T")
 # Attempts of one pass; a pass that needs more has a document that a later, finer pass makes smaller anyway.
 _ATTEMPTS = 400
 _ROUNDS = 3
 # A pass over more pieces than this would take longer than a person who shrinks by hand.
 _MOST_PIECES = 256
 _MOST_CONTAINERS = 24
-# A piece goes if its draw is 0: the first, random draws keep all of them, and shrinking is letting go.
-_STAYS_UP_TO = 2**16 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,38 +103,17 @@ def _reason(answer: Answered) -> bytes:
     return answer.body.split(maxsplit=1)[0] if answer.body.strip() else b""
 
 
-def _found(strategy: st.SearchStrategy[T], fits: Callable[[T], bool]) -> T | None:
-    """What Hypothesis finds and shrinks; None if nothing fits."""
-    try:
-        return find(
-            strategy,
-            fits,
-            settings=settings(
-                max_examples=_ATTEMPTS,
-                database=None,
-                deadline=None,
-                derandomize=True,
-                phases=(Phase.generate, Phase.shrink),
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
-    except (NoSuchExample, Unsatisfiable, Flaky):
-        return None
-
-
 def _pass(
     pieces: Sequence[bytes],
     departs: Callable[[bytes], bool],
     whole: bytes,
     render: Callable[[Iterable[bytes]], bytes] = b"".join,
 ) -> bytes:
-    """What `render` makes of the fewest of `pieces`, in order, that departs; `whole` if that is no smaller."""
-    if not 1 <= len(pieces) <= _MOST_PIECES:
+    """What `render` makes of the fewest of `pieces`, in order, that departs; `whole` if all are needed."""
+    if len(pieces) > _MOST_PIECES:
         return whole
-    masks = st.tuples(*[st.integers(0, _STAYS_UP_TO)] * len(pieces))
-    best = _found(masks, lambda mask: departs(render(compress(pieces, mask))))
-    smaller = whole if best is None else render(compress(pieces, best))
-    return smaller if len(smaller) < len(whole) else whole
+    kept = fewest(pieces, lambda kept: departs(render(kept)), tries=_ATTEMPTS)
+    return render(kept) if len(kept) < len(pieces) else whole
 
 
 def _part(document: bytes, departs: Callable[[bytes], bool]) -> bytes:
@@ -154,7 +125,7 @@ def _part(document: bytes, departs: Callable[[bytes], bool]) -> bytes:
             spans.append((at, at + len(token)))
         at += len(token)
     parts = sorted({document[start:end] for start, end in spans}, key=lambda part: (len(part), part))
-    return (_found(st.sampled_from(parts), departs) or document) if parts else document
+    return next(filter(departs, parts[:_ATTEMPTS]), document)
 
 
 def _members(document: bytes, departs: Callable[[bytes], bool]) -> bytes:
