@@ -92,6 +92,3 @@ def test_an_internal_error_is_never_a_refusal(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(RuntimeError, match="internal"):
         frames.serve(Profile.CORE, io.BytesIO(framed(b"[01]", b"[]", b"[]")), given)
     assert answers(given.getvalue()) == [(b"R", b"SYNTAX at byte 2")]
-
-
-# As a session

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import os
-import random
-import shutil
-from pathlib import Path
 
 import pytest
 
 from holdfast.reference_impl.m5_log.opening import MARKS
 from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
-from holdfast.reference_impl.m5_log.witness import PERIOD, Mark, Witness, decode_marks, newest
+from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, newest
 from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of
-
-COUNT = 20
-
-
-@pytest.fixture
-def filled(box: Box) -> Box:
-    """A store of twenty operations in its log, closed as a crash closes it: nothing was flushed."""
-    box.put_all([draft(ms) for ms in range(COUNT)])
-    copy = box.root / "crashed"
-    shutil.copytree(box.root / "m5", copy / "m5")
-    box.parts.store.release()
-    return Box(copy)
-
-
-def log_of(box: Box) -> Path:
-    """The log that holds the operations."""
-    return max((box.root / DATABASE).glob("*.log"), key=lambda path: path.stat().st_size)
 
 
 def refused(box: Box, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
@@ -51,81 +31,6 @@ def refused(box: Box, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
         box.full()
     assert box.problems() != []
     assert files() == before
-
-
-def test_a_crashed_store_opens_with_all_that_was_written(filled: Box) -> None:
-    assert len(filled.order()) == COUNT
-    filled.put(draft(999))
-    assert len(filled.order()) == COUNT + 1
-    assert filled.problems() == []
-    filled.parts.store.release()
-
-
-@pytest.mark.parametrize(
-    "tail", [b"\x00" * 700, b"\xff" * 700, random.Random(7).randbytes(700)], ids=["zeros", "ones", "garbage"]
-)
-def test_garbage_behind_what_was_acknowledged_is_dropped(filled: Box, tail: bytes) -> None:
-    log = log_of(filled)
-    log.write_bytes(log.read_bytes() + tail)
-    assert len(filled.order()) == COUNT
-    assert filled.problems() == []
-    filled.put(draft(999))
-    again = filled.again()
-    assert len(again.order()) == COUNT + 1
-    assert again.problems() == []
-
-
-@pytest.mark.parametrize("part", [1, 6, 7, 8, 40, 200, 400, 600, -1])
-def test_a_batch_that_was_not_acknowledged_may_be_torn_anywhere(filled: Box, part: int) -> None:
-    log, store, before = log_of(filled), filled.root / "m5", filled.root / "before"
-    shutil.copytree(store, before)
-    filled.put(draft(999))
-    # RocksDB begins a new log at each opening; what it holds is what a crash within this batch may leave of it.
-    batch = max((filled.root / DATABASE).glob("*.log")).read_bytes()
-    filled.parts.store.release()
-    shutil.rmtree(store)
-    before.rename(store)
-    with log.open("ab") as torn:
-        torn.write(batch[:part])
-    assert len(filled.order()) == COUNT
-    assert filled.put(draft(999)).new
-    assert filled.problems() == []
-    filled.parts.store.release()
-
-
-@pytest.mark.parametrize("count", range(1, 20))
-def test_a_witness_that_a_power_failure_set_back_is_made_good(box: Box, count: int) -> None:
-    witness, states = box.root / "m5/witness", []
-    for ms in range(count):
-        box.put(draft(ms))
-        states.append(witness.read_bytes())
-    anchor, now = decode_marks(box.rows(Family.META)[MARKS])
-    # What was not synced may be there, as it was behind any batch since, or torn. Batches and operations count alike.
-    shutil.copytree(box.root / "m5", box.root / "crashed/m5")
-    crashed = Box(box.root / "crashed")
-    for data in states[max(anchor.batches - 1, 0) :]:
-        torn = bytearray(data)
-        torn[now.slot : now.slot + 120] = b"\x00" * 120
-        for found in (data, bytes(torn)):
-            (crashed.root / "m5/witness").write_bytes(found)
-            assert len(crashed.order()) == count
-            assert crashed.problems() == []
-    again = crashed.again()
-    again.put(draft(999))
-    assert len(again.order()) == count + 1
-    assert again.problems() == []
-    again.parts.store.release()
-
-
-def test_a_witness_from_before_its_anchor_is_noticed(box: Box) -> None:
-    witness = box.root / "m5/witness"
-    early = witness.read_bytes()
-    # Two anchors are behind it: the first one is what a power failure may leave as long as there is no second one.
-    box.put_all([draft(ms) for ms in range(2 * PERIOD)])
-    box.parts.store.release()
-    witness.write_bytes(early)
-    with pytest.raises(StoreError):
-        box.put(draft(999))
 
 
 def test_no_mark_is_written_over_the_anchor_before_the_next_one_is_synced(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS
-from holdfast.conformance.suites.mesh_delivery.outbox_model import IN_USE, NEW, NOT_DEAD, PRIOR, REUSED, Fate, Outbox
+from holdfast.conformance.suites.mesh_delivery.outbox_model import Fate, Outbox
 from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,16 +40,6 @@ def stored(outbox: Outbox, **changes: Any) -> dict[str, Any]:
     return {"one": {**found, **told, "request_fingerprint": {"blob": row.fingerprint}, **changes}}
 
 
-def test_the_same_send_is_known_in_every_state_and_another_is_refused() -> None:
-    another = {**SEND, "request": {**REQUEST, "body": "AQ"}}
-    for fate in Fate:
-        outbox = taken_in()
-        assert attempted(outbox, fate)
-        assert outbox.sent("one", SEND) == PRIOR
-        assert outbox.sent("one", another) == REUSED
-        assert outbox.sent("two", another) == NEW
-
-
 def test_a_row_that_failed_rests_and_is_due_after_ten_minutes() -> None:
     outbox = taken_in()
     assert outbox.due(NOW) == {"one"}
@@ -62,37 +52,12 @@ def test_a_row_that_failed_rests_and_is_due_after_ten_minutes() -> None:
     assert attempted(outbox, Fate.DONE, NOW + 30 * SECOND)
 
 
-def test_a_row_is_sent_a_second_below_its_max_age_and_never_at_it() -> None:
-    outbox = taken_in()
-    assert outbox.due(NOW + HOURS * HOUR - SECOND) == {"one"}
-    assert outbox.due(NOW + HOURS * HOUR - SECOND / 2) == set()
-    assert not attempted(outbox, Fate.DONE, NOW + HOURS * HOUR)
-    assert outbox.passed_over(["one"], NOW + HOURS * HOUR, whole=True)
-    assert outbox.is_dead("one")
-
-
-def test_a_clock_that_is_put_back_makes_no_row_due() -> None:
-    outbox = taken_in()
-    assert attempted(outbox, Fate.AGAIN)
-    assert not attempted(outbox, Fate.DONE, NOW - HOUR)
-
-
 @pytest.mark.parametrize("status", ["pending", "dead"])
 def test_what_is_no_answer_leaves_open_whether_a_row_is_tried_again(status: str) -> None:
     outbox = taken_in()
     assert attempted(outbox, Fate.UNDONE)
     assert outbox.narrow(stored(outbox, status=status)) is None
     assert outbox.is_dead("one") is (status == "dead")
-
-
-def test_a_row_that_is_gone_or_done_without_an_answer_is_a_difference() -> None:
-    outbox = taken_in()
-    assert attempted(outbox, Fate.UNDONE)
-    assert outbox.narrow({}) is not None
-    assert outbox.narrow(stored(outbox, status="done", delivered_at=int(NOW.timestamp()))) is not None
-    assert outbox.narrow(stored(outbox, attempts=0)) is not None
-    assert outbox.narrow(stored(outbox, last_error=None)) is not None
-    assert outbox.narrow({**stored(outbox), "two": stored(outbox)["one"]}) is not None
 
 
 def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:
@@ -105,20 +70,6 @@ def test_a_daemon_that_died_leaves_open_how_many_attempts_count() -> None:
     outbox = taken_in()
     outbox.died(NOW, {"one": ((Fate.DONE,), "message")})
     assert outbox.narrow(stored(outbox, attempts=2)) is not None
-
-
-def test_a_dead_row_alone_gets_another_id_and_no_id_in_use() -> None:
-    outbox = taken_in()
-    outbox.add("two", SEND, NOW)
-    assert outbox.requeued("one", "three") == {NOT_DEAD}
-    assert outbox.requeued("one", "two") == {NOT_DEAD, IN_USE}
-    assert attempted(outbox, Fate.DEAD)
-    assert outbox.requeued("one", "two") == {IN_USE}
-    assert outbox.requeued("one", "one") == {IN_USE}
-    assert outbox.requeued("one", "three") == {NEW}
-    outbox.requeue("one", "three", NOW)
-    assert outbox.rows.keys() == {"two", "three"}
-    assert outbox.due(NOW) == {"two", "three"}
 
 
 def test_every_kind_of_answer_is_drawn_once_and_no_round_waits_for_two_late_ones() -> None:

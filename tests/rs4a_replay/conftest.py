@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -19,6 +23,7 @@ from holdfast.reference_impl.session import Session
 from holdfast.servers.lines import Stores
 from holdfast.servers.serving import Launched
 
+ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HASH = "ab" * 32
 WINDOW = {"not_before": "2026-01-01T00:00:00Z", "not_after": "2026-01-01T01:00:00Z"}
@@ -72,6 +77,64 @@ class Desk:
         """How many registrations and consumed nonces there are."""
         state = self.observe("state")
         return len(state["registration"]), len(state["nonce_consume"])
+
+
+def opening(workdir: Path, config: Any) -> dict[str, Any]:
+    """The members of a request that opens a fresh session."""
+    return {
+        "contract": "rs4a-replay",
+        "state": "fresh",
+        "surface": "ready",
+        "workdir": str(workdir),
+        "clock": "2026-01-01T00:00:00Z",
+        "seed": "s",
+        "config": dict(config),
+    }
+
+
+class Pipe:
+    """One adapter process."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        self.count = 0
+
+    def send(self, op: str, **members: Any) -> None:
+        self.count += 1
+        self.send_line(json.dumps({"id": str(self.count), "op": op, **members}).encode() + b"\n")
+
+    def send_line(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line)
+        self.process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def ask(self, op: str, **members: Any) -> dict[str, Any]:
+        self.send(op, **members)
+        answer = self.answer()
+        assert answer.pop("id") == str(self.count)
+        return answer
+
+    def open(self, workdir: Path, config: Any) -> dict[str, Any]:
+        return self.ask("open", **opening(workdir, config))
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    made = Pipe()
+    yield made
+    made.process.kill()
+    made.process.communicate()
 
 
 @pytest.fixture(scope="session")

@@ -2,74 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from holdfast.servers.serving import Launched
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-class Pipe:
-    """One adapter process."""
-
-    def __init__(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        self.count = 0
-
-    def send(self, op: str, **members: Any) -> None:
-        self.count += 1
-        self.send_line(json.dumps({"id": str(self.count), "op": op, **members}).encode() + b"\n")
-
-    def send_line(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line)
-        self.process.stdin.flush()
-
-    def answer(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return answer
-
-    def ask(self, op: str, **members: Any) -> dict[str, Any]:
-        self.send(op, **members)
-        answer = self.answer()
-        assert answer.pop("id") == str(self.count)
-        return answer
-
-    def open(self, workdir: Path, config: Any) -> dict[str, Any]:
-        return self.ask(
-            "open",
-            contract="rs4a-replay",
-            state="fresh",
-            surface="ready",
-            workdir=str(workdir),
-            clock="2026-01-01T00:00:00Z",
-            seed="s",
-            config=dict(config),
-        )
-
-
-@pytest.fixture
-def pipe() -> Iterator[Pipe]:
-    made = Pipe()
-    yield made
-    made.process.kill()
-    made.process.communicate()
+from tests.rs4a_replay.conftest import Pipe
 
 
 @pytest.mark.parametrize(

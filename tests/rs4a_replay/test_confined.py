@@ -10,9 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,8 +19,8 @@ from holdfast.reference_impl.rs4a_replay.entry import implementation
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 from holdfast.servers.serving import Launched
 from holdfast.specs.schema import explain, published_validator
-from tests.rs4a_replay.conftest import NOW, WINDOW, Desk, submission
-from tests.rs4a_replay.test_launcher import ROOT, is_running
+from tests.rs4a_replay.conftest import NOW, ROOT, WINDOW, Desk, Pipe, opening, submission
+from tests.rs4a_replay.test_launcher import is_running
 
 FRESH, EXISTING = StateWanted.FRESH, StateWanted.EXISTING
 
@@ -161,62 +159,17 @@ def test_a_closed_folder_above_the_workdir_is_named(cluster: Launched, tmp_path:
         opened(cluster, tmp_path / "w", FRESH)
 
 
-class Adapter:
-    """An adapter process, asked line by line."""
-
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-
-    def send(self, **request: Any) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"id": "1", **request}).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def ask(self, **request: Any) -> dict[str, Any]:
-        self.send(**request)
-        assert self.process.stdout is not None
-        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return answer
-
-    def call(self, method: str, args: Any) -> dict[str, Any]:
-        return self.ask(op="call", method=method, args=args)
-
-
-@pytest.fixture
-def adapter() -> Iterator[Adapter]:
-    adapter = Adapter()
-    yield adapter
-    adapter.process.kill()
-    adapter.process.communicate()
-
-
-def opening(launched: Launched, workdir: Path) -> dict[str, Any]:
-    return {
-        "op": "open",
-        "contract": "rs4a-replay",
-        "state": "fresh",
-        "workdir": str(workdir),
-        "clock": "2026-01-01T00:00:00Z",
-        "config": dict(launched.ready.config),
-    }
-
-
 def test_a_killed_adapter_leaves_no_server_and_all_that_it_acknowledged(
-    cluster: Launched, workdir: Path, adapter: Adapter
+    cluster: Launched, workdir: Path, pipe: Pipe
 ) -> None:
     workdir.mkdir()
-    assert adapter.ask(**opening(cluster, workdir))["outcome"] == "ok"
-    issued = adapter.call("issue_nonce", {"binding": {"principal": "agent-1"}, "window": WINDOW})
+    assert pipe.open(workdir, cluster.ready.config)["outcome"] == "ok"
+    issued = pipe.ask("call", method="issue_nonce", args={"binding": {"principal": "agent-1"}, "window": WINDOW})
     sent = submission(issued["value"]["nonce"])
-    assert adapter.call("register", sent)["outcome"] == "accepted"
+    assert pipe.ask("call", method="register", args=sent)["outcome"] == "accepted"
     server = postmaster(workdir)
-    adapter.process.kill()
-    adapter.process.wait()
+    pipe.process.kill()
+    pipe.process.wait()
     # At once: the last processes of the server are awaited.
     desk = opened(cluster, workdir, EXISTING)
     assert not is_running(server)
@@ -226,17 +179,17 @@ def test_a_killed_adapter_leaves_no_server_and_all_that_it_acknowledged(
 
 @pytest.mark.parametrize("moment", [0, 3])
 def test_an_adapter_killed_while_it_starts_its_server_leaves_none(
-    cluster: Launched, workdir: Path, adapter: Adapter, moment: int
+    cluster: Launched, workdir: Path, pipe: Pipe, moment: int
 ) -> None:
     workdir.mkdir()
-    adapter.send(**opening(cluster, workdir))
+    pipe.send("open", **opening(workdir, cluster.ready.config))
     data = workdir / "rs4a-replay" / "data"
     deadline = time.monotonic() + 60
     while not (data / "postmaster.pid").exists() and time.monotonic() < deadline:
         time.sleep(0.0005)
     time.sleep(0.004 * moment)
-    adapter.process.kill()
-    adapter.process.wait()
+    pipe.process.kill()
+    pipe.process.wait()
     desk = opened(cluster, workdir, EXISTING)
     servers = [
         Path(cwd).name

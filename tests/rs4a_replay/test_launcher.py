@@ -20,9 +20,7 @@ from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
 from holdfast.servers.serving import Launched
-from tests.rs4a_replay.conftest import NOW
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.rs4a_replay.conftest import NOW, ROOT
 
 
 def wanted(folder: Path, **config: str) -> bytes:
