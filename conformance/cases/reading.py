@@ -198,7 +198,7 @@ class Reading:
         return (self.state.damaged and _is_fault(record)) or self.may_wait(record)
 
 
-def hold(judgement: Judgement | None) -> None:
+def raise_if_failed(judgement: Judgement | None) -> None:
     """End the side with a judgement, if there is one. Raises Finding."""
     if judgement is not None:
         raise Finding(judgement)

@@ -20,7 +20,7 @@ from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
 from holdfast.conformance.selfcheck.automatic.runs import stores_of, traces
-from holdfast.conformance.selfcheck.bed import Bed
+from holdfast.conformance.selfcheck.bed import MutantEngine
 from holdfast.conformance.selfcheck.kills import Kill, judge_kill
 from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites
 from holdfast.conformance.selfcheck.unmet import Unmet, unmet_cases
@@ -251,7 +251,7 @@ def _write_baseline(contract: Contract) -> None:
     for policy in Policy:
         adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", policy.value)
         settings = RunSettings(adapter, (contract.name,), VALUES, slow=BASELINE_SLOW)
-        with Bed(settings, contract) as bed:
+        with MutantEngine(settings, contract) as bed:
             verdicts[policy] = {case.id: bed.run(case.id).judgement.verdict.value for case in plan_of(contract)}
     path = contract_folders()[contract.name] / "baselines.json"
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")

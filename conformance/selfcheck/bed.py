@@ -15,7 +15,7 @@ from holdfast.servers.nursery import Nursery
 from holdfast.specs import Contract
 
 
-class Bed(Engine):
+class MutantEngine(Engine):
     """Runs the tests of one contract."""
 
     def __init__(self, settings: RunSettings, contract: Contract) -> None:
@@ -23,7 +23,7 @@ class Bed(Engine):
         self._contract = contract
         self._planned = {planned.id: planned for planned in plan_of(contract)}
 
-    def __enter__(self) -> Bed:
+    def __enter__(self) -> MutantEngine:
         super().__enter__()
         self._stack.callback(lambda: self.pool.abort())
         return self

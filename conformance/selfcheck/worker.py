@@ -22,7 +22,7 @@ from holdfast.conformance.adapter.process import in_a_new_process
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.settings import REFERENCE, RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import source_of
-from holdfast.conformance.selfcheck.bed import Bed, forked_by
+from holdfast.conformance.selfcheck.bed import MutantEngine, forked_by
 from holdfast.conformance.selfcheck.tasks import (
     Attack,
     Beginning,
@@ -102,8 +102,8 @@ class Worker:
         self._lines = Lines(self._folder, beginning.files)
         # Of what it forks and of what asks it: both must have one factor.
         self._pace = measured(self._folder)
-        self._beds: dict[str, Bed] = {}
-        self._tracing: dict[str, Bed] = {}
+        self._beds: dict[str, MutantEngine] = {}
+        self._tracing: dict[str, MutantEngine] = {}
         self._nurseries: dict[tuple[bool, bool], Nursery] = {}
         self._sound: dict[Trial, bool] = {}
 
@@ -150,7 +150,7 @@ class Worker:
         try:
             for store in dict.fromkeys(test.store for test in tests):
                 if store not in self._tracing:
-                    bed = Bed(self._settings(store, slow=TRACED_SLOW, traced=True), self._contract)
+                    bed = MutantEngine(self._settings(store, slow=TRACED_SLOW, traced=True), self._contract)
                     self._tracing[store] = self._stack.enter_context(bed)
                     self._lines.clear()
                     bed.provision(self._contract.name)
@@ -159,7 +159,7 @@ class Worker:
         finally:
             del os.environ[TRACE]
 
-    def _traced(self, bed: Bed, test: Trial) -> Traced:
+    def _traced(self, bed: MutantEngine, test: Trial) -> Traced:
         # In fresh processes: what one remembers from an earlier test, it does not execute again.
         # What is traced is never changed.
         bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True, keep=True)))
@@ -243,10 +243,10 @@ class Worker:
                 return Outcome(name, end, tried, by=test, verdict=verdict, detail=judged.detail[:_SHOWN])
         return Outcome(name, End.SURVIVED, tried)
 
-    def shared_bed(self, store: str, adapter: Sequence[str]) -> Bed:
+    def shared_bed(self, store: str, adapter: Sequence[str]) -> MutantEngine:
         """A bed with the launcher of the unchanged reference."""
         if store not in self._beds:
-            self._beds[store] = self._stack.enter_context(Bed(self._settings(store), self._contract))
+            self._beds[store] = self._stack.enter_context(MutantEngine(self._settings(store), self._contract))
         self._beds[store].take(adapter, forked_by(self.importing()))
         return self._beds[store]
 
@@ -258,16 +258,16 @@ class Worker:
         """What forks the adapters of a mutant that changes a source: each imports the reference."""
         return self._nursery(traced=False, keep=False)
 
-    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, nursery: Nursery | None) -> Bed:
+    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, nursery: Nursery | None) -> MutantEngine:
         """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""
-        bed = stack.enter_context(Bed(self._settings(store, mutant=mutant), self._contract))
+        bed = stack.enter_context(MutantEngine(self._settings(store, mutant=mutant), self._contract))
         bed.take((*REFERENCE, "adapter", *mutant), forked_by(nursery) if nursery else in_a_new_process)
         return bed
 
     def _is_sound(self, test: Trial) -> bool:
         """Whether the unchanged reference conforms to a fault. Faults are not traced, so this is found when needed."""
         if test not in self._sound:
-            with Bed(self._settings(test.store), self._contract) as bed:
+            with MutantEngine(self._settings(test.store), self._contract) as bed:
                 self._sound[test] = bed.run(test.case).judgement.verdict is Verdict.CONFORMS
         return self._sound[test]
 
@@ -277,9 +277,9 @@ class _Beds:
 
     def __init__(self, worker: Worker, attack: Attack, mutant: Sequence[str], stack: ExitStack) -> None:
         self._worker, self._attack, self._mutant, self._stack = worker, attack, mutant, stack
-        self._made: dict[tuple[str, bool], Bed] = {}
+        self._made: dict[tuple[str, bool], MutantEngine] = {}
 
-    def of(self, test: Trial) -> Bed:
+    def of(self, test: Trial) -> MutantEngine:
         """The bed for that test."""
         fault = test in self._attack.faults
         key = test.store, fault
@@ -314,7 +314,7 @@ def _shown(result: CaseResult) -> Shown:
     return Shown(result.case, result.clauses, judged.verdict.value, judged.detail[:_SHOWN], seconds)
 
 
-def _judged(bed: Bed, test: Trial) -> Judgement:
+def _judged(bed: MutantEngine, test: Trial) -> Judgement:
     """The judgement; again, if the machine was too busy for one."""
     for _ in range(_TRIES):
         judged = bed.run(test.case).judgement

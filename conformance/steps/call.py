@@ -10,7 +10,7 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.inertness import NOTHING_SHOWN, STORE, TREE, judge_changed, judge_inert, shows_nothing
-from holdfast.conformance.cases.reading import Reading, hold
+from holdfast.conformance.cases.reading import Reading, raise_if_failed
 from holdfast.conformance.cases.record import Finding, Judgement, Record
 from holdfast.conformance.cases.rows import store_operand
 from holdfast.conformance.cases.session import EXCHANGE, Talk, call_request
@@ -133,10 +133,10 @@ def _call(reading: Reading, step: Mapping[str, Any], note: str, scope: Scope) ->
         after = yield from observed(reading, method, worker, note, "after")
         # While a commit is open the store may be readable at one of the two moments only.
         if not (reading.state.under_way and (shows_nothing(before) or shows_nothing(after or {}))):
-            hold(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at))
+            raise_if_failed(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at))
     elif proof and answer.get("effect") == "new":
         after = yield from observed(reading, method, worker, note, "after")
-        hold(judge_changed(reading.contract, method, before, after, at=at))
+        raise_if_failed(judge_changed(reading.contract, method, before, after, at=at))
     return record
 
 

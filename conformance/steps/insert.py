@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import REPORTED, TEXT, form
-from holdfast.conformance.cases.reading import Reading, hold
+from holdfast.conformance.cases.reading import Reading, raise_if_failed
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import judge_value, report_of, text_of
@@ -37,7 +37,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     if step.get("unstorable") == "ends" and value["inserted"] is False and not reading.is_twin_change(step):
         reading.state.ended = f"{note}: a constraint of the store refuses the row: {value['error']}"
         return
-    hold(_judged(reading, step, value))
+    raise_if_failed(_judged(reading, step, value))
     reading.bind(step, record, {"value": value})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import REPORTED, TEXT, form, value_form
-from holdfast.conformance.cases.reading import Reading, hold
+from holdfast.conformance.cases.reading import Reading, raise_if_failed
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import has_error, judge_value, report_of, wrong
 from holdfast.conformance.cases.rows import store_operand
@@ -93,7 +93,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     expected = reading.state.scope.resolve(step.get("expect", {}).get("value", {}))
     if not value["exists"] and "exists" not in expected:
         problem = "there is no database where the contract has it"
-        hold(wrong(reading.case.kind, step, problem, repr(expected), value))
+        raise_if_failed(wrong(reading.case.kind, step, problem, repr(expected), value))
     surplus = {f"rows.{name}": Verdict.STATE_LEAK.value for name in value["rows"]}
     reading.go_on(judge_value(reading, INSPECT, step, value, is_blind=has_error, rows=surplus), step)
     reading.bind(step, record, {"value": value})

@@ -4,10 +4,10 @@ The seed of the run decides every step, so the line that repeats a test repeats 
 others. A history depends on nothing else but the answers. So the gate draws it again and judges it from the exchanges,
 the shorter ones that were tried included.
 
-    suite          draws steps from a `Random`, and plays one step against session and model (`Player`)
-    `hold`         plays a number of histories; the first that differs from the model is shortened and reported
-    `steer`        the same, and each step is chosen when the one before is done, by what was not met yet (`steering`)
-    `Worlds`       the states of the model that fit all answers so far, where an answer leaves open what happened
+    suite                draws steps from a `Random`, and runs one step against session and model (`HistoryRunner`)
+    `run_histories`      runs a number of histories; the first that differs from the model is shortened and reported
+    `explore_histories`  the same, and each step is chosen after the one before, by what was not met yet (`exploration`)
+    `PossibleStates`     the states of the model that fit all answers so far, where an answer leaves open what happened
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from holdfast.conformance.cases.record import Finding, Judgement, gravest_of
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.steering import Steered, Steering
+from holdfast.conformance.suites.exploration import Explorable, Explorer
 from holdfast.conformance.verdict import Verdict
 
 S = TypeVar("S")
@@ -41,7 +41,7 @@ _TRIALS = 48
 _WORLDS = 256
 
 
-class Player(Protocol[S_contra]):
+class HistoryRunner(Protocol[S_contra]):
     """One history under way: a session, and the model beside it."""
 
     def step(self, step: S_contra) -> None:
@@ -54,11 +54,11 @@ class Player(Protocol[S_contra]):
         """Hold what is stored at the end against the model. Raises Finding."""
 
 
-class SteeredPlayer(Player[S], Steered[S], Protocol[S]):
+class ExploringRunner(HistoryRunner[S], Explorable[S], Protocol[S]):
     """A player that can be steered."""
 
 
-P = TypeVar("P", bound=Player[Any])
+P = TypeVar("P", bound=HistoryRunner[Any])
 # The steps of one history, the next of which may depend on what came of those before.
 Steps = Callable[[P], Iterable[S]]
 Begin = Callable[[], AbstractContextManager[P]]
@@ -72,8 +72,13 @@ class _Difference(Generic[S]):
     found: Judgement
 
 
-def hold(
-    bench: Bench, *, count: int, draw: Callable[[Random], Sequence[S]], begin: Begin[Player[S]], trials: int = _TRIALS
+def run_histories(
+    bench: Bench,
+    *,
+    count: int,
+    draw: Callable[[Random], Sequence[S]],
+    begin: Begin[HistoryRunner[S]],
+    trials: int = _TRIALS,
 ) -> None:
     """Play `count` histories, each in a session that `begin` opens. Raises Finding where one differs.
 
@@ -89,30 +94,30 @@ def hold(
     _judged(bench, begin, drawn, trials)
 
 
-def steer(
+def explore_histories(
     bench: Bench,
     *,
     count: int,
     length: float,
-    begin: Begin[SteeredPlayer[S]],
-    steering: Steering,
+    begin: Begin[ExploringRunner[S]],
+    steering: Explorer,
     opening: Callable[[Random], Sequence[S]] = lambda _: (),
     trials: int = _TRIALS,
 ) -> None:
-    """Play at most `count` histories, until `steering` has reached all that is wanted.
+    """Run at most `count` histories, until `steering` has reached all that is wanted.
 
-    The costs of the steps of each amount to `length` at most, because a session has a deadline.
-    `opening` draws the first steps of each, which lead to situations that are rare. Raises Finding as `hold` does, and
+    The costs of the steps of each amount to `length` at most, because a session has a deadline. `opening` draws the
+    first steps of each, which lead to situations that are rare. Raises NonConformance as `run_histories` does, and
     where too little was reached.
     """
 
-    def walks() -> Iterator[tuple[str, Steps[SteeredPlayer[S], S]]]:
+    def walks() -> Iterator[tuple[str, Steps[ExploringRunner[S], S]]]:
         for number in range(math.ceil(count * bench.thorough)):
             if not steering.missing:
                 break
             dice = _dice(bench, number)
 
-            def steps(player: SteeredPlayer[S], dice: Random = dice) -> Iterator[S]:
+            def steps(player: ExploringRunner[S], dice: Random = dice) -> Iterator[S]:
                 yield from opening(dice)
                 yield from steering.walk(player, dice, length)
 
@@ -166,7 +171,7 @@ def _played(bench: Bench, begin: Begin[Any], steps: Steps[Any, S]) -> _Differenc
     return difference
 
 
-def _differing(bench: Bench, player: Player[S], steps: Iterator[S]) -> _Difference[S] | None:
+def _differing(bench: Bench, player: HistoryRunner[S], steps: Iterator[S]) -> _Difference[S] | None:
     """The gravest difference of a history, which goes on behind what it only reports."""
     done: list[S] = []
     before, first, found = len(bench.reported()), 0, []
@@ -212,7 +217,7 @@ def _shortened(bench: Bench, begin: Begin[Any], first: _Difference[S], left: int
     return found
 
 
-class Worlds(Generic[W]):
+class PossibleStates(Generic[W]):
     """The states that an implementation may be in as far as its answers show: one, but where an answer left it open."""
 
     def __init__(self, first: W) -> None:

@@ -13,7 +13,7 @@ import pytest
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Finding, Judgement
 from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.conformance.suites.histories import Player, Worlds, hold
+from holdfast.conformance.suites.histories import HistoryRunner, PossibleStates, run_histories
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import load_contract
 
@@ -52,7 +52,7 @@ class Vault:
             raise Finding(OPEN)
 
     @contextlib.contextmanager
-    def session(self) -> Iterator[Player[int]]:
+    def session(self) -> Iterator[HistoryRunner[int]]:
         self.asked.append([])
         yield self
 
@@ -61,9 +61,11 @@ def digits(dice: Random) -> Sequence[int]:
     return [dice.randrange(10) for _ in range(40)]
 
 
-def found(vault: Vault, begin: Callable[[], contextlib.AbstractContextManager[Player[int]]] | None = None) -> Judgement:
+def found(
+    vault: Vault, begin: Callable[[], contextlib.AbstractContextManager[HistoryRunner[int]]] | None = None
+) -> Judgement:
     with pytest.raises(Finding) as raised:
-        hold(bench(), count=20, draw=digits, begin=begin or vault.session)
+        run_histories(bench(), count=20, draw=digits, begin=begin or vault.session)
     return raised.value.judgement
 
 
@@ -79,7 +81,7 @@ def test_another_seed_draws_other_histories_and_the_same_one_the_same() -> None:
     for seed in ("one", "one", "two"):
         vault = Vault()
         with contextlib.suppress(Finding):
-            hold(bench(seed), count=3, draw=digits, begin=vault.session)
+            run_histories(bench(seed), count=3, draw=digits, begin=vault.session)
         asked.append(vault.asked)
     assert asked[0] == asked[1]
     assert asked[0][0] != asked[2][0]
@@ -89,13 +91,13 @@ def test_a_session_that_ends_badly_does_not_hide_a_difference() -> None:
     vault = Vault()
 
     @contextlib.contextmanager
-    def begin() -> Iterator[Player[int]]:
+    def begin() -> Iterator[HistoryRunner[int]]:
         with vault.session() as player:
             yield player
         raise Finding(Judgement(Verdict.NO_VERDICT, Silence.CRASH, "it does not close"))
 
     with contextlib.suppress(Finding):
-        hold(bench(), count=1, draw=lambda _: [1, 2], begin=begin)
+        run_histories(bench(), count=1, draw=lambda _: [1, 2], begin=begin)
     assert found(vault, begin).verdict in (Verdict.FAIL_OPEN, Verdict.NO_VERDICT)
 
 
@@ -103,7 +105,7 @@ def test_a_crash_while_it_is_shortened_leaves_what_was_found() -> None:
     vault = Vault()
 
     @contextlib.contextmanager
-    def begin() -> Iterator[Player[int]]:
+    def begin() -> Iterator[HistoryRunner[int]]:
         if any(3 in each and 7 in each[each.index(3) :] for each in vault.asked):
             raise Finding(Judgement(Verdict.NO_VERDICT, Silence.CRASH, "it does not start again"))
         with vault.session() as player:
@@ -116,7 +118,7 @@ def test_evidence_of_another_test_is_not_taken_for_a_history_that_does_not_diffe
     vault = Vault()
 
     @contextlib.contextmanager
-    def begin() -> Iterator[Player[int]]:
+    def begin() -> Iterator[HistoryRunner[int]]:
         if len(vault.asked) > 3:
             raise Finding(Judgement(Verdict.KIT_FAULT, detail="the records are others"))
         with vault.session() as player:
@@ -168,7 +170,7 @@ def test_a_history_goes_on_behind_what_it_reports() -> None:
 
     def judged(vault: Vault) -> Judgement:
         with pytest.raises(Finding) as raised:
-            hold(tested, count=20, draw=digits, begin=vault.session)
+            run_histories(tested, count=20, draw=digits, begin=vault.session)
         assert tested.reported() == []
         return raised.value.judgement
 
@@ -180,7 +182,7 @@ def test_a_history_goes_on_behind_what_it_reports() -> None:
 
 
 def test_worlds_are_those_that_an_answer_leaves() -> None:
-    worlds = Worlds(0)
+    worlds = PossibleStates(0)
     steps: list[tuple[Callable[[int], Sequence[int]], bool, tuple[int, ...]]] = [
         (lambda world: (world, world + 1, world), True, (0, 1)),
         (lambda _: (), False, (0, 1)),
@@ -193,7 +195,7 @@ def test_worlds_are_those_that_an_answer_leaves() -> None:
 
 def test_no_world_is_dropped_where_there_are_too_many() -> None:
     with pytest.raises(Finding) as raised:
-        Worlds(0).narrow(lambda _: range(1000))
+        PossibleStates(0).narrow(lambda _: range(1000))
     assert raised.value.judgement.verdict is Verdict.NOT_REACHED
 
 
@@ -202,6 +204,6 @@ def test_a_thorough_run_plays_more_histories() -> None:
     for factor in (1.0, 2.5):
         vault, thorough = Vault(), bench()
         thorough.thorough = factor
-        hold(thorough, count=4, draw=lambda _: [1, 2], begin=vault.session)
+        run_histories(thorough, count=4, draw=lambda _: [1, 2], begin=vault.session)
         played.append(len(vault.asked))
     assert played == [4, 10]

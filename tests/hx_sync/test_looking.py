@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.looking import Looking
+from holdfast.conformance.suites.hx_sync.observations import Looking
 from holdfast.conformance.suites.hx_sync.operations import State
 from holdfast.conformance.suites.session import SuiteSession
 

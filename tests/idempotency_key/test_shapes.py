@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.run.plan import suite_tests
-from holdfast.conformance.suites.idempotency_key.executing import preflight
+from holdfast.conformance.suites.idempotency_key.responses import preflight
 from holdfast.conformance.verdict import Silence
 from holdfast.servers.pace import adopted
 from tests.harness.suite_play import bench_of, played

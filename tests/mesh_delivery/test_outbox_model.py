@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.suites.mesh_delivery.answering import ANSWERS
+from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS
+from holdfast.conformance.suites.mesh_delivery.outbox_generate import draw, every_answer
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Fate, Outbox
-from holdfast.conformance.suites.mesh_delivery.outbox_steps import draw, every_answer
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)

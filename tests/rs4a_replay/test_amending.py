@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.suites.rs4a_replay.amending import AMEND
+from holdfast.conformance.suites.rs4a_replay.ddl_changes import AMEND
 
 OPERAND = {"database": "session_7", "change": "bare", "what": ""}
 PLACE = {"dsn": "postgresql://nobody@127.0.0.1:1/server", "effect": "registry.registration"}

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import hold
-from holdfast.conformance.suites.rs4a_replay.history import playing
-from holdfast.conformance.suites.rs4a_replay.steps import history
+from holdfast.conformance.suites.histories import run_histories
+from holdfast.conformance.suites.rs4a_replay.generate import history
+from holdfast.conformance.suites.rs4a_replay.runner import playing
 from holdfast.conformance.verdict import Verdict
 from holdfast.reference_impl.instants import format_instant
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
@@ -28,7 +28,7 @@ HORIZON_S = 7200
 
 def histories(bench: Bench) -> None:
     """A few histories with a horizon, which has all that there is without one."""
-    hold(
+    run_histories(
         bench,
         count=8,
         draw=lambda dice: history(dice, horizon_s=HORIZON_S, parts=3),

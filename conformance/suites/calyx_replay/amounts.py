@@ -15,10 +15,10 @@ from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.left import LeftBehind
-from holdfast.conformance.suites.calyx_replay.letters import FORGERIES, Letters, told
+from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
+from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, Envelopes, told
+from holdfast.conformance.suites.calyx_replay.legacy_files import LeftBehind
 from holdfast.conformance.suites.calyx_replay.model import written
-from holdfast.conformance.suites.calyx_replay.remaining import Remaining
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.servers.pace import scaled
@@ -48,7 +48,7 @@ def _dice(bench: Bench) -> Random:
     return Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
 
 
-def _left(bench: Bench, session: SuiteSession, letters: Letters) -> LeftBehind:
+def _left(bench: Bench, session: SuiteSession, letters: Envelopes) -> LeftBehind:
     parameters = bench.contract.parameters
     return LeftBehind(
         session,
@@ -88,7 +88,7 @@ def test_a_migrated_envelope_from_ahead_is_refused_whenever_its_time_comes(bench
     dice = _dice(bench)
     ahead = [300, 301, 86_400, 86_700, *(2**exponent + dice.randrange(-1, 2**exponent) for exponent in _EXPONENTS)]
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         left = _left(bench, session, letters)
         made = [letters.make(seconds) for seconds in sorted(ahead)]
         for letter in made:
@@ -119,7 +119,7 @@ def test_near_the_end_of_the_calendar_mail_is_received_and_migrated(bench: Bench
     """Less than a window before it: a block, a record and a window that end behind it end never."""
     with bench.session() as session:
         session.clock(_LATE)
-        letters = Letters(session)
+        letters = Envelopes(session)
         left = _left(bench, session, letters)
         came, found, lost = (letters.make(seconds) for seconds in (0, 60, -60))
         told(bench, session, came, "new", what="an envelope of the last minutes")
@@ -140,7 +140,7 @@ def test_envelopes_of_every_length_are_migrated(bench: Bench) -> None:
     """Up to the longest that the contract allows, to the byte."""
     dice, most = _dice(bench), int(bench.contract.parameters["max_envelope_bytes"].value or 0)
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         left = _left(bench, session, letters)
         sizes = [most, *(size + dice.randrange(-1, 2) for size in dice.sample(_SIZES, 4)), dice.randrange(900, most)]
         made = [letters.long(size) for size in sizes]
@@ -161,7 +161,7 @@ def test_long_envelopes_differ_wherever_they_differ(bench: Bench) -> None:
     """Two of one long text, which stands before the header, and one of a thousand members in its header; forged too."""
     dice, most = _dice(bench), int(bench.contract.parameters["max_envelope_bytes"].value or 0)
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         word = session.rand("a long text")
         text = word * (most // 2 // len(word))
         members = {f"x-{number}": str(number) for number in range(_MEMBERS + dice.randrange(100))}
@@ -186,7 +186,7 @@ def test_lists_of_any_length_are_read_to_their_end(bench: Bench) -> None:
     """A long one, of more than ten thousand: an id at its beginning, at its end or between is blocked."""
     dice = _dice(bench)
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         left = _left(bench, session, letters)
         count = _LISTED + dice.randrange(2)
         first, *lost = (letters.make(0) for _ in range(4))
@@ -212,7 +212,7 @@ def test_no_number_of_records_is_too_many(bench: Bench) -> None:
     dice = _dice(bench)
     shown, held = _SHOWN + dice.randrange(100), _HELD + dice.randrange(100)
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         oldest = letters.make(0)
         told(bench, session, oldest, "new")
         begin = letters.now
@@ -235,7 +235,7 @@ def test_no_number_of_records_is_too_many(bench: Bench) -> None:
         told(bench, session, letters.make(0), "new")
 
 
-def _fill(session: SuiteSession, letters: Letters, first: int, last: int, begin: datetime) -> None:
+def _fill(session: SuiteSession, letters: Envelopes, first: int, last: int, begin: datetime) -> None:
     """Records of these numbers, all from between the beginning and now."""
     rows = letters.rows(last - first, first, begin + _SOON, letters.now - begin - _SOON)
     session.insert("replay_state", *({**row, "seen_at": written(at)} for row, at in rows))

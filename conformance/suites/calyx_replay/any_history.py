@@ -8,13 +8,13 @@ from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay import chapters
-from holdfast.conformance.suites.calyx_replay.beginning import playing
-from holdfast.conformance.suites.calyx_replay.history import (
+from holdfast.conformance.suites.calyx_replay import scenarios
+from holdfast.conformance.suites.calyx_replay.candidates import owed, wanted
+from holdfast.conformance.suites.calyx_replay.generate import (
     AHEAD,
     BACK,
     DAY,
-    Deck,
+    Schedule,
     Step,
     caller,
     fraction,
@@ -23,12 +23,12 @@ from holdfast.conformance.suites.calyx_replay.history import (
     made_ahead,
     volume,
 )
-from holdfast.conformance.suites.calyx_replay.offers import owed, wanted
-from holdfast.conformance.suites.calyx_replay.settings import Dealt, dice_of, drawn
-from holdfast.conformance.suites.histories import hold, steer
-from holdfast.conformance.suites.steering import Steering
+from holdfast.conformance.suites.calyx_replay.settings import SampledSettings, dice_of, drawn
+from holdfast.conformance.suites.calyx_replay.setups import playing
+from holdfast.conformance.suites.exploration import Explorer
+from holdfast.conformance.suites.histories import explore_histories, run_histories
 
-# How steered histories begin: with what is rare, letters that came in every way and were pruned by each who can
+# How explored histories begin: with what is rare, letters that came in every way and were pruned by each who can
 
 
 def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
@@ -77,10 +77,10 @@ class Openings:
         return steps
 
 
-# Every chapter comes up at least once: six of them make a history.
+# Every scenario comes up at least once: six of them make a history.
 _HISTORIES = 4
 _BACKWARDS = 2
-# Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
+# Histories that are explored, what the steps of each may cost, and the part of what is owed that has to be reached.
 _STEERED, _COSTS, _FLOOR = 14, 60, 0.8
 
 
@@ -108,22 +108,22 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
     Some mailboxes are configured otherwise than is usual, and some too narrowly.
     """
-    deck, dealt = Deck(tuple(chapters.ALL), together=6, chapters=chapters.ALL), Dealt(bench)
-    draw = dealt.draw(deck.draw, chapters.configured, chapters.turning)
-    hold(bench, count=_HISTORIES, draw=draw, begin=playing(bench, settings=lambda: dealt.now))
+    schedule, dealt = Schedule(tuple(scenarios.ALL), together=6, scenarios=scenarios.ALL), SampledSettings(bench)
+    draw = dealt.draw(schedule.draw, scenarios.configured, scenarios.turning)
+    run_histories(bench, count=_HISTORIES, draw=draw, begin=playing(bench, settings=lambda: dealt.now))
 
 
 @clause("CALYX-PRN-6a", whole=True)
 def test_a_mailbox_that_was_made_while_the_clock_was_ahead_prunes_when_it_is_right_again(bench: Bench) -> None:
     """A time to come is no time of the last prune."""
-    hold(bench, count=1, draw=made_ahead, begin=playing(bench, made=shift(START, f"+{AHEAD:.0f}s")))
+    run_histories(bench, count=1, draw=made_ahead, begin=playing(bench, made=shift(START, f"+{AHEAD:.0f}s")))
 
 
 @clause("CALYX-ALG-12", whole=True)
 def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
     """What a prune removed stays refused, after a prune by either process and after later prunes."""
-    deck = Deck(BACK, together=3)
-    hold(bench, count=_BACKWARDS, draw=deck.draw, begin=playing(bench, remembers=True))
+    schedule = Schedule(BACK, together=3)
+    run_histories(bench, count=_BACKWARDS, draw=schedule.draw, begin=playing(bench, remembers=True))
 
 
 @clause(
@@ -138,25 +138,25 @@ def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> No
 )
 def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
     """Every situation of a letter, of the mailbox and of its clock that the model can reach, with every operation."""
-    _steered(bench, remembers=False)
+    _explored(bench, remembers=False)
 
 
 @clause("CALYX-ALG-12", whole=True)
 def test_what_was_pruned_is_refused_in_every_situation(bench: Bench) -> None:
     """It does not matter who pruned it, and where the clock is then."""
-    _steered(bench, remembers=True)
+    _explored(bench, remembers=True)
 
 
-def _steered(bench: Bench, *, remembers: bool) -> None:
+def _explored(bench: Bench, *, remembers: bool) -> None:
     pairs = wanted(bench.not_claimed, after_prunes=remembers)
     settings = drawn(bench, dice_of(bench))
     opening = Openings(commands="command_line" not in bench.not_claimed, back=remembers)
-    steer(
+    explore_histories(
         bench,
         count=_STEERED,
         length=_COSTS,
         begin=playing(bench, remembers=remembers, settings=lambda: settings),
-        steering=Steering(pairs, owed(pairs), floor=_FLOOR),
+        steering=Explorer(pairs, owed(pairs), floor=_FLOOR),
         opening=lambda dice: [settings.stretched(step) for step in opening.draw(dice)],
     )
 
@@ -164,4 +164,4 @@ def _steered(bench: Bench, *, remembers: bool) -> None:
 @clause("CALYX-PRN-4", "CALYX-PRN-10", "CALYX-MIG-5", "CALYX-ALG-3", whole=True)
 def test_more_than_a_thousand_records_are_migrated_and_pruned_whole_or_not_at_all(bench: Bench) -> None:
     """Failures and kills among them."""
-    hold(bench, count=1, draw=volume, begin=playing(bench))
+    run_histories(bench, count=1, draw=volume, begin=playing(bench))

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from holdfast.conformance.suites.calyx_replay import older
-from holdfast.conformance.suites.calyx_replay.history import Step
-from holdfast.conformance.suites.calyx_replay.letters import Letters
+from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes
+from holdfast.conformance.suites.calyx_replay.generate import Step
 from holdfast.conformance.suites.calyx_replay.model import NEVER, Inserted, written
 from holdfast.conformance.suites.session import SuiteSession
 
@@ -22,7 +22,7 @@ _CLAIMED = ("unknown", "2099-12-31 23:59:59", "Thu, 31 Dec 2099 23:59:59 GMT", "
 class Inserting:
     """Makes the records, and puts them into the store of one session."""
 
-    def __init__(self, session: SuiteSession, letters: Letters) -> None:
+    def __init__(self, session: SuiteSession, letters: Envelopes) -> None:
         self._session, self._letters = session, letters
 
     def recent(self, step: Step, first: int) -> Sequence[Inserted]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.letters import Letters, told
+from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, told
 from holdfast.conformance.suites.calyx_replay.model import written
 from holdfast.conformance.suites.digests import SHARED, near
 from holdfast.conformance.suites.session import SuiteSession
@@ -25,7 +25,7 @@ _WAYS = (_REPLACE, *_CHANGES)
 def test_a_record_with_nearly_its_key_makes_no_copy_of_an_envelope(bench: Bench) -> None:
     """Records of keys that share digits at the beginning or at the end; then the envelope comes, and comes again."""
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         for shared in SHARED:
             letter, beside = letters.make(0), letters.make(0)
             row = {**beside.row, "replay_key": near(letter.key)[shared], "seen_at": written(letters.now)}
@@ -39,7 +39,7 @@ def test_a_record_with_nearly_its_key_makes_no_copy_of_an_envelope(bench: Bench)
 def test_no_near_miss_of_a_key_can_be_stored(bench: Bench) -> None:
     """Each is put into a copy of the store, past the code of the mailbox."""
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         told(bench, session, letters.make(0), "new")
         row = {**letters.make(0).row, "seen_at": written(letters.now)}
         if not session.probe("replay_state", row)["inserted"]:
@@ -54,7 +54,7 @@ def test_no_statement_makes_a_row_that_no_insert_may_make(bench: Bench) -> None:
     """Every column unset, every near miss of a key, and the key of another row: by UPDATE, upsert and REPLACE."""
     dice = Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
     with bench.session() as session:
-        letters = Letters(session)
+        letters = Envelopes(session)
         there = letters.make(0)
         told(bench, session, there, "new")
         row = {**letters.make(0).row, "seen_at": written(letters.now)}

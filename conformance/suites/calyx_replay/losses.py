@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.suites.calyx_replay.history import WORKERS, Step, dice_of, leap
+from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
+from holdfast.conformance.suites.calyx_replay.generate import WORKERS, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.judging import verdict_of
-from holdfast.conformance.suites.calyx_replay.letters import FORGERIES
 from holdfast.conformance.suites.calyx_replay.model import said
-from holdfast.conformance.suites.calyx_replay.play import ASIDE, Call, Play
+from holdfast.conformance.suites.calyx_replay.runner import ASIDE, Call, HistoryRunner
 
 COMMANDS = ("prune", "migrate", "inspect")
 _ASKED = (
@@ -69,11 +69,11 @@ class Losses:
         return [*steps, Step("prune"), Step("migrate", 1), *(Step("again", which=which) for which in range(2))]
 
 
-class Robbed(Play):
+class LossRunner(HistoryRunner):
     """A history in which the store is lost for a while."""
 
     def step(self, step: Step) -> None:
-        """See `histories.Player`."""
+        """See `histories.HistoryRunner`."""
         way, _, when = step.what.partition(" ")
         if way in _WAYS:
             self._rob(step, way, runs=when == "under")

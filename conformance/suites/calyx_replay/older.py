@@ -11,7 +11,7 @@ from random import Random
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.letters import Letters
+from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes
 from holdfast.conformance.suites.session import SuiteSession
 
 # Digits of a fraction, and how many times are tried with each. Nanoseconds are less than half a microsecond, so that it
@@ -78,7 +78,7 @@ def _commanded(bench: Bench, dice: Random) -> None:
 def _stored(session: SuiteSession, times: Iterable[_Time]) -> Mapping[str, _Time]:
     """Records with these times, by their keys."""
     # The time of its envelope is over: until then a prune may keep what may have been migrated (CALYX-MIG-8).
-    row = Letters(session).make(-600).row
+    row = Envelopes(session).make(-600).row
     found = {session.hex64(f"old {number}"): each for number, each in enumerate(times)}
     session.insert("replay_state", *({**row, "replay_key": key, "seen_at": at} for key, (_, at) in found.items()))
     return found

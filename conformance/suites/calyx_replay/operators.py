@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.history import Step, caller, leap
+from holdfast.conformance.suites.calyx_replay.generate import Step, caller, leap
 
 # How many hours sessions are configured to keep: longer than is usual. By the clock of the machine a command may remove
 # nothing, so only what is removed too early shows.

@@ -15,11 +15,11 @@ from random import Random
 
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.history import NEAR_COMMIT, RACES, WORKERS, Step, dice_of, leap
+from holdfast.conformance.suites.calyx_replay.generate import NEAR_COMMIT, RACES, WORKERS, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.judging import Operation, ends
 from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
-from holdfast.conformance.suites.calyx_replay.play import Play
+from holdfast.conformance.suites.calyx_replay.runner import HistoryRunner
 from holdfast.conformance.suites.calyx_replay.settings import Settings
 
 # How many receipts come while a command is under way, and how far apart they are, in seconds.
@@ -78,11 +78,11 @@ def busy(dice: Random) -> list[Step]:
     return steps
 
 
-class Rivalling(Play):
+class RivalRunner(HistoryRunner):
     """A history in which a command overlaps with what else is done."""
 
     def step(self, step: Step) -> None:
-        """See `histories.Player`."""
+        """See `histories.HistoryRunner`."""
         verb, _, rest = step.what.partition(" ")
         if verb == "beside":
             self._beside(step, rest)

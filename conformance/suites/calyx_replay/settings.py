@@ -14,7 +14,7 @@ from random import Random
 
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.history import Step
+from holdfast.conformance.suites.calyx_replay.generate import Step
 from holdfast.conformance.suites.calyx_replay.model import Terms
 from holdfast.specs import Contract
 
@@ -120,7 +120,7 @@ def dice_of(bench: Bench) -> Random:
     return Random(f"{bench.seed}\x1f{bench.scope.case}\x1fsettings")  # noqa: S311 - nothing is kept secret with it
 
 
-class Dealt:
+class SampledSettings:
     """Deals settings to the histories of a test: the usual ones first, then others, and a retention that is too short.
 
     `now` are those of the history that was drawn last, also while it is made shorter.

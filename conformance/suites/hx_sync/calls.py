@@ -10,11 +10,11 @@ from typing import Any
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites.hx_sync import operations as op
-from holdfast.conformance.suites.hx_sync.drafts import Drafts, lies_of
-from holdfast.conformance.suites.hx_sync.history import Step
+from holdfast.conformance.suites.hx_sync.builders import Drafts, lies_of
+from holdfast.conformance.suites.hx_sync.generate import Step
 from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone, normal
 from holdfast.conformance.suites.hx_sync.operations import NEW, PRIOR, Bad, Lies, Operation, Outcome, State
-from holdfast.conformance.suites.hx_sync.sets import NODES, Made
+from holdfast.conformance.suites.hx_sync.permutations import NODES, Made
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 

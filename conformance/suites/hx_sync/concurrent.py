@@ -7,15 +7,15 @@ import random
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.fresh import apart
-from holdfast.conformance.suites.hx_sync.hostile import early_looks, fresh, one_is_new, open_placed
-from holdfast.conformance.suites.hx_sync.sets import Made, World, at, due
-from holdfast.conformance.suites.hx_sync.showing import (
+from holdfast.conformance.suites.hx_sync.checks import (
     compare,
     compare_status,
     import_one,
     place,
 )
+from holdfast.conformance.suites.hx_sync.fresh import apart
+from holdfast.conformance.suites.hx_sync.hostile import early_looks, fresh, one_is_new, open_placed
+from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
 from holdfast.vectors.derive import derive
 
 # Writers and readers at once
@@ -25,7 +25,7 @@ from holdfast.vectors.derive import derive
 def test_a_tombstone_beside_a_segment_forgets_whichever_is_first(bench: Bench) -> None:
     """Two processes import a segment of many events and the tombstone over them into one index at once."""
     with bench.session(workers=2) as session:
-        world = World(bench, session, "beside")
+        world = ObjectBuilder(bench, session, "beside")
         made: list[Made] = []
         for number in range(12):
             events = [world.event("a", f"s{number}", seq, at(100 * number + seq / 10)) for seq in range(300)]
@@ -72,7 +72,7 @@ def test_of_many_writers_of_one_blob_one_writes_it(bench: Bench) -> None:
 def test_of_many_writers_of_one_segment_one_content_stays(bench: Bench) -> None:
     """Four processes publish a segment of one id at once: the same content, then four contents."""
     with bench.session(workers=4) as session:
-        world = World(bench, session, "race")
+        world = ObjectBuilder(bench, session, "race")
         for number in range(6):
             same = number % 2 == 0
             batches = [
@@ -116,7 +116,7 @@ def test_who_looks_while_an_object_is_written_never_sees_part_of_it(bench: Bench
 def test_who_looks_while_a_segment_is_published_never_sees_part_of_it(bench: Bench) -> None:
     """Segments: an implementation may write them in another way than the objects of `put`."""
     with bench.session(workers=2) as session:
-        world = World(bench, session, "looks")
+        world = ObjectBuilder(bench, session, "looks")
         looks = 0
         for number in range(5):
             events = [world.event("a", f"s{number}", seq, at(seq), "x" * 90_000) for seq in range(10)]

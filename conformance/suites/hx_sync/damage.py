@@ -9,7 +9,7 @@ from typing import Any
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites.hx_sync.model import Blob, Segment, Tombstone
 from holdfast.conformance.suites.hx_sync.operations import Bad, Lies
-from holdfast.conformance.suites.hx_sync.sets import Made
+from holdfast.conformance.suites.hx_sync.permutations import Made
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.sets import World, at
+from holdfast.conformance.suites.hx_sync.permutations import ObjectBuilder, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
@@ -116,7 +116,7 @@ def _tell(bench: Bench, found: Sequence[Published]) -> None:
 
 def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[Published]:
     """Every type several times: of equal content where that makes another object, and by two processes."""
-    world = World(bench, session, "apart")
+    world = ObjectBuilder(bench, session, "apart")
     window = {"start_ts": at(0), "end_ts": at(1)}
     for round_ in range(2):
         for node in ("a", "b"):

@@ -10,9 +10,9 @@ from typing import Any
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.hx_sync.checks import compare, import_all, place, published
 from holdfast.conformance.suites.hx_sync.fresh import drawn
-from holdfast.conformance.suites.hx_sync.sets import Made, World, at, due
-from holdfast.conformance.suites.hx_sync.showing import compare, import_all, place, published
+from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.format import parts_of
@@ -29,7 +29,7 @@ class Hostile:
 
     def __init__(self, bench: Bench, session: SuiteSession, label: str, algorithm: str = "xchacha20-poly1305") -> None:
         self._bench, self._session = bench, session
-        world = World(bench, session, label, algorithm=algorithm)
+        world = ObjectBuilder(bench, session, label, algorithm=algorithm)
         filling = "".join(derive("hx.uuid", f"{label} {number}") for number in range(_LARGE // 36))
         self.small = world.segment("a", "small", world.event("a", "s1", 0, at(0)))
         self.twin = world.segment("a", "twin", world.event("a", "s1", 0, at(0)))
@@ -47,7 +47,7 @@ class Hostile:
         # Where the changed object lies.
         self._key: str | None = None
 
-    def _published(self, world: World) -> tuple[Made, Made]:
+    def _published(self, world: ObjectBuilder) -> tuple[Made, Made]:
         """What the implementation sealed itself, taken out of its store, and the same with another time, of the kit's.
 
         Who binds too little to what he writes, and reads that too, shows it nowhere else.
@@ -169,7 +169,7 @@ def open_placed(bench: Bench, session: SuiteSession, key: str) -> dict[str, Any]
 
 def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> None:
     """Of `count` objects of equal payload no two have a key, a nonce or a ciphertext in common."""
-    world = World(bench, session, "fresh")
+    world = ObjectBuilder(bench, session, "fresh")
     batch = {"events": [world.event("a", "s1", 0, at(0))]}
     seen: dict[str, set[bytes]] = {name: set() for name in ("wrapped key", "ciphertext", "object key", "nonce")}
     nonces: list[tuple[bytes, bytes]] = []

@@ -8,13 +8,13 @@ from typing import Any
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync.hostile import Hostile, flipped
-from holdfast.conformance.suites.hx_sync.sets import NODES, World, at, due
-from holdfast.conformance.suites.hx_sync.showing import (
+from holdfast.conformance.suites.hx_sync.checks import (
     compare,
     import_all,
     place,
 )
+from holdfast.conformance.suites.hx_sync.hostile import Hostile, flipped
+from holdfast.conformance.suites.hx_sync.permutations import NODES, ObjectBuilder, at, due
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects import altering
 from holdfast.vectors.hx_sync.objects.format import ALGORITHMS, BYTE, PRELUDE
@@ -111,7 +111,7 @@ def test_a_blob_that_grows_beyond_all_measure_is_refused_at_once(bench: Bench) -
         "1000 in a thousand frames": {"length": 1000, "frame": {"zeros": 1, "frames": 1000}},
     }
     with bench.session() as session:
-        world = World(bench, session, "bombs")
+        world = ObjectBuilder(bench, session, "bombs")
         for name, bomb in bombs.items():
             frame = derive("hx.zstd", bomb["frame"])
             asked = {"zeros": 1000, "frame": frame, "byte_len_plain": bomb["length"], "label": name}
@@ -139,7 +139,7 @@ def test_a_blob_that_grows_beyond_all_measure_is_refused_at_once(bench: Bench) -
 def test_a_store_of_more_than_a_thousand_objects_is_listed_and_imported_whole(bench: Bench) -> None:
     """What comes last in any order is among empty objects: a page that is taken for the whole loses it."""
     with bench.session() as session:
-        world = World(bench, session, "many")
+        world = ObjectBuilder(bench, session, "many")
         ends = [world.segment(node, f"{node} has one", world.event(node, "s1", 0, at(0))) for node in NODES]
         folder = ends[1].key.rpartition("/")[0]
         empty = [f"{folder}/{world.uuid(f'empty {number}')}.hxseg" for number in range(1100)]

@@ -7,13 +7,8 @@ import random
 from holdfast.conformance.inspection.beyond import TMPDIR
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import hold
-from holdfast.conformance.suites.hx_sync.fresh import Published, judge
-from holdfast.conformance.suites.hx_sync.history import Deck, volume
-from holdfast.conformance.suites.hx_sync.looking import Looking
-from holdfast.conformance.suites.hx_sync.play import playing
-from holdfast.conformance.suites.hx_sync.sets import NODES, Made, World, at, due
-from holdfast.conformance.suites.hx_sync.showing import (
+from holdfast.conformance.suites.histories import run_histories
+from holdfast.conformance.suites.hx_sync.checks import (
     all_orders,
     compare,
     compare_status,
@@ -25,6 +20,11 @@ from holdfast.conformance.suites.hx_sync.showing import (
     publish,
     published,
 )
+from holdfast.conformance.suites.hx_sync.fresh import Published, judge
+from holdfast.conformance.suites.hx_sync.generate import Schedule, volume
+from holdfast.conformance.suites.hx_sync.observations import Looking
+from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at, due
+from holdfast.conformance.suites.hx_sync.runner import playing
 from holdfast.conformance.suites.session import SuiteSession
 
 # Histories against the model
@@ -36,9 +36,9 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
     Of all that they publish no two objects share what must be random, and every bit of it is drawn.
     """
-    deck = Deck(together=3)
+    schedule = Schedule(together=3)
     published: list[Published] = []
-    hold(bench, count=5, draw=deck.draw, begin=lambda: playing(bench, published), trials=24)
+    run_histories(bench, count=5, draw=schedule.draw, begin=lambda: playing(bench, published), trials=24)
     judge(bench, published, "xchacha20-poly1305")
 
 
@@ -46,9 +46,9 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 def test_any_history_of_a_session_with_other_settings_agrees_with_the_model(bench: Bench) -> None:
     """The same with the other algorithm, and with blobs that are not compressed, commands included."""
     other = {"algorithm": "aes-256-gcm", "compression": "none"}
-    deck = Deck(together=3, first=("operator", "published"))
+    schedule = Schedule(together=3, first=("operator", "published"))
     published: list[Published] = []
-    hold(bench, count=3, draw=deck.draw, begin=lambda: playing(bench, published, **other), trials=24)
+    run_histories(bench, count=3, draw=schedule.draw, begin=lambda: playing(bench, published, **other), trials=24)
     judge(bench, published, other["algorithm"])
 
 
@@ -58,7 +58,7 @@ def test_a_thousand_events_and_a_mebibyte_agree_with_the_model(bench: Bench) -> 
 
     Blobs are not compressed, so that all of them is written.
     """
-    hold(bench, count=1, draw=volume, begin=lambda: playing(bench, [], compression="none"), trials=4)
+    run_histories(bench, count=1, draw=volume, begin=lambda: playing(bench, [], compression="none"), trials=4)
 
 
 # All orders
@@ -68,7 +68,7 @@ def test_a_thousand_events_and_a_mebibyte_agree_with_the_model(bench: Bench) -> 
 def test_all_orders_of_segments_and_tombstones_come_to_the_state_of_the_model(bench: Bench) -> None:
     """Two segments that share events, a tombstone over some of them, and a pin of what is forgotten."""
     with bench.session() as session:
-        world = World(bench, session, "orders")
+        world = ObjectBuilder(bench, session, "orders")
         shared, other = world.event("a", "s1", 1, at(10)), world.event("a", "s2", 0, at(20))
         pins = [world.pin("a", "s1", 1), world.pin("a", "s2", 0)]
         made = [
@@ -84,7 +84,7 @@ def test_all_orders_of_segments_and_tombstones_come_to_the_state_of_the_model(be
 def test_an_event_of_many_contents_is_shown_alike_after_all_orders(bench: Bench) -> None:
     """Three contents of one event at three times; a tombstone over the time of one of them forgets them all."""
     with bench.session() as session:
-        world = World(bench, session, "contents")
+        world = ObjectBuilder(bench, session, "contents")
         told = [
             world.segment(
                 "a",
@@ -97,7 +97,7 @@ def test_an_event_of_many_contents_is_shown_alike_after_all_orders(bench: Bench)
         ]
         all_orders(bench, session, [*told, world.segment("b", "same key", world.event("b", "s1", 0, at(3)))])
     with bench.session() as session:
-        world = World(bench, session, "contents forgotten")
+        world = ObjectBuilder(bench, session, "contents forgotten")
         told = [
             world.segment(
                 "a",
@@ -115,7 +115,7 @@ def test_an_event_of_many_contents_is_shown_alike_after_all_orders(bench: Bench)
 def test_what_hangs_on_a_forgotten_event_is_gone_after_all_orders(bench: Bench) -> None:
     """Artifacts of a forgotten event and of one that stays, blobs, a session left empty, and contents of the window."""
     with bench.session() as session:
-        world = World(bench, session, "hangs")
+        world = ObjectBuilder(bench, session, "hangs")
         shared, own, late = world.blob("shared"), world.blob("own"), world.blob("late")
         words = [session.rand(word) for word in ("made", "renamed", "came late", "began in the window", "again")]
         gone = world.segment(
@@ -152,7 +152,7 @@ def test_windows_that_overlap_cover_the_same_after_all_orders(bench: Bench) -> N
     """One for all devices and one for another, events at their edges and a microsecond beside them."""
     edges = (10, 20, 30)
     with bench.session() as session:
-        world = World(bench, session, "windows")
+        world = ObjectBuilder(bench, session, "windows")
         segments = [
             world.segment(
                 node,
@@ -182,7 +182,7 @@ def test_any_set_in_any_order_comes_to_the_state_of_the_model(bench: Bench) -> N
         with bench.session(workers=2) as session:
             # Of the run's seed, so that each run has others, and the gate the same again.
             dice = random.Random(session.rand(f"dice {number}"))  # noqa: S311 - nothing is kept secret with it
-            made = World(bench, session, f"any {number}").any_objects(dice, 14)
+            made = ObjectBuilder(bench, session, f"any {number}").any_objects(dice, 14)
             early = dice.sample(made, len(made) // 2)
             place(session, early)
             for node in NODES:
@@ -206,7 +206,7 @@ def test_devices_that_are_late_offline_or_new_come_to_one_digest(bench: Bench) -
     Half of the objects they publish themselves, half come from elsewhere.
     """
     with bench.session(workers=2) as session:
-        world, dice = World(bench, session, "devices"), random.Random(5)  # noqa: S311 - nothing is kept secret with it
+        world, dice = ObjectBuilder(bench, session, "devices"), random.Random(5)  # noqa: S311 - nothing is kept secret with it
         made: list[Made] = []
         for node in ("d", "e"):
             enroll(bench, session, node)
@@ -242,7 +242,7 @@ def test_devices_that_are_late_offline_or_new_come_to_one_digest(bench: Bench) -
 def test_what_one_device_forgets_is_gone_everywhere_whatever_comes_later(bench: Bench) -> None:
     """Devices that publish themselves; the tombstone's object is taken away, and what it forgot is published again."""
     with bench.session(workers=2) as session:
-        world = World(bench, session, "forget")
+        world = ObjectBuilder(bench, session, "forget")
         events = [world.event("a", "s1", number, at(10 * number)) for number in range(8)]
         for number, event in enumerate(events):
             publish(bench, session, "a", world.uuid(f"segment {number}"), {"events": [event]})

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import Got, Service, service
+from holdfast.conformance.suites.idempotency_key.client import Got, Service, service
 
 _REFUSED = ("MALFORMED",)
 _HOSTILE = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import DECLARED, Service, service
+from holdfast.conformance.suites.idempotency_key.client import DECLARED, Service, service
 
 _SMALL, _LARGE = 1000, 1 << 20
 _PROBLEM = "application/problem+json"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.asking import (
+from holdfast.conformance.suites.idempotency_key.client import (
     DECLARED,
     ON_A_SERVER,
     PURGE,

@@ -1,4 +1,14 @@
 """The suite of m5-log: what its scripts cannot say."""
 
 # The modules of the suite, in the order of the plan.
-MODULES = ("suite", "published", "each", "damaged", "neighbours", "strict", "trusting", "contents", "rows")
+MODULES = (
+    "suite",
+    "vectors",
+    "operation_matrix",
+    "damage",
+    "neighbours",
+    "encoding",
+    "trust_files",
+    "payloads",
+    "rows",
+)

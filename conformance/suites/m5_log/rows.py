@@ -9,8 +9,8 @@ from typing import Any
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.graphs import ISSUER, Issued, Made, clock_of, order_of, state_of
-from holdfast.conformance.suites.m5_log.world import alter, must_be_done, place_trust
+from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, order_of, state_of
+from holdfast.conformance.suites.m5_log.log import alter, must_be_done, place_trust
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 

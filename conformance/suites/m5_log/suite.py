@@ -7,9 +7,9 @@ from random import Random
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.asking import QUESTIONS, TRUSTED, Asker
-from holdfast.conformance.suites.m5_log.graphs import ISSUER, Graph, Made, Words, drawn, order_of
-from holdfast.conformance.suites.m5_log.world import COMMAND, must_have_rows
+from holdfast.conformance.suites.m5_log.client import QUESTIONS, TRUSTED, LogClient
+from holdfast.conformance.suites.m5_log.generate import ISSUER, Graph, Made, Words, drawn, order_of
+from holdfast.conformance.suites.m5_log.log import COMMAND, must_have_rows
 from holdfast.conformance.suites.session import SuiteSession
 
 # Plays a random history against a session, and compares what it shows with the oracle
@@ -24,7 +24,7 @@ _ASKED = 3
 _LOOKED_UP = 3
 
 
-class Player(Asker):
+class HistoryRunner(LogClient):
     """One history in one session."""
 
     def play(self, *, crashes: bool) -> None:
@@ -185,14 +185,14 @@ def test_any_history_with_kills_anywhere_has_the_state_of_the_oracle(bench: Benc
     for number in range(round(_HISTORIES * bench.thorough)):
         with bench.session() as session:
             graph = _graph(session, f"graph {number}", number)
-            Player(bench, session, graph, _dice(session, f"play {number}")).play(crashes=True)
+            HistoryRunner(bench, session, graph, _dice(session, f"play {number}")).play(crashes=True)
 
 
 @clause("M5-CKP-5", "M5-CKP-6", "M5-AC5", provocations=(COMMAND,), whole=True)
 def test_every_beginning_of_the_order_is_restored_and_continued(bench: Bench) -> None:
     """Among them those before and behind a revocation that ends two equal grants. Then each credential is revoked."""
     with bench.session() as session:
-        Player(bench, session, _graph(session, "restore", 0), _dice(session, "restore")).restore()
+        HistoryRunner(bench, session, _graph(session, "restore", 0), _dice(session, "restore")).restore()
 
 
 @clause("M5-AC6", "M5-CKP-3", "M5-TOPO-2", provocations=(COMMAND,), whole=True)
@@ -203,7 +203,7 @@ def test_the_order_of_arrival_shows_nowhere(bench: Bench) -> None:
         for arrival in range(_ARRIVALS):
             with bench.session() as session:
                 graph = _graph(session, f"graph {number}", _HISTORIES + number)
-                player = Player(bench, session, graph, _dice(session, f"play {number} {arrival}"))
+                player = HistoryRunner(bench, session, graph, _dice(session, f"play {number} {arrival}"))
                 player.play(crashes=False)
                 snapshots.append(player.snapshot())
                 if len(set(snapshots)) > 1:

@@ -9,10 +9,10 @@ from typing import Any
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import hold
-from holdfast.conformance.suites.mesh_delivery.history import playing
+from holdfast.conformance.suites.histories import run_histories
+from holdfast.conformance.suites.mesh_delivery.generate import MESHES, draw
+from holdfast.conformance.suites.mesh_delivery.runner import playing
 from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be
-from holdfast.conformance.suites.mesh_delivery.steps import MESHES, draw
 
 _HISTORIES, _PERMANENT = 6, 2
 _LENGTH = 60
@@ -27,7 +27,7 @@ _TRIALS = 24
 @clause("MESH-4.6-J4", "MESH-4.1-B2", "MESH-4.1-B3", "MESH-4.7-T7", "MESH-4.7-T8", whole=True)
 def test_any_history_of_a_broker_agrees_with_the_model(bench: Bench) -> None:
     """Sends, retries and changes of them by two processes, jobs, clocks, the flag, and kills inside transactions."""
-    hold(
+    run_histories(
         bench,
         count=_HISTORIES,
         draw=partial(draw, length=_LENGTH),
@@ -39,7 +39,7 @@ def test_any_history_of_a_broker_agrees_with_the_model(bench: Bench) -> None:
 @clause("MESH-4.12-F2", "MESH-4.6-J4", whole=True)
 def test_any_history_in_mode_permanent_agrees_with_the_model(bench: Bench) -> None:
     """The same where no record expires."""
-    hold(
+    run_histories(
         bench,
         count=_PERMANENT,
         draw=partial(draw, length=_LENGTH),
@@ -54,7 +54,7 @@ def test_any_history_over_sockets_agrees_with_the_model(bench: Bench) -> None:
     for transport in ("http", "websocket"):
         if transport not in bench.not_claimed:
             begin = partial(playing, bench, 30, transport)
-            hold(bench, count=1, draw=partial(draw, length=_LENGTH), begin=begin, trials=_TRIALS)
+            run_histories(bench, count=1, draw=partial(draw, length=_LENGTH), begin=begin, trials=_TRIALS)
 
 
 @clause("MESH-4.7-T6", "MESH-4.1-B2")

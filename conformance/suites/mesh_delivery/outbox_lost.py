@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.outbox_history import SEND, Player
+from holdfast.conformance.suites.mesh_delivery.outbox_observations import CONFIG
 from holdfast.conformance.suites.mesh_delivery.outbox_overlap import UNAVAILABLE
-from holdfast.conformance.suites.mesh_delivery.outbox_seen import CONFIG
+from holdfast.conformance.suites.mesh_delivery.outbox_runner import SEND, HistoryRunner
 
 _OUTBOX, _AWAY = "mesh-delivery/outbox.db", "away"
 _WEEK, _GARBAGE = 168, b"This is no outbox. " * 512
@@ -34,7 +34,7 @@ def _other_database() -> bytes:
         return path.read_bytes()
 
 
-class Losing(Player):
+class LossRunner(HistoryRunner):
     """A history whose outbox is lost for single calls."""
 
     def lose(self) -> None:
@@ -111,7 +111,7 @@ def _send(name: str) -> dict[str, Any]:
 
 
 @contextmanager
-def losing(bench: Bench) -> Iterator[Losing]:
+def losing(bench: Bench) -> Iterator[LossRunner]:
     """Two processes on a fresh outbox."""
     with bench.session(2, config={**CONFIG, "max_age_hours": str(_WEEK)}, hurried=False) as session:
-        yield Losing(bench, session, _WEEK)
+        yield LossRunner(bench, session, _WEEK)

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.answering import Armed, Said, answer_at
+from holdfast.conformance.suites.mesh_delivery.broker_answers import Armed, Said, answer_at
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Outbox, Row, longest
-from holdfast.conformance.suites.mesh_delivery.outbox_seen import Seen
+from holdfast.conformance.suites.mesh_delivery.outbox_observations import Seen
 from holdfast.conformance.suites.mesh_delivery.sends import Compared
 from holdfast.conformance.suites.session import SuiteSession
 

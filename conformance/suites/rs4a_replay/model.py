@@ -1,7 +1,7 @@
 """What rs4a-replay demands of every operation and observation: a pure model, to be read beside the contract. No I/O.
 
-`World` is what is stored; `Model` says which answers to a call fit a world, and which worlds can come of an answer.
-Where the contract leaves the order of checks open, or an answer leaves open what happened, there are several.
+`ModelState` is what is stored; `Model` says which answers to a call fit a state, and which states can come of an
+answer. Where the contract leaves the order of checks open, or an answer leaves open what happened, there are several.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from itertools import permutations
 from typing import Any
 
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, near, same_rows
-from holdfast.conformance.suites.rs4a_replay.world import (
+from holdfast.conformance.suites.rs4a_replay.model_state import (
     DECIDED,
     Call,
     Effect,
-    World,
+    ModelState,
     heard,
     key_of,
     keys_of,
     record_of,
     stored,
 )
+from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, near, same_rows
 from holdfast.specs import Contract
 from holdfast.specs.schema import explain
 
@@ -43,7 +43,7 @@ class Model:
 
     # Which answers fit
 
-    def due(self, world: World, call: Call) -> frozenset[str]:
+    def due(self, world: ModelState, call: Call) -> frozenset[str]:
         """Every effect and reason that fits this call in this world; `indeterminate` where the outcome is lost."""
         if call.method == "validate":
             return frozenset({self._invalid(call) or "prior"})
@@ -91,7 +91,7 @@ class Model:
         opens, closes = instant(window["not_before"]), instant(window["not_after"])
         return opens <= closes <= opens + self._window
 
-    def _registration(self, world: World, call: Call) -> frozenset[str]:
+    def _registration(self, world: ModelState, call: Call) -> frozenset[str]:
         """The lines of `register`, behind those of every submission."""
         request = call.args["request"]
         nonce, effect = request["authorization_nonce"], world.effects.get(key_of(call))
@@ -107,7 +107,7 @@ class Model:
             return frozenset({"COMPENSATION_ONLY", "REPLAY_DUPLICATE"})
         return frozenset({"COMPENSATION_ONLY" if effect.failed_at else "REPLAY_DUPLICATE"})
 
-    def _compensation(self, world: World, call: Call) -> frozenset[str]:
+    def _compensation(self, world: ModelState, call: Call) -> frozenset[str]:
         """The lines of `compensate`, behind those of every submission."""
         nonce, effect = call.args["request"]["authorization_nonce"], world.effects.get(key_of(call))
         if effect is None or not effect.failed_at:
@@ -118,19 +118,19 @@ class Model:
             return frozenset({"prior"})
         return frozenset({"REPLAY_NONCE_CONSUMED" if nonce in world.consumed else "REPLAY_DUPLICATE"})
 
-    def _is_taken(self, world: World, call: Call) -> bool:
+    def _is_taken(self, world: ModelState, call: Call) -> bool:
         """Whether a rival has had the effect of this call; one that spent its nonce elsewhere has not (S4-5)."""
         effect = world.effects.get(key_of(call))
         return effect is not None and (call.method == "register" or effect.compensation is not None)
 
-    def _nonce_alone(self, world: World, call: Call) -> frozenset[str]:
+    def _nonce_alone(self, world: ModelState, call: Call) -> frozenset[str]:
         """Where the key is free, the nonce decides."""
         if self._is_unbound(world, call):
             return frozenset({"NONCE_UNBOUND"})
         spent = call.args["request"]["authorization_nonce"] in world.consumed
         return frozenset({"REPLAY_NONCE_CONSUMED" if spent else "new"})
 
-    def _is_unbound(self, world: World, call: Call) -> bool:
+    def _is_unbound(self, world: ModelState, call: Call) -> bool:
         """Not issued, bound to something else, or outside its window, which is closed at both ends."""
         request = call.args["request"]
         issued = world.issued.get(request["authorization_nonce"])
@@ -146,7 +146,7 @@ class Model:
 
     # What comes of an answer
 
-    def after(self, world: World, call: Call, answer: Answer | None) -> Iterator[World]:
+    def after(self, world: ModelState, call: Call, answer: Answer | None) -> Iterator[ModelState]:
         """The worlds after this answer, none if it does not fit. No answer: the caller died while it waited."""
         due = self.due(world, call)
         if answer is None:
@@ -174,7 +174,7 @@ class Model:
         else:
             yield from _told(world, key_of(call), answer.value, replayed=True)
 
-    def _unsettled(self, world: World, call: Call, due: frozenset[str]) -> Iterator[World]:
+    def _unsettled(self, world: ModelState, call: Call, due: frozenset[str]) -> Iterator[ModelState]:
         """The worlds after a call whose end is unknown. A held call had its effect only behind its commit."""
         if call.method == "maintain":
             past, last = self._due_tombstones(world, call.now)
@@ -188,14 +188,14 @@ class Model:
         if "new" in due and (call.fault != "hold" or call.point == "after_commit"):
             yield from self._effects(world, call, None)
 
-    def _chosen(self, world: World, call: Call, got: str) -> World:
+    def _chosen(self, world: ModelState, call: Call, got: str) -> ModelState:
         """The world, with the answer that new attempts get here, if this is one. An implementation has one (RP-01)."""
         if call.method != "register" or call.collides or got not in _ATTEMPTS:
             return world
         effect = world.effects[key_of(call)]
         return world if _is_retry(effect, call) else replace(world, attempts=got)
 
-    def race(self, world: World, calls: Sequence[Call], answers: Sequence[Answer]) -> Iterator[World]:
+    def race(self, world: ModelState, calls: Sequence[Call], answers: Sequence[Answer]) -> Iterator[ModelState]:
         """The worlds after calls that were under way at once: as if one had come after the other, in either order."""
         if {call.method for call in calls} == {"maintain"} and {each.outcome for each in answers} == {"accepted"}:
             yield from self._shared(world, calls[0], answers)
@@ -208,7 +208,7 @@ class Model:
             # The order of their records is open, and makes no other world.
             yield from (replace(each, audit=tuple(sorted(each.audit, key=repr))) for each in worlds)
 
-    def _refused(self, world: World, call: Call, reason: str, data: Row) -> Iterator[World]:
+    def _refused(self, world: ModelState, call: Call, reason: str, data: Row) -> Iterator[ModelState]:
         if not self._is_true(world, call, reason, data):
             return
         if call.forged:
@@ -221,7 +221,7 @@ class Model:
         elif reason != "ATTEMPT_COLLISION":
             yield world
 
-    def _is_true(self, world: World, call: Call, reason: str, data: Row) -> bool:
+    def _is_true(self, world: ModelState, call: Call, reason: str, data: Row) -> bool:
         """Whether a refusal says nothing false of the stored state, and shows a decision only where it may."""
         if "decision" in data and "decision" not in self._reasons[reason].data:
             return False
@@ -234,7 +234,7 @@ class Model:
             return data.get("surface") in _SURFACES[world.surface] and data.get("can_proceed") == "NO"
         return True
 
-    def _effects(self, world: World, call: Call, value: Row | None) -> Iterator[World]:
+    def _effects(self, world: ModelState, call: Call, value: Row | None) -> Iterator[ModelState]:
         """What an accepted call stores. Without a value it was not told which id it got."""
         if call.method == "issue_nonce":
             row = {**call.args["window"], "binding": call.args["binding"], "issued_at": call.now}
@@ -256,7 +256,7 @@ class Model:
         made = replace(world, effects={**world.effects, key: effect}, consumed={**world.consumed, nonce: spent})
         yield from (made,) if value is None else _told(made, key, value, replayed=False)
 
-    def _resolved(self, world: World, call: Call, value: Row) -> Iterator[World]:
+    def _resolved(self, world: ModelState, call: Call, value: Row) -> Iterator[ModelState]:
         key = call.args["logical_request_key"]
         world = replace(world, audit=(*world.audit, {**record_of(call, None), "code": value["status"]}))
         if key not in world.effects:
@@ -264,7 +264,7 @@ class Model:
         elif value["status"] == "COMMITTED" and "decision" in value:
             yield from _told(world, key, value)
 
-    def _maintained(self, world: World, call: Call, answer: Answer) -> Iterator[World]:
+    def _maintained(self, world: ModelState, call: Call, answer: Answer) -> Iterator[ModelState]:
         """Each key whose horizon has passed gets a tombstone; in its very last instant a key may have one."""
         past, last = self._due_tombstones(world, call.now)
         count = answer.value["tombstoned"]
@@ -273,7 +273,7 @@ class Model:
                 made = {key: replace(world.effects[key], tombstoned_at=call.now) for key in due}
                 yield replace(world, effects={**world.effects, **made}, half=frozenset())
 
-    def _shared(self, world: World, call: Call, answers: Sequence[Answer]) -> Iterator[World]:
+    def _shared(self, world: ModelState, call: Call, answers: Sequence[Answer]) -> Iterator[ModelState]:
         """Retention by several at once: each tombstone is made by one of them."""
         counts = [each.value["tombstoned"] for each in answers]
         if all((each.effect == "new") == bool(count) for each, count in zip(answers, counts, strict=True)):
@@ -282,7 +282,7 @@ class Model:
                 world, call, replace(answers[0], effect=effect, value={"tombstoned": sum(counts)})
             )
 
-    def _due_tombstones(self, world: World, now: str) -> tuple[list[str], list[str]]:
+    def _due_tombstones(self, world: ModelState, now: str) -> tuple[list[str], list[str]]:
         """The keys whose horizon is over, and those that are in its last instant."""
         left = {key: self._left(effect, now) for key, effect in world.effects.items()}
         return (
@@ -298,7 +298,7 @@ class Model:
 
     # What is observed
 
-    def observed(self, world: World, method: str, args: Any, value: Row) -> Iterator[World]:
+    def observed(self, world: ModelState, method: str, args: Any, value: Row) -> Iterator[ModelState]:
         """The world, with the ids that an observation shows; nothing if it shows something else."""
         if method == "state":
             yield from self._stored(world, value)
@@ -315,7 +315,7 @@ class Model:
         elif method == "derive_keys" and value == keys_of(args):
             yield world
 
-    def _stored(self, world: World, state: Row) -> Iterator[World]:
+    def _stored(self, world: ModelState, state: Row) -> Iterator[ModelState]:
         world = heard(world, self._relations["nonce_issue"], state["nonce_issue"])
         shown = {row["logical_request_key"]: row for row in state["registration"]}
         untold = {key: each for key, each in world.effects.items() if each.id is None and key in shown}
@@ -344,7 +344,7 @@ def _is_retry(effect: Effect, call: Call) -> bool:
     return retried
 
 
-def _told(world: World, key: str, value: Row, *, replayed: bool | None = None) -> Iterator[World]:
+def _told(world: ModelState, key: str, value: Row, *, replayed: bool | None = None) -> Iterator[ModelState]:
     """The world with the id of this decision, if it is the stored one, unchanged, and marked as `replayed` or not."""
     effect, decision = world.effects.get(key), value.get("decision")
     if effect is None or (replayed is not None and value.get("replayed", replayed) is not replayed):

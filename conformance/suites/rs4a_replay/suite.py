@@ -10,13 +10,13 @@ from typing import Any
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import hold, steer
-from holdfast.conformance.suites.rs4a_replay.history import playing
-from holdfast.conformance.suites.rs4a_replay.offers import wanted
+from holdfast.conformance.suites.exploration import Explorer
+from holdfast.conformance.suites.histories import explore_histories, run_histories
+from holdfast.conformance.suites.rs4a_replay.candidates import wanted
+from holdfast.conformance.suites.rs4a_replay.generate import Openings, history, volume
 from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, request, shown
-from holdfast.conformance.suites.rs4a_replay.steps import Openings, history, volume
+from holdfast.conformance.suites.rs4a_replay.runner import playing
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.suites.steering import Steering
 from holdfast.vectors.derive import derive
 
 
@@ -47,14 +47,14 @@ _HORIZON_S = 7200
 
 # Registrations of one session, and rows that come to five thousand with them.
 _KEYS, _ROWS = 1010, 4010
-# Histories that are steered, what the steps of each may cost, and the part of what is owed that has to be reached.
+# Histories that are explored, what the steps of each may cost, and the part of what is owed that has to be reached.
 _STEERED, _COSTS, _FLOOR = 14, 90, 0.7
 
 
 @clause("RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Every operation by two processes: near misses, retries, races, failures, kills, clock steps, a lost surface."""
-    hold(
+    run_histories(
         bench,
         count=6,
         draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
@@ -65,7 +65,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 @clause("RS4A-TTL-4", "RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
     """The same with a horizon that keys pass, where the database itself aborts transactions."""
-    hold(
+    run_histories(
         bench,
         count=4,
         draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
@@ -76,7 +76,7 @@ def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
 @clause("RS4A-GATE-1", whole=True)
 def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> None:
     """Requests of every kind in any order: nothing is admitted and nothing is made."""
-    hold(
+    run_histories(
         bench,
         count=2,
         draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=0),
@@ -87,7 +87,7 @@ def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> No
 @clause("RS4A-TTL-3", "RS4A-RP-05", whole=True)
 def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> None:
     """A thousand keys and four thousand rows forget none, and retention tombstones every one of them."""
-    hold(
+    run_histories(
         bench,
         count=1,
         draw=lambda dice: volume(dice, horizon_s=_HORIZON_S, keys=_KEYS, rows=_ROWS),
@@ -100,12 +100,12 @@ def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> N
 def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
     """Every state of a key, by whom it was made and who knows of it, with every operation and every near miss of it."""
     pairs = wanted(bench.not_claimed)
-    steer(
+    explore_histories(
         bench,
         count=_STEERED,
         length=_COSTS,
         begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
-        steering=Steering(pairs, pairs, floor=_FLOOR),
+        steering=Explorer(pairs, pairs, floor=_FLOOR),
         opening=Openings(horizon_s=_HORIZON_S).draw,
     )
 

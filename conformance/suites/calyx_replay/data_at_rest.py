@@ -1,0 +1,105 @@
+"""What a mailbox leaves in its folder beside its records: of what was refused, of what was pruned, and for whom.
+
+A mailbox may keep its mail as it likes, in its database or beside it. So what was delivered may be anywhere, if others
+cannot read it (CALYX-LOC-4); what was refused is nowhere (CALYX-ALG-14); and a prune adds no copy of what it removes
+(CALYX-PRN-12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay.model import Letter, State
+from holdfast.conformance.suites.data_at_rest import Allowed, Remains
+from holdfast.conformance.suites.session import SuiteSession
+
+Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+
+_TABLE = "replay_state"
+# How many records are followed through a prune.
+_FOLLOWED = 8
+
+
+class Remaining:
+    """The inspections of one history."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, *given: str) -> None:
+        """`given` are the files that the harness puts there, and folders of such files, which end with a slash."""
+        self._bench, self._session = bench, session
+        self._database = str(bench.contract.parameters["database_path"].value)
+        self._remains = Remains(bench, session, Allowed(".", (self._database,), given))
+        self._tables: Tables = {}
+        self._open: set[str] = set()
+
+    def made(self, letter: Letter) -> None:
+        """A letter may come in without an answer that says so, at a race or a kill, or lies there for version 0."""
+        self._open.add(letter.text)
+        self._remains.forgive(letter.text)
+
+    def received(self, letter: Letter) -> None:
+        """A letter came to the mailbox."""
+        self._remains.confide("who wrote to whom", letter.row["sender_fp"], letter.row["recipient_fp"])
+
+    def answered(self, letter: Letter, answer: Answer, *, aborted: bool) -> None:
+        """A receipt was answered."""
+        self.received(letter)
+        if answer.outcome != "refused" or answer.reason == "REPLAY_DUPLICATE" or aborted:
+            self.made(letter)
+        elif letter.text not in self._open:
+            self._remains.refuse("a letter", letter.text)
+
+    def pruning(self, state: State, prune: Callable[[], State]) -> None:
+        """Do a prune, and see that it copies nothing to another file."""
+        rows = [record.row for record in state.records.values()][:_FOLLOWED]
+        groups = [(row["msg_id"], row["sender_fp"], row["recipient_fp"]) for row in rows]
+        before = self._remains.copies(*groups)
+        after = prune()
+        gone = [at for at, row in enumerate(rows) if row["replay_key"] not in after.records]
+        if gone:
+            now = self._remains.copies(*groups)
+            self._more("files", [(groups[at][0], before[at], now[at]) for at in gone])
+
+    def keeps_its_log(self, mode: str | None) -> None:
+        """See that the database is in the mode that it was made in (CALYX-HARD-2)."""
+        if mode not in (None, "wal"):
+            self._bench.fail("lost_durability", "the database has no log any more", expected="WAL mode", received=mode)
+
+    def looked(self, tables: Tables) -> None:
+        """See that what was pruned since the last look is in no other table more often than before."""
+        now = {row.get("replay_key") for row in tables.get(_TABLE, ())}
+        gone = [row for row in self._tables.get(_TABLE, ()) if row.get("replay_key") not in now][:_FOLLOWED]
+        counts = [(row["replay_key"], _rows_of(row, self._tables), _rows_of(row, tables)) for row in gone]
+        self._tables = tables
+        self._more("tables", counts)
+
+    def _more(self, where: str, counts: Collection[tuple[str, int, int]]) -> None:
+        for what, before, after in counts:
+            if after > before:
+                self._bench.fail(
+                    "state_leak",
+                    f"a record that was pruned is in other {where}",
+                    expected=f"{what} {before} times, as before",
+                    received=f"{after} times",
+                )
+
+    def inspect(self) -> None:
+        """Hold the folder against what is allowed, and see that git ignores the database. Raises Finding."""
+        self._remains.inspect()
+        for suffix in ("", "-wal", "-shm"):
+            if not self._session.file(f"{self._database}{suffix}")["ignored"]:
+                self._bench.fail("state_leak", f"git does not ignore {self._database}{suffix}", expected="ignored")
+
+
+def _rows_of(row: Mapping[str, Any], tables: Tables) -> int:
+    """How many rows of other tables say of a record who wrote to whom."""
+    names, parties = {row["replay_key"], row["msg_id"]}, {row["sender_fp"], row["recipient_fp"]}
+    found = [
+        {cell for cell in other.values() if isinstance(cell, str)}
+        for name, others in tables.items()
+        if name != _TABLE
+        for other in others
+    ]
+    return sum(not cells.isdisjoint(names) and not cells.isdisjoint(parties) for cells in found)

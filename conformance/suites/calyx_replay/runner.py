@@ -1,0 +1,455 @@
+"""Plays the steps of a history against a session, and holds each answer and each inspection against the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import permutations, product
+from random import Random
+from typing import Any, NoReturn
+
+from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.calyx_replay import model
+from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, TraceLog, offered, situations
+from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
+from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes
+from holdfast.conformance.suites.calyx_replay.generate import LEAPS, RACES, WORKERS, Step, dice_of
+from holdfast.conformance.suites.calyx_replay.inserting import Inserting
+from holdfast.conformance.suites.calyx_replay.judging import (
+    EFFECTS,
+    Operation,
+    ends,
+    in_order,
+    printed,
+    unready,
+    verdict_of,
+)
+from holdfast.conformance.suites.calyx_replay.legacy_files import LeftBehind
+from holdfast.conformance.suites.calyx_replay.model import (
+    BEGINNING,
+    NEVER,
+    Due,
+    Inserted,
+    Left,
+    Letter,
+    Outcome,
+    State,
+    Terms,
+    said,
+)
+from holdfast.conformance.suites.calyx_replay.settings import Settings
+from holdfast.conformance.suites.exploration import Candidate
+from holdfast.conformance.suites.histories import PossibleStates
+from holdfast.conformance.suites.session import SuiteSession
+
+# What the model says of the commands of operators, which may go by the clock of the session or of the machine
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: its name, the values of its session, the session's time, and what version 0 has left."""
+
+    name: str
+    terms: Terms
+    now: datetime
+    left: Left | None
+
+    def outcomes(self, state: State) -> Iterator[Outcome]:
+        """What the model says of it in a state."""
+        if self.name == "prune":
+            for clock in (self.now, MACHINE[0]):
+                yield from model.prune(self.terms, state, None, clock)
+        elif self.name == "migrate":
+            yield from model.migrate(self.terms, state, self.left, self.now)
+            yield from model.migrate(self.terms, state, self.left, self.now, seen=MACHINE)
+        else:
+            yield Due("prior"), state
+
+    def after(self, told: Mapping[str, Any], state: State, *, fails: bool = False) -> list[State]:
+        """What may be after it has printed this. What `fails` may also have done nothing, where its status says so."""
+        ends = [end for due, end in self.outcomes(state) if printed(due, told, counted=self.name == "prune")]
+        return [*ends, state] if fails and told["status"] else ends
+
+
+# One call of an operation: how it is sent, and what the model says of it.
+Call = tuple[str, Mapping[str, Any], Operation]
+
+# Where the harness puts a copy of the mailbox.
+_DIFFERS = "the mailbox differs from the model"
+ASIDE = "set-aside"
+# Of more rows than these a worker is not asked: the evidence holds them once already.
+_MANY = 100
+
+
+class HistoryRunner:
+    """One history under way. It skips what the adapter does not claim, and what does not apply now."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, settings: Settings, *, remembers: bool) -> None:
+        self._bench, self._session, self._settings = bench, session, settings
+        self._terms = settings.terms(bench.contract, remembers=remembers)
+        self._worlds, self._letters = PossibleStates(State()), Envelopes(session, self._terms.most)
+        listed, envelopes = (settings.value(bench.contract, name) for name in ("seen_cache_path", "envelopes_path"))
+        self._left = LeftBehind(session, self._letters, listed=listed, envelopes=envelopes, factor=settings.factor)
+        self._inserting = Inserting(session, self._letters)
+        self._traces = TraceLog()
+        self._remaining = Remaining(bench, session, listed, f"{envelopes}/", f"{ASIDE}/")
+        self._moved, self._steady_until, self._counted = timedelta(), NEVER, (0, timedelta())
+        self._judged: int | None = None
+        self._operations: Mapping[str, Callable[[], Call]] = {
+            "send": lambda: self._accepting(self._letters.make(0)),
+            "prune": self._pruning_most,
+            "migrate": self._migrating,
+        }
+        self._steps: Mapping[str, Callable[[Step], None]] = {
+            "send": lambda step: self._call(step, *self._accepting(self._letters.make(step.seconds))),
+            "again": lambda step: self._call(step, *self._accepting(self._letters.of(step.which))),
+            "same id": lambda step: self._call(step, *self._accepting(self._letters.twin(step.which))),
+            "prune": lambda step: self._call(step, *self._pruning(step.seconds)),
+            "prune near": self._prune_near,
+            "migrate": self._migrate,
+            "leave": lambda step: self._left.leave(*step.lists),
+            "leave unsound": lambda step: self._left.leave(*step.lists, unsound=step.which),
+            "leave one": lambda step: self._leave_one(step, found=True),
+            "leave an id": lambda step: self._leave_one(step, found=False),
+            "clock": self._clock,
+            "clock to": self._clock,
+            "leap": lambda step: self._move(step.to or LEAPS[step.which]) if self._now < MACHINE[1] else None,
+            "look": lambda step: self._look(step.worker),
+            "send long": lambda step: self._call(step, *self._accepting(self._longest(step.which))),
+            "leave long": lambda step: self._left.leave_one(self._longest(step.which), found=True, more=True),
+            "insert": lambda step: self._inserted(self._inserting.recent(step, len(self._worlds.possible[0].known))),
+            "insert old": lambda step: self._inserted(self._inserting.of_older_versions(step, dice_of(step))),
+            "count": lambda _: self._count_prunes(),
+            "restart": self._restart,
+            "kill": lambda step: self._kill(step.worker),
+            "crash": lambda _: self._kill(*range(WORKERS)),
+        }
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromisoformat(self._session.now)
+
+    def step(self, step: Step) -> None:
+        """See `histories.HistoryRunner`."""
+        verb, _, rest = step.what.partition(" ")
+        before = self._worlds.possible[0]
+        if step.what in self._steps:
+            self._steps[step.what](step)
+        else:
+            verbs = {"race": self._race, "kill": self._interrupt, "command": self._command, "forge": self._forge}
+            verbs[verb](step, rest)
+        for letter in self._left.now.letters.values() if self._left.now is not None else ():
+            self._remaining.made(letter)
+        self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
+
+    def situations(self) -> Mapping[str, frozenset[str]]:
+        """See `exploration.Explorable`."""
+        state = model.aged(self._terms, self._worlds.possible[0], self._now)
+        return situations(self._terms, state, self._now, self._letters.made, self._left, self._traces)
+
+    def offers(self, dice: Random) -> Sequence[Candidate[Step]]:
+        """See `exploration.Explorable`."""
+        found, window = self.situations(), self._terms.window
+        offers = offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
+        return [replace(offer, step=self._settings.stretched(offer.step)) for offer in offers]
+
+    def compare(self) -> None:
+        """See `histories.HistoryRunner`."""
+        self._look(*range(WORKERS))
+        for worker in range(WORKERS):
+            self._look_at_connections(worker)
+        self._count_prunes()
+        if not self._left.is_kept:
+            self._differs("lost_durability", "the list as version 0 left it", "something else")
+        self._remaining.inspect()
+
+    def _count_prunes(self) -> None:
+        """Since the last count it has pruned by itself once, and once for each interval that the clock has moved."""
+        before, moved = self._counted
+        most = before + 1 + (self._moved - moved) // self._terms.interval
+        count = self._session.observe("pruned")["automatic"] if self._can("pruned") else 0
+        if count > most:
+            self._differs("state_leak", f"at most {most} automatic prunes", f"{count}")
+        self._counted = count, self._moved
+
+    # Operations
+
+    def _accepting(self, letter: Letter) -> Call:
+        return "accept", {"envelope": letter.data}, lambda state: model.accept(self._terms, state, letter, self._now)
+
+    def _forge(self, step: Step, rest: str) -> None:
+        """Send a forgery of a letter that never came, or of one that was made before."""
+        *new, way = rest.split()
+        letter = self._letters.make(0) if new else self._letters.of(step.which)
+        self._call(step, *self._accepting(self._letters.forged(letter, way)))
+
+    def _pruning(self, seconds: float) -> Call:
+        hours = seconds / 3600 if seconds else None
+        args = {} if hours is None else {"retention_hours": hours}
+        return "prune", args, lambda state: model.prune(self._terms, state, hours, self._now)
+
+    def _pruning_most(self) -> Call:
+        """To the shortest retention."""
+        return self._pruning(self._terms.least.total_seconds())
+
+    def _longest(self, more: int) -> Letter:
+        """A letter that has as many bytes as one may have, and some more."""
+        return self._letters.long(self._terms.most + more)
+
+    def _migrating(self) -> Call:
+        return "migrate", {}, lambda state: model.migrate(self._terms, state, self._left.now, self._now)
+
+    def _prune_near(self, step: Step) -> None:
+        """Keep a little more or less than the age of one record."""
+        record = self._worlds.possible[0].records.get(self._letters.of(step.which).key)
+        if record is None:
+            return
+        seconds = (self._now - record.latest).total_seconds() + step.seconds
+        if seconds > self._terms.least.total_seconds() + 1:
+            self._call(step, *self._pruning(seconds))
+
+    def _migrate(self, step: Step) -> None:
+        if self._is_migratable():
+            self._call(step, *self._migrating())
+
+    def _is_migratable(self) -> bool:
+        """Not with an envelope from ahead of the window: it outlives its record."""
+        return self._left.latest <= self._now + self._terms.window
+
+    def _call(self, step: Step, method: str, args: Mapping[str, Any], operation: Operation) -> None:
+        """Call it, and let it fail at a failpoint if the step says so, and if it is sure to come as far."""
+        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
+        aborted = bool(step.point) and due == {"new"} and self._can("hold_at")
+        if aborted:
+            self._session.provoke("hold_at", {"point": step.point, "fault": "abort"}, step.worker)
+
+        def called() -> State:
+            answer = self._session.call(method, args, step.worker)
+            letter = self._letters.called(args.get("envelope", ""))
+            if letter is not None:
+                self._remaining.answered(letter, answer, aborted=aborted)
+            self._judge([answer], [operation], aborted=aborted)
+            if aborted or method != "accept":
+                self._look_at_connections(step.worker)
+            if aborted or method != "accept" or not self._is_sure:
+                self._look((step.worker + 1) % WORKERS)
+            return self._worlds.possible[0]
+
+        if method == "prune":
+            self._remaining.pruning(self._worlds.possible[0], called)
+        else:
+            called()
+
+    def _judge(self, answers: Sequence[Answer], operations: Sequence[Operation], *, aborted: bool = False) -> None:
+        """Hold answers of calls at one time against the model: some order of them has to explain all."""
+        fails = aborted or len(answers) > 1
+        self._judged = answers[-1].n
+
+        def after(state: State) -> Iterator[State]:
+            for order in permutations(range(len(answers))):
+                states = [state]
+                for at in order:
+                    states = [end for each in states for end in ends(answers[at], operations[at], each, fails=fails)]
+                yield from states
+
+        possible = self._worlds.possible
+        if self._worlds.narrow(after):
+            return
+        due = [{str(due): due for state in possible for due, _ in operation(state)} for operation in operations]
+        effects = [each for each in due[0].values() if each.said in EFFECTS]
+        known = all(answer.outcome == "refused" for answer in answers)
+        if len(answers) == 1 and effects and answers[0].outcome == "accepted":
+            # It counts otherwise than the model. What is stored says what that means.
+            self._worlds.narrow(lambda state: [end for each, end in operations[0](state) if each in effects])
+            self._look(0)
+            known = True
+        received = [f"{said(answer)} {answer.value or answer.data or ''}".strip() for answer in answers]
+        expected = ", and ".join(" or ".join(each) for each in due)
+        verdict = verdict_of(answers, [list(each.values()) for each in due])
+        # Where the state is known all the same, the history goes on: what it finds later may be graver.
+        (self._weigh if known else self._differs)(verdict, expected, ", and ".join(received))
+
+    def _race(self, step: Step, rest: str) -> None:
+        """Each worker calls at once."""
+        if "migration" in rest and not self._is_migratable():
+            return
+        first, copy = self._accepting(self._letters.make(0)), self._accepting(self._letters.of(step.which))
+        pruning, migrating = self._pruning_most(), self._migrating()
+        both = (
+            (first, first),
+            (first, copy),
+            (copy, pruning),
+            (migrating, copy),
+            (pruning, pruning),
+            (migrating, migrating),
+            (pruning, migrating),
+        )
+        calls = dict(zip(RACES, both, strict=True))[rest]
+        for letter in filter(None, (self._letters.called(args.get("envelope", "")) for _, args, _ in calls)):
+            self._remaining.made(letter)
+        self._settle()
+        answers = self._session.race([(method, args) for method, args, _ in calls])
+        self._judge(answers, [operation for _, _, operation in calls])
+        self._look(step.which % WORKERS)
+
+    # What version 0 left
+
+    def _leave_one(self, step: Step, *, found: bool) -> None:
+        letter = self._letters.of(step.which)
+        if found or not self._left.has(letter.msg_id):
+            self._left.leave_one(letter, found=found, more=bool(step.seconds))
+
+    def _inserted(self, rows: Sequence[Inserted]) -> None:
+        """Another program has put records into the store."""
+        self._worlds.narrow(lambda state: [model.inserted(state, rows, self._now)])
+
+    # Time and processes
+
+    def _clock(self, step: Step) -> None:
+        self._move(f"{'-' if step.seconds < 0 else '+'}{abs(step.seconds):.6f}s")
+
+    def _move(self, to: str) -> None:
+        before = self._now
+        self._session.clock(to)
+        self._moved += abs(self._now - before)
+        if self._now < before:
+            # It may have pruned at any time up to then: no prune is due within a day of it.
+            is_empty = not any(state.count for state in self._worlds.possible)
+            self._steady_until = min(self._steady_until, before - self._terms.interval) if is_empty else BEGINNING
+        self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
+
+    def _restart(self, step: Step) -> None:
+        self._session.restart(step.worker)
+        self._settle()
+
+    def _kill(self, *workers: int) -> None:
+        self._settle()
+        for act, worker in product((self._session.kill, self._session.reopen), workers):
+            act(worker)
+
+    def _interrupt(self, step: Step, what: str) -> None:
+        """Kill a worker within an operation: at a failpoint, or a number of seconds after the call."""
+        self._settle()
+        method, args, operation = self._operations[what]()
+        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
+        held = bool(step.point) and self._can("hold_at")
+        # One that is to be held may come to an end before its failpoint.
+        if (what == "migrate" and not self._is_migratable()) or (held and due != {"new"}):
+            return
+        self._remaining.made(self._letters.of(0))
+        if held:
+            self._session.hold_at(step.point, step.worker)
+        self._session.start(method, args, step.worker)
+        if held:
+            self._session.reached(step.point)
+        else:
+            time.sleep(step.seconds)
+        # A commit may be in the log and not yet in its index: which of the two counts is open until all have ended.
+        ended = (step.worker,) if held else tuple(range(WORKERS))
+        for worker in ended:
+            self._session.kill(worker)
+        for worker in ended:
+            self._session.reopen(worker)
+
+        def after(state: State) -> Iterator[State]:
+            if not held or step.point != "after_commit":
+                yield model.aged(self._terms, state, self._now)
+            if not held or step.point == "after_commit":
+                yield from (end for _, end in operation(state))
+
+        self._worlds.narrow(after)
+        self._look((step.worker + 1) % WORKERS)
+
+    # Operators
+
+    def _can(self, capability: str) -> bool:
+        return capability not in self._bench.not_claimed
+
+    def _command(self, step: Step, command: str) -> None:
+        """The command line, which may go by the clock of the session or of the machine."""
+        if not self._can("command_line") or self._now <= MACHINE[1] or not self._is_migratable():
+            return
+        self._settle()
+
+        def commanded() -> State:
+            told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
+            self._remaining.inspect()
+            self._judge_command(command, told, step.worker)
+            return self._worlds.possible[0]
+
+        self._remaining.pruning(self._worlds.possible[0], commanded)
+        self._look((step.worker + 1) % WORKERS)
+
+    def _judge_command(self, command: str, told: Mapping[str, Any], worker: int) -> None:
+        """Hold what a command printed against the model. Raises Finding."""
+        possible, commanded = self._worlds.possible, self._commanded(command)
+        if self._worlds.narrow(lambda state: commanded.after(told, state)):
+            return
+        outcomes = [due for state in possible for due, _ in commanded.outcomes(state)]
+        due = " or ".join({str(due): None for due in outcomes})
+        self._look(worker)
+        expected = f"status 0 and its count, or another status where it is refused: {due}"
+        may_be_done = any(each.said in EFFECTS or each.said == "NOTHING_TO_MIGRATE" for each in outcomes)
+        verdict = "wrong_reason" if told["status"] or may_be_done else "fail_open"
+        self._differs(verdict, expected, f"{told['status']}: {told['output'][:300]}")
+
+    def _commanded(self, command: str) -> Command:
+        return Command(command, self._terms, self._now, self._left.now)
+
+    # What is stored
+
+    def _settle(self) -> None:
+        """Look if it is open what is stored, so that what comes next has few answers. No worker is asked."""
+        if not self._is_sure:
+            self._look()
+
+    @property
+    def _is_sure(self) -> bool:
+        """Whether the answers leave nothing open of what is stored."""
+        state = model.aged(self._terms, self._worlds.possible[0], self._now)
+        return len(self._worlds.possible) == 1 and all(record.sure for record in state.records.values())
+
+    def _look(self, *workers: int) -> None:
+        """Inspect the store, ask workers what it holds, and go on with what is there."""
+        found = self._session.inspect()
+        rows = found["rows"].get("replay_state", [])
+        self._remaining.keeps_its_log(found["journal_mode"])
+        self._worlds.narrow(lambda state: [model.aged(self._terms, state, self._now)])
+        for worker in workers:
+            told = self._session.observe("deliveries", worker=worker)["delivered"]
+            self._compare(rows, [each["replay_key"] for each in told])
+            if len(rows) <= _MANY:
+                told = self._session.observe("state", worker=worker)["replay_state"]
+                if in_order(told) != in_order(rows):
+                    due = f"{len(rows)} rows, as worker {worker} is to show them"
+                    self._differs("state_leak", due, f"{told!r}"[:500])
+        self._worlds.narrow(lambda state: [model.seen(state, rows)])
+        self._remaining.looked(found["rows"])
+        late = model.overdue(self._terms, self._worlds.possible[0]) if self._now < self._steady_until else None
+        if late is not None:
+            self._differs("state_leak", "no record that is older than two days", f"the row of {late}")
+
+    def _look_at_connections(self, worker: int) -> None:
+        """A worker's connections wait for the disk after every operation, and after every failure."""
+        if not self._can("connections"):
+            return
+        for wrong in unready(self._session.observe("connections", worker=worker)):
+            self._differs(*wrong)
+
+    def _compare(self, rows: Sequence[Mapping[str, Any]], delivered: Sequence[str]) -> None:
+        lacks = [model.lacking(state, rows, delivered) for state in self._worlds.possible]
+        if self._worlds.narrow(lambda state: [] if model.lacking(state, rows, delivered) else [state]):
+            return
+        verdict, expected, received = lacks[0] or ("", "", "")
+        # Neither what was before nor what is after: half of something was done.
+        same = all(lack and lack[0] == verdict for lack in lacks)
+        self._differs(verdict if same else "state_leak", expected, received)
+
+    def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
+        self._bench.fail(verdict, _DIFFERS, expected=expected, received=received, at=self._judged)
+
+    def _weigh(self, verdict: str, expected: str, received: str) -> None:
+        self._bench.weigh(verdict, _DIFFERS, expected=expected, received=received, at=self._judged)

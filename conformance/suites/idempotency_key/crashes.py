@@ -1,0 +1,264 @@
+"""Instances that die, stores on disk that are damaged, and time that passes (IK-CRASH, IK-TTL, IK-LIVE)."""
+
+from __future__ import annotations
+
+from holdfast.conformance.suites import clause
+from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.idempotency_key.client import (
+    DECLARED,
+    NO_FILES,
+    ON_A_SERVER,
+    PURGE,
+    Got,
+    Service,
+    service,
+)
+
+# Of 28 requests each: more keys than a small cache has room for.
+_ROUNDS = 12
+# Files beside a database of SQLite, and how many files are damaged alone.
+_BESIDE, _ALONE = ("-wal", "-shm", "-journal"), 3
+# Number of the keys behind the first one. A log of which half is cut off keeps its first key.
+_BEHIND = 5
+# A step of the clock, and the longest one.
+_HOUR_S, _FARTHEST_S = 3600.0, 1_000_000
+_STILL = ("UNKNOWN", "UNAVAILABLE", "DUPLICATE")
+
+
+@clause("IK-ONCE-4", provocations=("instance",))
+def test_a_success_survives_the_death_of_the_instance(bench: Bench) -> None:
+    """SIGKILL as soon as the client has its answer, three times."""
+    with service(bench) as s:
+        s.must_promise(s.profile["durable"], "keys do not outlive the process")
+        for _ in range(3):
+            tag, key = s.tag(), s.key()
+            first = s.first(tag, key)
+            s.begin_again()
+            got = s.submit(s.request(tag, key))
+            s.one_effect(tag, "a retry behind the death of the instance that had answered")
+            s.retried(first, got, "a retry behind the death of the instance that had answered")
+
+
+@clause("IK-CRASH-1", "IK-RACE-5", "IK-LIVE-1", provocations=("instance", "hold"))
+def test_the_death_of_an_instance_leaves_one_effect_and_no_key_that_is_stuck(bench: Bench) -> None:
+    """SIGKILL while the handler is held, before its effect and behind it; retries at once and behind the lease."""
+    with service(bench) as s:
+        s.must_promise(s.profile["durable"], "keys do not outlive the process")
+        # Some instances start an hour later, or with a clock that was set back.
+        # A key that is over by then is free.
+        lives = s.profile["lifetime_s"]
+        outlasts = lives is None or lives > 2 * _HOUR_S
+        late = (_HOUR_S, -_HOUR_S) if "clock" in s.wires and outlasts else ()
+        ends = [("kill", "before", 0.0), ("kill", "after", 0.0), ("end", "after", 0.0)]
+        for how, when, step in [*ends, *(("kill", "after", each) for each in late)]:
+            tag, key = s.tag(), s.key()
+            s.hold(tag, when=when)
+            s.begin("first", s.request(tag, key))
+            s.instance(how)
+            s.release(tag)
+            s.finish("first")
+            s.pause(100)
+            # A handler that died before its effect may be counted by the sink all the same: its request was there.
+            before = s.effects(tag)
+            if step:
+                s.pass_time(step)
+            if not s.instance("start"):
+                s.not_reached("the instance does not start again")
+            later = f", started with the clock {step:+g} s" if step else ""
+            _abandoned(s, tag, key, before, f"{how} while it was held {when} its effect{later}")
+
+
+def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
+    reexecutes = s.profile["abandoned"] == "reexecute"
+    soon = s.submit(s.request(tag, key))
+    if soon.accepted and soon.effect == "new" and before and not reexecutes:
+        s.one_effect(tag, f"{why}; a retry at once", before)
+    s.behind_the_lease()
+    got = s.settles(s.request(tag, key), _STILL, why)
+    found = s.effects(tag)
+    if found > before and reexecutes:
+        s.fail("fail_open", f"{why}: a retry was executed behind {before} effects: {DECLARED}")
+    if found > max(before, 1) or (found > before and before):
+        s.fail("fail_open", f"{why}: the retry made effect {found}")
+    if got.accepted and got.effect == "prior" and not found:
+        s.wrong("lost_durability", f"{why}: the retry got a success, and there is no effect")
+    s.stays(s.request(tag, key), found, f"{why}; long behind the lease")
+
+
+@clause("IK-CRASH-3", provocations=("instance",))
+def test_a_damaged_store_is_refused_and_never_made_anew(bench: Bench) -> None:
+    """While no instance runs, all its files are cut, emptied or gone; then each of several alone."""
+    for how in ("cut", "gone", "empty"):
+        for alone in range(_damaged(bench, how)):
+            _damaged(bench, how, alone)
+
+
+def _damaged(bench: Bench, how: str, alone: int | None = None) -> int:
+    """How many of the files can be damaged alone."""
+    with service(bench) as s:
+        if "data" not in s.wires:
+            s.unsupported(NO_FILES)
+        s.must_promise(s.profile["durable"], "keys do not outlive the process")
+        tag, key = s.tag(), s.key()
+        s.first(tag, key)
+        # A log that is cut may have lost its end, as behind a torn write. What came before that has to be there.
+        for _ in range(_BEHIND if how == "cut" else 0):
+            s.first(s.tag(), s.key())
+        s.instance("end")
+        files = [found for found in s.session.tree("data") if found["kind"] == "file" and found["size"]]
+        if not files:
+            s.not_reached("there is no file in {data} to damage")
+        # What a database keeps beside itself until it is closed is no store of its own.
+        single = [found for found in files if not found["path"].endswith(_BESIDE)]
+        single = single[:_ALONE] if len(files) > 1 else []
+        if alone is not None and alone >= len(single):
+            return 0
+        struck, which = (files, "all files are") if alone is None else ([single[alone]], f"{single[alone]['path']} is")
+        s.is_disturbed = True
+        for found in struck:
+            if how == "gone":
+                s.session.remove(found["path"])
+            else:
+                s.session.cut(found["path"], found["size"] // 2 if how == "cut" else 0)
+        if s.instance("start"):
+            got = s.submit(s.request(tag, key))
+            s.one_effect(tag, f"a retry on a store of which {which} {how}")
+            if got.accepted and got.effect == "new":
+                s.fail("fail_open", f"a retry on a store of which {which} {how} was executed")
+            if alone is None and how != "cut":
+                s.must_have_lost(got)
+        return len(single)
+
+
+def _ended(s: Service) -> list[tuple[str, str, Got]]:
+    """One key for each way in which a request can end: a success, each final error, a handler that throws."""
+    endings: list[dict[str, object]] = [{}]
+    if s.profile["handler"] == "inside":
+        endings += [{"status": status} for status in s.profile["final"]]
+        endings += [{"throw": True}] * (s.profile["thrown"] != "freed")
+    found = []
+    for ending in endings:
+        tag, key = s.tag(), s.key()
+        if ending:
+            s.ending(tag, **ending)
+        got = s.submit(s.request(tag, key))
+        s.one_effect(tag, f"a handler that ends with {ending or 'a success'}")
+        found.append((tag, key, got))
+    return found
+
+
+def _kept(s: Service, ended: list[tuple[str, str, Got]], why: str) -> None:
+    for tag, key, first in ended:
+        got = s.submit(s.request(tag, key))
+        if first.accepted:
+            s.retried(first, got, f"a retry of what ended with {first.status}, {why}")
+        s.one_effect(tag, f"a retry of what ended with {first.status}, {why}")
+
+
+@clause("IK-TTL-1", "IK-TTL-2", "IK-TTL-4")
+def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
+    """Just before the end, through a restart; behind the end; and with a clock that goes back."""
+    with service(bench, short=True) as s:
+        lifetime = s.profile["lifetime_s"]
+        s.must_promise(lifetime is not None, "no lifetime is published")
+        ended = _ended(s)
+        steps = [step for step in (3600.0, -7200.0, 3600.0) if abs(step) < lifetime]
+        # Far back as well: a key is not older for that.
+        for step in [*steps, -1.5 * lifetime, 1.5 * lifetime] if "clock" in s.wires else ():
+            if abs(step) < _FARTHEST_S:
+                s.session.provoke("pass_time", {"ms": round(1000 * step)})
+                _kept(s, ended, f"a step of the clock of {step:g} s")
+        # In real time something may take a second.
+        left = 1.0 if "clock" in s.wires else 3.0
+        s.pass_time(max(0.0, lifetime - left))
+        _kept(s, ended, f"{left:g} s before the end")
+        if "process" in s.wires and "clock" in s.wires and s.profile["durable"]:
+            s.begin_again("end")
+            _kept(s, ended, "before the end, behind a restart")
+        tag, key, _ = ended[0]
+        s.pass_time(left + 1)
+        s.may_have(tag, 2)
+        got = s.submit(s.request(tag, key))
+        if got.accepted:
+            again = s.submit(s.request(tag, key))
+            s.one_effect(tag, "a key behind its end, and its retry", 2 if got.effect == "new" else 1)
+            if got.effect == "new":
+                s.retried(got, again, "a retry of a request behind the end of the key before")
+            return
+        # A key may be kept for longer than is published.
+        s.refused(got, ("MALFORMED", "MISMATCH", "DUPLICATE"), "a retry behind the end")
+
+
+@clause("IK-BROKER-1", provocations=("instance",))
+def test_the_window_of_a_broker_outlives_what_was_consumed(bench: Bench) -> None:
+    """A message is consumed; then a restart or a death of the instance, a purge, and those of the store's server."""
+    with service(bench, {"store": "queue"}) as s:
+        s.must_promise(s.profile["handler"] == "behind", "no consumer makes the effect, behind the answer")
+        ways: list[tuple[str, str]] = [("instance", "end"), ("instance", "kill")]
+        ways += [("serve_store", PURGE)] * (PURGE in s.faults)
+        ways += [("serve_store", how) for how in ("restart", "kill-and-restart") if "server" in s.wires]
+        for what, how in ways:
+            tag, key = s.tag(), s.key()
+            first = s.first(tag, key)
+            s.one_effect(tag, "a message that was published and consumed")
+            if what == "instance":
+                s.begin_again(how)
+            else:
+                s.is_disturbed = True
+                s.session.provoke("serve_store", {"do": how})
+            why = f"the same id behind a {how}, its message consumed"
+            got = s.settles(s.request(tag, key), ("DUPLICATE",), why)
+            s.one_effect(tag, why)
+            s.retried(first, got, why)
+
+
+@clause("IK-RACE-3", "IK-TTL-2", provocations=("hold", "pass_time"))
+def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench: Bench) -> None:
+    """The first is held beyond the life of its key; the key is used for another payload; then the first goes on."""
+    with service(bench) as s:
+        lifetime = s.profile["lifetime_s"]
+        s.must_promise(lifetime is not None, "no lifetime is published")
+        old, new, key = s.tag(), s.tag(), s.key()
+        s.hold(old)
+        s.begin("first", s.request(old, key))
+        s.pass_time(lifetime + 1)
+        got = s.submit(s.request(new, key))
+        s.release(old)
+        s.finish("first")
+        if not got.accepted:
+            s.at_most_one(new, "a key whose first request still runs behind its end")
+            return
+        again = s.submit(s.request(new, key))
+        s.one_effect(new, "a key that was used again behind its end")
+        s.retried(got, again, "a retry of the newer request, behind the late result of the older one")
+
+
+@clause("IK-LOAD-1", "IK-ONCE-2")
+def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) -> None:
+    """Hundreds of keys, some of them twice, through every instance; once the store's server dies and is back."""
+    with service(bench, ON_A_SERVER) as s:
+        numbers = s.instances
+        asked, told = [], set()
+        rounds = round(_ROUNDS * bench.thorough)
+        for round_ in range(rounds):
+            if round_ == rounds // 2 and "server" in s.wires and s.profile["store_durable"]:
+                s.is_disturbed = True
+                s.session.provoke("serve_store", {"do": "kill-and-restart"})
+            pairs = [(s.tag(), s.key()) for _ in range(24)]
+            pairs += pairs[:4]
+            asked += pairs
+            found = s.burst(
+                [
+                    s.request(tag, key, instance=numbers[(index + round_) % len(numbers)], within_ms=20_000)
+                    for index, (tag, key) in enumerate(pairs)
+                ]
+            )
+            told |= {tag for (tag, _), got in zip(pairs, found, strict=True) if got.accepted}
+        for tag, key in dict.fromkeys(asked):
+            # A service that could not cope may say so; what it may not do is execute twice, or be stuck.
+            got = s.settles(s.request(tag, key), ("DUPLICATE", "UNKNOWN"), "a key under load")
+            if not got.accepted and s.effects(tag) <= 1:
+                continue
+            if got.accepted and got.effect == "new" and tag in told and s.names_effects:
+                s.fail("fail_open", "a request under load was answered, and its retry was executed")
+            s.one_effect(tag, "a key under load")

@@ -1,0 +1,138 @@
+"""Explored histories: they reach situations of several steps, the seed decides them, and too few are no proof."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.suites.exploration import Candidate, Explorer, Pair
+from holdfast.conformance.suites.histories import explore_histories
+from holdfast.conformance.verdict import Verdict
+from tests.harness.test_histories import bench
+
+FLOORS = 6
+OPERATIONS = ("up", "down", "ring", "call")
+ALL = frozenset((f"floor {floor}", name) for floor in range(FLOORS) for name in OPERATIONS)
+
+
+@dataclass
+class Lift:
+    """It goes up with every second step up only, and falls to the ground with a call from any other place.
+
+    Of dice alone it is seldom at the top. `broken` is the floor where its bell opens the door.
+    """
+
+    broken: int | None = None
+    floor: int = 0
+    half: bool = False
+    done: list[str] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def begin(self) -> Iterator[Lift]:
+        self.floor, self.half = 0, False
+        yield self
+
+    def situations(self) -> Mapping[str, frozenset[str]]:
+        return {"": frozenset({f"floor {self.floor}", f"{'above' if self.half else 'at'} {self.floor}"})}
+
+    def offers(self, dice: Random) -> Sequence[Candidate[str]]:
+        return [Candidate(name, self.situations()[""], name) for name in OPERATIONS]
+
+    def step(self, step: str) -> None:
+        self.done.append(step)
+        if step == "ring" and self.floor == self.broken:
+            raise Finding(Judgement(Verdict.FAIL_OPEN, detail="the door is open"))
+        if step == "up" and self.half:
+            self.floor = min(FLOORS - 1, self.floor + 1)
+        self.half = step == "up" and not self.half
+        if step == "down":
+            self.floor = max(0, self.floor - 1)
+        if step == "call":
+            self.floor = 0
+
+    def compare(self) -> None:
+        pass
+
+
+def steered(
+    lift: Lift, wanted: frozenset[Pair] = ALL, *, seed: str = "5eed", count: int = 12, length: int = 60
+) -> Explorer:
+    steering = Explorer(wanted, wanted, floor=1)
+    explore_histories(bench(seed), count=count, length=length, begin=lift.begin, steering=steering)
+    return steering
+
+
+def test_every_operation_is_done_in_every_situation_that_can_be_reached() -> None:
+    steering = steered(Lift())
+    assert steering.missing == []
+    assert set(steering.reached) >= ALL
+
+
+def test_dice_alone_reach_less_with_as_many_steps() -> None:
+    reached = set()
+    lift, dice = Lift(), Random(1)
+    for _ in range(300):
+        offer = dice.choice(lift.offers(dice))
+        reached.update(offer.pairs)
+        lift.step(offer.step)
+    assert not reached >= ALL
+
+
+def test_it_ends_when_all_is_reached() -> None:
+    lift = Lift()
+    steered(lift, frozenset({("floor 0", "ring")}))
+    assert lift.done == ["ring"]
+
+
+def test_a_seed_has_always_the_same_history_and_another_seed_another() -> None:
+    asked = []
+    for seed in ("one", "two", "one"):
+        lift = Lift()
+        steered(lift, seed=seed)
+        asked.append(lift.done)
+    assert asked[0] == asked[2] != asked[1]
+
+
+def test_a_bug_in_a_rare_situation_is_found_and_the_history_made_short() -> None:
+    with pytest.raises(Finding) as raised:
+        steered(Lift(broken=3))
+    judgement = raised.value.judgement
+    assert judgement.verdict is Verdict.FAIL_OPEN
+    assert "[up; up; up; up; up; up; ring]" in judgement.detail
+
+
+def test_too_little_is_not_reached_and_says_what_is_missing() -> None:
+    with pytest.raises(Finding) as raised:
+        steered(Lift(), ALL | {("floor 17", "ring")})
+    judgement = raised.value.judgement
+    assert judgement.verdict is Verdict.NOT_REACHED
+    assert "floor 17 with ring" in judgement.detail
+
+
+def test_what_is_wanted_and_not_owed_may_stay_away() -> None:
+    steering = Explorer(ALL | {("floor 17", "ring")}, ALL, floor=1)
+    explore_histories(bench(), count=12, length=60, begin=Lift().begin, steering=steering)
+    assert steering.missing == [("floor 17", "ring")]
+
+
+def test_the_report_of_a_test_that_conforms_says_how_much_was_reached() -> None:
+    tested = bench()
+    explore_histories(tested, count=12, length=60, begin=Lift().begin, steering=Explorer(ALL, ALL, floor=1))
+    tested._sessions = 1
+    assert f"{len(ALL)} of {len(ALL)} pairs" in tested.conclude().detail
+
+
+def test_opening_steps_come_first() -> None:
+    def opening(_: Random) -> Sequence[str]:
+        return ["up", "up"]
+
+    lift = Lift()
+    explore_histories(
+        bench(), count=12, length=60, begin=lift.begin, steering=Explorer(ALL, ALL, floor=0), opening=opening
+    )
+    assert lift.done[:2] == ["up", "up"]
