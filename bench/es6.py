@@ -29,8 +29,8 @@ from pathlib import Path
 
 import psutil
 
-from holdfast.vectors.jcs.es6.patterns import LISTED
-from holdfast.vectors.jcs.es6.published import Comparison, compare
+from holdfast.vectors.jcs.es6.job import Comparison, compare
+from holdfast.vectors.jcs.es6.stream import LISTED
 
 HERE = Path(__file__).parent
 # Often enough to see a peak that lasts as long as one partition.

@@ -21,9 +21,8 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
 from holdfast.conformance.selfcheck.automatic.runs import stores_of, traces
 from holdfast.conformance.selfcheck.bed import MutantEngine
-from holdfast.conformance.selfcheck.kills import Kill, judge_kill
+from holdfast.conformance.selfcheck.kills import Kill, Unmet, judge_kill, unmet_cases
 from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites
-from holdfast.conformance.selfcheck.unmet import Unmet, unmet_cases
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract

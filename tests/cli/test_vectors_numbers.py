@@ -17,8 +17,7 @@ from holdfast.conformance.cli.console import Format
 from holdfast.conformance.cli.vectors import es6 as numbers
 from holdfast.conformance.cli.vectors.es6 import es6
 from holdfast.specs import schema
-from holdfast.vectors.jcs.es6.job import Es6Result
-from holdfast.vectors.jcs.es6.published import Comparison
+from holdfast.vectors.jcs.es6.job import Comparison, Es6Result
 from holdfast.vectors.jcs.es6.stream import StreamBrokenError, StreamLostError
 from holdfast.vectors.jcs.spark.numbers import Departure, NumberResult
 from holdfast.vectors.jcs.spark.tally import Finding

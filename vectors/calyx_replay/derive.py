@@ -6,17 +6,106 @@ What a forger does to a signature is written out here.
 
 from __future__ import annotations
 
+import base64
 import copy
 import hashlib
 import json
 import re
+import uuid
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.vectors.calyx_replay.canonical import canonical, decoded, encoded
-from holdfast.vectors.calyx_replay.forms import id_list, instant, listed_id, msg_id, pruned, retention
+from holdfast.vectors.instants import utc_instant
+
+# The form of values of `calyx-replay` that stand by themselves: instants, identifiers of a list, and retentions.
+# Two values of one form are one value. A form of None says that the contract leaves open what the value is.
+
+# Twice the window of the contract, in microseconds.
+_LEAST_RETENTION = 600_000_000
+# methods.yaml, $defs/msg_id.
+_MOST_OF_AN_ID = 256
+
+
+def instant(text: str) -> str | None:
+    """A timestamp, character for character; None where the contract leaves open whether it is one."""
+    return None if utc_instant(text) is None else text
+
+
+def msg_id(text: str) -> str:
+    """A message id, UUID version 4 in lower case, fixed by `text`."""
+    return str(uuid.UUID(bytes=hashlib.sha256(text.encode("utf-8")).digest()[:16], version=4))
+
+
+def id_list(asked: Mapping[str, Any]) -> str:
+    """A list of version 0, base64url: {first, more, of}. The ids of `first`, and so many `more`, fixed by `of`."""
+    ids = [*asked["first"], *(msg_id(f"{asked['of']} {number}") for number in range(asked["more"]))]
+    return base64.urlsafe_b64encode(json.dumps(ids).encode()).rstrip(b"=").decode()
+
+
+def listed_id(text: str) -> str | None:
+    """An entry of that list; None where it is another spelling of an id, and for what may be too long to be one."""
+    if not isinstance(text, str):
+        raise ValueError("no text")
+    if not 0 < len(text) <= _MOST_OF_AN_ID:
+        return None
+    try:
+        return text if str(uuid.UUID(text.strip())) == text else None
+    except ValueError:
+        return text if text == text.strip() else None
+
+
+def retention(hours: Any) -> Mapping[str, str]:
+    """A retention in microseconds; of the class `short` below twice the window. Raises ValueError for no number."""
+    microseconds = Fraction(hours) * 3_600_000_000
+    named = {"class": "short"} if microseconds < _LEAST_RETENTION else {}
+    return {"form": str(microseconds), **named}
+
+
+def pruned(asked: Mapping[str, Any]) -> int:
+    """How many records of these ages in hours are older than the retention: {retention_hours, ages_hours}."""
+    return sum(Fraction(age) > Fraction(asked["retention_hours"]) for age in asked["ages_hours"])
+
+
+# The canonical form of an envelope, written out (RFC 8785), and how bytes travel: base64url without padding
+
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+# RFC 8785 section 3.2.2.2.
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def canonical(value: Any) -> str:
+    """The RFC 8785 text of `value`. Raises ValueError for fractions, which no envelope has."""
+    if isinstance(value, str):
+        return '"' + _ESCAPED.sub(_escape, value) + '"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, Mapping):
+        names = sorted(value, key=lambda name: str(name).encode("utf-16-be"))
+        return "{" + ",".join(f"{canonical(name)}:{canonical(value[name])}" for name in names) + "}"
+    raise ValueError(f"an envelope cannot hold {value!r}")
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
+
+
+def encoded(data: bytes) -> str:
+    """Bytes as base64url without padding."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def decoded(text: str) -> bytes:
+    """The bytes of a base64url text without padding."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
 
 PROTOCOL_VERSION = "calyx-mail/0.1"
 # RFC 8032 section 5.1: the prime of the field, and the order of the base point.

@@ -11,16 +11,27 @@ INSTEAD OF trigger reports none, and RAISE(IGNORE) reports no error.
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from holdfast.conformance.fitness.errors import FitnessError, LostError
-from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.model import (
+    Answer,
+    Evidence,
+    EvidenceClass,
+    Part,
+    Probe,
+    Snapshot,
+    Statement,
+    Surface,
+)
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from holdfast.conformance.fitness.sqlite import crashes
 from holdfast.conformance.fitness.sqlite.bench import (
     BEGIN,
     COMMIT,
@@ -36,9 +47,65 @@ from holdfast.conformance.fitness.sqlite.bench import (
 from holdfast.conformance.fitness.sqlite.live import MAIN, read
 from holdfast.conformance.fitness.sqlite.records import own
 from holdfast.conformance.fitness.sqlite.rows import Blob, Sql, Values, insert, quoted, same, without
-from holdfast.conformance.fitness.sqlite.session import Transcript, refused
+from holdfast.conformance.fitness.sqlite.session import DEFAULTS, ROLE, Transcript, refused
 from holdfast.conformance.fitness.sqlite.snapshot import files_of, take
 from holdfast.conformance.fitness.sqlite.tampering import tampering
+
+# A process that holds an open transaction on the copy, and is killed
+
+_PATIENCE_S = 10.0
+# The process itself interrupts a trigger that never ends: it may outlive the reader of its lines.
+_INSTRUCTIONS = 100_000
+# The process has nothing of ours: what it needs it reads. It says one line for each statement, then waits to be killed.
+_PROGRAM = """
+import json, sqlite3, sys, time
+told = json.loads(sys.stdin.readline())
+connection = sqlite3.connect(told["file"], isolation_level=None)
+for pragma, value in told["settings"].items():
+    connection.execute(f"PRAGMA {pragma} = {value}")
+ends = time.monotonic() + told["patience"]
+connection.set_progress_handler(lambda: int(time.monotonic() > ends), told["instructions"])
+for sql, parameters in told["statements"]:
+    try:
+        print(json.dumps([None, "", max(connection.execute(sql, parameters).rowcount, 0)]), flush=True)
+    except sqlite3.Error as error:
+        print(json.dumps([type(error).__name__, str(error), None]), flush=True)
+sys.stdin.read()
+"""
+
+
+def kill_before_commit(file: Path, settings: Mapping[str, str], inserts: Sequence[Sql], transcript: Transcript) -> str:
+    """Run the inserts in a transaction of another process and kill that. Why it could not be done, else empty."""
+    statements = [Sql("BEGIN IMMEDIATE"), *inserts]
+    described = {
+        "file": str(file),
+        "settings": {**DEFAULTS, **settings},
+        "patience": _PATIENCE_S,
+        "instructions": _INSTRUCTIONS,
+        "statements": [[sql.text, sql.parameters] for sql in statements],
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        if process.stdin is None or process.stdout is None:
+            return "no process could be talked to"
+        process.stdin.write(json.dumps(described) + "\n")
+        process.stdin.flush()
+        for sql in statements:
+            line = process.stdout.readline()
+            if not line:
+                return "the process that was to be killed ended by itself"
+            state, message, affected = json.loads(line)
+            transcript.statements.append(Statement("killed", ROLE, sql.text, sql.parameters))
+            transcript.answers.append(Answer(state, message, affected))
+        return ""
+    except OSError as error:
+        return f"the process that was to be killed cannot be talked to: {error.strerror}"
+    finally:
+        process.kill()
+        process.communicate(timeout=_PATIENCE_S)
+
 
 # Operations of other domains, and other spellings of this one.
 _OTHER_OPERATIONS = ("unregister_dot", "outbound", "REGISTER_DOT", "register_dot ")
@@ -293,7 +360,7 @@ class _Probing(Bench):
                 session.end()
             statements = [Sql(each.sql, each.parameters) for each in rehearsal.statements]
         transcript = Transcript()
-        died = problem or crashes.kill_before_commit(self.copies[MAIN], self.settings, statements, transcript)
+        died = problem or kill_before_commit(self.copies[MAIN], self.settings, statements, transcript)
         with self.session("survivor") as session:
             transcript.run(session, inspect({each.which.value: (each.relation, rows[each.which]) for each in subjects}))
         return made("killed", transcript, EvidenceClass.CONCURRENCY, failed=died)

@@ -17,7 +17,6 @@ from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, TraceLo
 from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes
 from holdfast.conformance.suites.calyx_replay.generate import LEAPS, RACES, WORKERS, Step, dice_of
-from holdfast.conformance.suites.calyx_replay.inserting import Inserting
 from holdfast.conformance.suites.calyx_replay.judging import (
     EFFECTS,
     Operation,
@@ -40,6 +39,7 @@ from holdfast.conformance.suites.calyx_replay.model import (
     Terms,
     said,
 )
+from holdfast.conformance.suites.calyx_replay.older import Inserting
 from holdfast.conformance.suites.calyx_replay.settings import Settings
 from holdfast.conformance.suites.exploration import Candidate
 from holdfast.conformance.suites.histories import PossibleStates

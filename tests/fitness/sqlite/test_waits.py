@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.fitness.errors import FitnessError
-from holdfast.conformance.fitness.sqlite import crashes, live, probes
+from holdfast.conformance.fitness.sqlite import live, probes
 from holdfast.conformance.fitness.sqlite.rows import Sql
 from holdfast.conformance.fitness.sqlite.session import Transcript
 from tests.pace import busy
@@ -55,11 +55,11 @@ def test_a_file_that_somebody_keeps_locked_is_not_waited_for_and_his_process_is_
 def test_a_trigger_that_never_ends_does_not_keep_the_process_that_is_to_be_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crashes, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(probes, "_PATIENCE_S", 0.5)
     path, transcript = tmp_path / "copy.sqlite3", Transcript()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(_ENDLESS)
     began = time.monotonic()
-    crashes.kill_before_commit(path, {}, [Sql("INSERT INTO consumed VALUES (1)")], transcript)
+    probes.kill_before_commit(path, {}, [Sql("INSERT INTO consumed VALUES (1)")], transcript)
     assert time.monotonic() - began < busy(10)
     assert [answer.sqlstate is None for answer in transcript.answers] == [True, False]

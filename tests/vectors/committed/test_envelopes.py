@@ -11,8 +11,8 @@ import pytest
 
 from holdfast.specs.errors import SpecError
 from holdfast.vectors.calyx_replay import derive as calyx
-from holdfast.vectors.calyx_replay.canonical import decoded, encoded
 from holdfast.vectors.calyx_replay.committed import problems
+from holdfast.vectors.calyx_replay.derive import decoded, encoded
 from holdfast.vectors.calyx_replay.envelopes import EnvelopeVector, load
 from holdfast.vectors.calyx_replay.envelopes.lint import lint_envelopes
 from holdfast.vectors.calyx_replay.envelopes.record import FILE, read

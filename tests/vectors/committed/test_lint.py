@@ -13,8 +13,7 @@ from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import load_terms
 from holdfast.vectors.fingerprints import load
 from holdfast.vectors.fingerprints.lint import lint_fingerprints
-from holdfast.vectors.jcs.committed import lint_records, wrong_answers
-from holdfast.vectors.jcs.nearmiss import NearMiss, read_near_misses
+from holdfast.vectors.jcs.committed import NearMiss, lint_records, read_near_misses, wrong_answers
 from holdfast.vectors.lint import FOLDER, lint, modules
 from holdfast.vectors.record import Canonical, Refused, Vector
 from holdfast.vectors.record import load as load_vectors

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from holdfast.vectors.jcs.es6.job import environment, run
-from holdfast.vectors.jcs.es6.published import Comparison
+from holdfast.vectors.jcs.es6.job import Comparison, environment, run
 from holdfast.vectors.jcs.es6.stream import ORIGIN, StreamBrokenError, StreamLostError, walk
 from holdfast.vectors.jcs.es6.transport import Collector, Sender
 from holdfast.vectors.jcs.spark.progress import Snapshot

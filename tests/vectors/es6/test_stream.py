@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from holdfast.vectors.jcs.es6.digest import Delivery, digest, digest_here, made_here
+from holdfast.vectors.jcs.es6.job import PUBLISHED, Comparison, compare
 from holdfast.vectors.jcs.es6.landmarks import landmarks
-from holdfast.vectors.jcs.es6.patterns import LISTED
-from holdfast.vectors.jcs.es6.published import PUBLISHED, Comparison, compare
 from holdfast.vectors.jcs.es6.stream import (
+    LISTED,
     ORIGIN,
     PARTITION_BLOCKS,
     Checkpoint,

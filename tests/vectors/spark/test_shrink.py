@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
-from holdfast.vectors.jcs.spark.clauses import clause_of
 from holdfast.vectors.jcs.spark.kinds import Kind, kinds, wanted
 from holdfast.vectors.jcs.spark.shrink import Shrinker
+from holdfast.vectors.jcs.spark.verify import clause_of
 from holdfast.vectors.taxonomy import Category
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", "core")
