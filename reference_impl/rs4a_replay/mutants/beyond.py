@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,18 +12,12 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer
 from holdfast.reference_impl.planting import Change, part
-from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
-from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
-from holdfast.reference_impl.rs4a_replay.keys import Keys
 from holdfast.reference_impl.rs4a_replay.mutants.operating import _mark_of
-from holdfast.reference_impl.rs4a_replay.registrar import Registrar, _submission
 from holdfast.reference_impl.rs4a_replay.service import Service
-from holdfast.reference_impl.rs4a_replay.settings import load_settings
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore, plain
 from holdfast.reference_impl.rs4a_replay.store import Row, Sight, SurfaceUnreadableError
 from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
-from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Submission
 
 _NEWEST, _AUDITED = 4096, 3000
 
@@ -60,32 +53,7 @@ class AuditFull(SqliteAudit):
         super().write(record)
 
 
-class NonceOfFewBits(Authority):
-    def new_nonce(self, binding: dict[str, str]) -> str:
-        return f"nonce-{secrets.randbits(40):032x}"
-
-
 # Settings
-
-
-class UsualTags(Keys):
-    """Keys have the domain tags that the contract names, whichever a session sets."""
-
-    def derive(self, submission: Submission) -> DerivedKeys:
-        return Keys(load_settings({}).keys).derive(submission)
-
-
-class CompensatesByTheUsualTime(Service):
-    """The age of a compensation is judged by the time to live that the contract names."""
-
-    def compensate(self, args: Any) -> Answer:
-        validator, usual = self._parts.validator, load_settings({})
-        own = validator._settings
-        validator._settings = replace(own, ttl=usual.ttl, clock_skew=usual.clock_skew)
-        try:
-            return super().compensate(args)
-        finally:
-            validator._settings = own
 
 
 class HorizonOfTheFirstRun(Custody):
@@ -170,27 +138,11 @@ class KeepsItsLocks(SqliteStore):
         return super()._begin()
 
 
-class SaysWhatIsBoundElsewhere(Registrar):
-    """The refusal names the member in which a nonce and the request differ."""
-
-    def guard_nonce_binding(self, attempt: Attempt) -> Refusal | None:
-        refusal = super().guard_nonce_binding(attempt)
-        if refusal is None or attempt.sight.issue is None:
-            return refusal
-        bound, submission = json.loads(str(attempt.sight.issue["binding"])), _submission(attempt)
-        elsewhere = [name for name, value in bound.items() if getattr(submission, name, value) != value]
-        return replace(refusal, detail=f"bound elsewhere: {', '.join(elsewhere)}")
-
-
 BUGS: Mapping[str, Change] = {
-    "says-what-is-bound-elsewhere": part(registrar=SaysWhatIsBoundElsewhere),
     "loser-keeps-its-locks": part(sqlite_store=KeepsItsLocks),
     "looks-among-the-newest": part(sqlite_store=LooksAmongTheNewest),
     "tombstones-in-part": part(custody=TombstonesInPart),
     "audit-full-at-3000": part(sqlite_audit=AuditFull),
-    "nonce-of-few-bits": part(authority=NonceOfFewBits),
-    "usual-tags": part(keys=UsualTags),
-    "compensates-by-the-usual-time": part(service=CompensatesByTheUsualTime),
     "horizon-of-the-first-run": part(custody=HorizonOfTheFirstRun),
     "trusts-any-proof": part(service=TrustsAnyProof),
     "names-are-fitness": part(judge=NamesAreFitness),
