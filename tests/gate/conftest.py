@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.gate.decision import Extent, GateDecision, Requirement, decide
-from holdfast.conformance.run.interpret import interpret
 from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.run.plan import plan_of
-from holdfast.conformance.steps.start import START
 from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, gravest_finding, worst
 from holdfast.reports.evidence import (
     AdapterIdentity,
@@ -43,6 +40,7 @@ from holdfast.reports.evidence import (
 from holdfast.specs import Case, Contract
 from holdfast.specs.loader import read_contract
 from tests.forger import resealed
+from tests.harness.play import Player, Shelf
 
 TOY = Path(__file__).parents[1] / "toycontract"
 NONCE = "ticket 17"
@@ -58,73 +56,11 @@ Lines = list[Json]
 Edit = Callable[[Lines], Lines | None]
 
 
-@dataclass
-class Shelf:
-    """An honest implementation of the toy contract. `flaw` is what a subclass of bad adapters would override."""
-
-    flaw: str | None = None
-    entries: dict[str, str] = field(default_factory=dict)
-    audit: list[Json] = field(default_factory=list)
-
-    def answer(self, request: Mapping[str, Any]) -> Json:
-        """The answer to one request, without its id."""
-        if request["op"] != "call" or request["method"] == "hold_at":
-            return {"outcome": "ok"}
-        if request["method"] == "state":
-            rows = [{"key": key, "nonce": nonce} for key, nonce in sorted(self.entries.items())]
-            return {"outcome": "ok", "value": {"entry": rows}}
-        if request["method"] == "audit":
-            return {"outcome": "ok", "value": {"records": list(self.audit)}}
-        return self.put(request["args"]["key"], request["args"]["nonce"])
-
-    def put(self, key: str, nonce: str) -> Json:
-        """Decide one put."""
-        reason = None
-        if not key:
-            reason = "REQUEST_MALFORMED"
-        elif key in self.entries and self.flaw != "accepts duplicates":
-            reason = "DUPLICATE"
-        elif nonce in self.entries.values():
-            reason = "NONCE_CONSUMED"
-        if reason is not None:
-            if self.flaw == "confuses reasons" and reason == "NONCE_CONSUMED":
-                reason = "DUPLICATE"
-            self.audit.append({"audit_id": str(len(self.audit)), "code": reason})
-            return {"outcome": "refused", "reason": reason}
-        self.entries[key] = nonce
-        return {"outcome": "accepted", "effect": "new", "value": {"entry": {"key": key, "nonce": nonce}}}
-
-
-def play(contract: Contract, case: Case, side: Side, flaw: str | None) -> tuple[Record, ...]:
+def play(contract: Contract, case: Case, side: Side, flaw: str | None) -> Sequence[Record]:
     """Drive one side of a case against a fresh shelf."""
-    shelf = Shelf(flaw)
-    reading = interpret(contract, case, side, seed=SEED)
-    records: list[Record] = []
-    given: Sequence[Record] | None = None
-    while True:
-        try:
-            action = next(reading) if given is None else reading.send(given)
-        except StopIteration:
-            return tuple(records)
-        given = act(shelf, action, len(records))
-        records += given
-
-
-def act(shelf: Shelf, action: Action, start: int) -> list[Record]:
-    """The records of one action. A started put is held before its commit and never comes to be."""
-    made = []
-    for offset, (worker, request) in enumerate(action.requests):
-        n = start + offset
-        # All requests of an action leave before the first answer comes, so a race overlaps.
-        sent, received = 1000 * start, 1000 * start + 500 + offset
-        if action.act is START:
-            made.append(Record(n, action.note, worker, request, None, None, sent, None))
-        else:
-            made.append(Record(n, action.note, worker, request, shelf.answer(request), None, sent, received))
-    if not action.requests:
-        done = {"kind": "done", "detail": ""}
-        made.append(Record(start, action.note, action.worker, None, None, done, 1000 * start, 1000 * start))
-    return made
+    player = Player(contract=contract, seed=SEED, shelf=Shelf(flaw))
+    player.play(case, side)
+    return player.records
 
 
 @dataclass(frozen=True)
@@ -176,7 +112,7 @@ class Bench:
                     judged = Judgement((forced or {})[case.id])
                 else:
                     main = play(self.contract, case, Side.MAIN, flaw)
-                    twin = () if case.twin is None else play(self.contract, case, Side.TWIN, flaw)
+                    twin: Sequence[Record] = () if case.twin is None else play(self.contract, case, Side.TWIN, flaw)
                     judged = judge_case(self.contract, case, main, twin, seed=SEED)
                     if judged.verdict is not Verdict.CONFORMS:
                         twin = ()

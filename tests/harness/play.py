@@ -35,8 +35,9 @@ def toy_case(words: str, **changes: Any) -> Case:
 
 @dataclass
 class Shelf:
-    """What an honest implementation would hold and say."""
+    """What an honest implementation would hold and say. `flaw` is what a bad one does otherwise."""
 
+    flaw: str | None = None
     entries: dict[str, str] = field(default_factory=dict)
     codes: list[str] = field(default_factory=list)
 
@@ -60,10 +61,10 @@ class Shelf:
         reason = None
         if not TOY.methods["put"].args.is_valid(args):
             reason = "REQUEST_MALFORMED"
-        elif args["key"] in self.entries:
+        elif args["key"] in self.entries and self.flaw != "accepts duplicates":
             reason = "DUPLICATE"
         elif args["nonce"] in self.entries.values():
-            reason = "NONCE_CONSUMED"
+            reason = "DUPLICATE" if self.flaw == "confuses reasons" else "NONCE_CONSUMED"
         if reason is not None:
             self.codes.append(reason)
             return {"outcome": "refused", "reason": reason}
@@ -78,6 +79,7 @@ class Player:
     replies: Mapping[str, Reply] = field(default_factory=dict)
     contract: Contract = TOY
     not_claimed: Mapping[str, str] = field(default_factory=dict)
+    seed: str = SEED
     # Microseconds from the sending of one racing call to that of the next, and until the first answer.
     apart: int = 1
     takes: int = 100
@@ -89,7 +91,7 @@ class Player:
 
     def play(self, case: Case, side: Side = Side.MAIN) -> Judgement:
         """Play one side to its end. Every reply must have been used."""
-        reading = interpret(self.contract, case, side, seed=SEED, not_claimed=self.not_claimed)
+        reading = interpret(self.contract, case, side, seed=self.seed, not_claimed=self.not_claimed)
         given: Sequence[Record] | None = None
         try:
             while True:

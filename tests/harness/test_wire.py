@@ -180,6 +180,9 @@ def websocket(*frames: bytes, accept: bytes | None = None, status: bytes = b"101
         due = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
         upgrade = b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "
         link.sendall(b"HTTP/1.1 " + status + upgrade + (accept or due) + b"\r\n\r\n")
+        if not status.startswith(b"101"):
+            # A response without a length ends with its connection.
+            return
         with contextlib.suppress(OSError):
             # Nothing comes of a client that refuses the handshake.
             if link.recv(4096)[:1] in (b"\x01", b"\x81"):

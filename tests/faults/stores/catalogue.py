@@ -13,7 +13,7 @@ from holdfast.conformance.faults.dependencies import Promise
 
 _HERE = Path(__file__).parent
 # Families on what pip installed.
-_INSTALLED = ("lmdb_store", "postgres", "rocks")
+_INSTALLED = ("lmdb_store", "rocks")
 # Stores import this folder by its full name, from wherever they are started.
 ENVIRONMENT: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(_HERE.parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
 

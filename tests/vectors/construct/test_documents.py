@@ -10,7 +10,6 @@ import rfc8785
 
 from holdfast.vectors.jcs.construct import batch, twins
 from holdfast.vectors.taxonomy import Category, Profile
-from tests.vectors.construct.byhand import RefusedError, canonical, read
 from tests.vectors.construct.sample import ROWS, first_rows
 from tests.vectors.reference import ask_reference
 
@@ -24,7 +23,6 @@ def of_category(category: Category) -> list[dict[str, Any]]:
 
 
 POSITIVE = [category for category in Category if not category.refused]
-NEGATIVE = [category for category in Category if category.refused]
 
 
 @pytest.mark.parametrize("category", POSITIVE)
@@ -33,38 +31,12 @@ def test_expected_bytes_are_those_of_another_library(category: Category) -> None
         # That library refuses integers beyond 2^53 unless they come as doubles, which is what the core profile reads.
         value = json.loads(each["document"], parse_int=float)
         assert rfc8785.dumps(value) == each["canonical"], each
-
-
-@pytest.mark.parametrize("category", POSITIVE)
-def test_expected_bytes_are_those_of_a_few_lines_by_hand(category: Category) -> None:
-    for each in of_category(category):
-        assert canonical(each["document"]) == each["canonical"], each
-
-
-@pytest.mark.parametrize("category", POSITIVE)
-def test_canonical_form_is_its_own_canonical_form(category: Category) -> None:
-    assert all(canonical(each["canonical"]) == each["canonical"] for each in of_category(category))
+        assert rfc8785.dumps(json.loads(each["canonical"], parse_int=float)) == each["canonical"], each
 
 
 def test_documents_of_p16_are_canonical_and_those_of_n9_are_not() -> None:
     assert all(each["document"] == each["canonical"] for each in of_category(Category.IDEMPOTENCE))
     assert all(each["document"] != each["canonical"] for each in of_category(Category.NOT_CANONICAL))
-
-
-@pytest.mark.parametrize("category", NEGATIVE)
-def test_negative_documents_are_refused_by_a_strict_reader_for_their_reason(category: Category) -> None:
-    for each in of_category(category):
-        with pytest.raises(RefusedError) as caught:
-            read(each["document"])
-        assert str(caught.value) == each["reason"], each
-
-
-@pytest.mark.parametrize("category", NEGATIVE)
-def test_twins_of_negative_documents_are_accepted(category: Category) -> None:
-    documents = twins(0, 0, ROWS).to_pylist()
-    for each in of_category(category):
-        assert documents[each["index"]] != each["document"]
-        read(documents[each["index"]])
 
 
 def shared(one: bytes, other: bytes) -> int:
@@ -81,7 +53,9 @@ def test_twins_are_their_documents_but_for_one_short_stretch() -> None:
         document, category = each["document"], Category(each["category"])
         if not category.refused:
             assert twin == document
-        elif category is not Category.ENCODING:
+            continue
+        assert twin != document
+        if category is not Category.ENCODING:
             begin = shared(document, twin)
             end = shared(document[begin:][::-1], twin[begin:][::-1])
             assert max(len(document), len(twin)) - begin - end < 350, each
