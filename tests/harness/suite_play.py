@@ -66,18 +66,23 @@ def bench_of(contract: str, case: str, make: Callable[[], Answerer], seed: str =
     )
 
 
+def judged(bench: Bench, test: Callable[[Bench], None]) -> Judgement:
+    """What a test says at this bench."""
+    try:
+        test(bench)
+        judgement = bench.conclude()
+    except Finding as finding:
+        judgement = finding.judgement
+    return bench.gravest(judgement).placed(Side.MAIN, None)
+
+
 def played(
     contract: str, test: str, make: Callable[[], Answerer], seed: str = "5eed"
 ) -> tuple[Judgement, list[Record]]:
     """What a suite test says of an implementation, and its records. `make` is called for each session."""
     function = {each.__name__: each for each, _ in suite_tests(contract)}[test]
     bench = bench_of(contract, suite_case_id(contract, test), make, seed)
-    try:
-        function(bench)
-        judgement = bench.conclude()
-    except Finding as finding:
-        judgement = finding.judgement
-    return bench.gravest(judgement).placed(Side.MAIN, None), bench.records
+    return judged(bench, function), bench.records
 
 
 def reference(contract: str) -> Answerer:

@@ -1,4 +1,4 @@
-"""Histories beside the model of rs4a-replay: the reference agrees with it, and planted bugs do not."""
+"""Histories beside the model of rs4a-replay: a sound registrar of another style agrees with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.histories import run_histories
 from holdfast.conformance.suites.rs4a_replay.generate import history
 from holdfast.conformance.suites.rs4a_replay.runner import playing
@@ -21,7 +21,9 @@ from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.store import Insert, Row
 from holdfast.reference_impl.rs4a_replay.terms import Reason
 from holdfast.servers.serving import Launched
-from tests.rs4a_replay.played import bench_of, judged
+from holdfast.specs import load_contract
+from tests.harness.sessions import Sessions
+from tests.harness.suite_play import judged
 
 HORIZON_S = 7200
 
@@ -64,5 +66,13 @@ class LaterTombstones(Custody):
 
 def test_a_sound_registrar_of_another_style_agrees_with_the_model(sqlite: Launched) -> None:
     other = Rs4aReplay(replace(REFERENCE, registrar=OtherAnswers, custody=LaterTombstones))
-    judgement = judged(bench_of(sqlite, other), histories)
+    bench = Bench(
+        contract=load_contract("rs4a-replay"),
+        case="rs4a-replay/suite/played",
+        seed="5eed",
+        make_driver=lambda _: Sessions(other, sqlite.ready.config),
+        not_claimed={},
+        limits=Limits(2, None),
+    )
+    judgement = judged(bench, histories)
     assert judgement.verdict is Verdict.CONFORMS, judgement
