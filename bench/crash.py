@@ -35,7 +35,7 @@ from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.model import Plan
 from holdfast.conformance.faults.subject import perform
 from holdfast.conformance.faults.sweep import Sweep
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 from tests.faults.stores import postgres
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES, Store
 
@@ -64,7 +64,7 @@ def seconds_of(one: Store, count: int, base: Path | None, *, traced: bool) -> fl
         if base is not None:
             shutil.copytree(base, folder, dirs_exist_ok=True)
         subject = lines(one)
-        subject.start(folder, Fault().argv(Path(place, "recording"), folder) if traced else ())
+        subject.start(folder, Injection().argv(Path(place, "recording"), folder) if traced else ())
         began = time.perf_counter()
         history = perform(subject, puts(count))
         took = time.perf_counter() - began

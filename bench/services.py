@@ -33,7 +33,7 @@ from bench.turns import Taken, in_turns, median, seconds, tenths
 from holdfast.servers.wires.profile import read
 from holdfast.servers.wires.proxy import Proxy
 from holdfast.servers.wires.sink import Sink, encoded
-from holdfast.servers.wires.world import World
+from holdfast.servers.wires.world import ServiceEnvironment
 
 WARM_UP = 20
 BODY = b'{"tag":"hf-0123456789abcdef","amount":100}'
@@ -118,7 +118,7 @@ def requests(count: int) -> float:
     service = read(Path(reference.__file__).with_name("service.toml"))
     with (
         tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch,
-        closing(World(service, Path(scratch), fresh=True, now=_NOW, given={"mutant": ""})) as world,
+        closing(ServiceEnvironment(service, Path(scratch), fresh=True, now=_NOW, given={"mutant": ""})) as world,
     ):
 
         def one(number: int) -> None:

@@ -30,12 +30,11 @@ import pyarrow.parquet as pq
 from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS
 from holdfast.vectors.jcs.frames import Bare
 from holdfast.vectors.jcs.sdk import find, names
-from holdfast.vectors.jcs.spark.generate import Request as Rows
-from holdfast.vectors.jcs.spark.generate import generate
+from holdfast.vectors.jcs.spark.generate import GenerateRequest, generate
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import read_manifest
-from holdfast.vectors.jcs.spark.results import Generated, Request, Source, Stored, Target
-from holdfast.vectors.jcs.spark.session import Place, opened
+from holdfast.vectors.jcs.spark.results import Generated, Source, Stored, Target, VerifyRequest
+from holdfast.vectors.jcs.spark.session import SparkSite, opened
 from holdfast.vectors.jcs.spark.storage import Store
 from holdfast.vectors.jcs.spark.verify import verify
 from holdfast.vectors.taxonomy import Profile
@@ -80,7 +79,7 @@ def spark_seconds(spark: SparkSession, name: str, source: Source, out: Path) -> 
     reference = Command(tuple(find("reference").command), 30, 60)
     target = Target(name, sdk.language, sdk.library, sdk.version, command)
     began = time.perf_counter()
-    result = verify(spark, Request(target, source, Profile.CORE, reference, kept=10, shrink_s=0), str(out))
+    result = verify(spark, VerifyRequest(target, source, Profile.CORE, reference, kept=10, shrink_s=0), str(out))
     took = time.perf_counter() - began
     assert result.missing == 0
     return took
@@ -97,9 +96,9 @@ def measure(scratch: Path, rows: int, wanted: Sequence[str], *, turns: int, stor
         place.mkdir()
         # Inherited by the JVM, its workers and their runners.
         os.sched_setaffinity(0, everywhere if cores > 1 else {min(everywhere)})
-        with opened(Place(place, master=f"local[{cores}]")) as spark:
+        with opened(SparkSite(place, master=f"local[{cores}]")) as spark:
             if cores == 1:
-                manifest = generate(spark, Rows(SEED, rows, partitions=2 * CORES), str(folder))
+                manifest = generate(spark, GenerateRequest(SEED, rows, partitions=2 * CORES), str(folder))
                 files = [str(folder / part.path) for part in manifest.parts]
             rows_at = Store(spark, str(folder))
             source = Stored(rows_at, read_manifest(rows_at)) if stored else Generated(SEED, rows)
@@ -130,12 +129,12 @@ def linear(scratch: Path, most: int) -> None:
     sizes = [size for size in (10**5, 10**6, 10**7) if size <= most]
     place = scratch / "session-linear"
     place.mkdir()
-    with opened(Place(place, master=f"local[{CORES}]")) as spark:
-        generate(spark, Rows(SEED, 1000), str(scratch / "linear-warm"))
+    with opened(SparkSite(place, master=f"local[{CORES}]")) as spark:
+        generate(spark, GenerateRequest(SEED, 1000), str(scratch / "linear-warm"))
         seconds = []
         for size in sizes:
             began = time.perf_counter()
-            generate(spark, Rows(SEED, size), str(scratch / f"linear-{size}"))
+            generate(spark, GenerateRequest(SEED, size), str(scratch / f"linear-{size}"))
             seconds.append(time.perf_counter() - began)
             print(f"generate {size}: {seconds[-1]:.1f} s")
     exponent = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])

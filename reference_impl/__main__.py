@@ -73,13 +73,13 @@ def _serve(options: argparse.Namespace) -> None:
 
 def _launch(options: argparse.Namespace) -> None:
     from holdfast.reference_impl.planting import find
-    from holdfast.servers.lines import Request
+    from holdfast.servers.lines import LaunchRequest
     from holdfast.servers.serving import Launched, Nothing, run
 
     if options.mutant is not None:
         find(options.mutant)
 
-    def start(request: Request) -> Launched:
+    def start(request: LaunchRequest) -> Launched:
         package = package_of(request.contract)
         if find_spec(f"{package}.launch") is None:
             return Nothing()

@@ -43,7 +43,7 @@ class JanitorLostError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KnownFolder:
     """A folder as it was found: what stands under its name later is removed only if it is still the same."""
 
     path: Path
@@ -51,7 +51,7 @@ class Place:
     number: int
 
     @classmethod
-    def of(cls, path: Path) -> Place:
+    def of(cls, path: Path) -> KnownFolder:
         """The folder at `path` itself, no link. Raises OSError."""
         found = path.lstat()
         return cls(path, found.st_dev, found.st_ino)
@@ -87,7 +87,7 @@ class _Charges:
         for folder in known["folder"]:
             if isinstance(folder, str):
                 _remove(Path(folder))
-            elif _is_still(Place(Path(folder[0]), *folder[1:])):
+            elif _is_still(KnownFolder(Path(folder[0]), *folder[1:])):
                 _remove(Path(folder[0]))
 
 
@@ -179,7 +179,7 @@ class Janitor:
         """Remove this folder at the end."""
         self._tell("folder", str(folder))
 
-    def watch_place(self, place: Place) -> None:
+    def watch_place(self, place: KnownFolder) -> None:
         """Remove this folder at the end, if it is still the same: another process made it and may replace it."""
         self._tell("folder", [str(place.path), place.device, place.number])
 
@@ -242,10 +242,10 @@ def _remove(folder: Path) -> None:
         remove_tree(folder)
 
 
-def _is_still(place: Place) -> bool:
+def _is_still(place: KnownFolder) -> bool:
     """Whether it is the folder that it was, under a name without links."""
     with contextlib.suppress(OSError):
-        return place == Place.of(place.path) and place.path.resolve() == place.path
+        return place == KnownFolder.of(place.path) and place.path.resolve() == place.path
     return False
 
 

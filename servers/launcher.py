@@ -23,9 +23,9 @@ from msgspec import UNSET
 
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
-from holdfast.servers.janitor import LAUNCHER_GRACE_S, Janitor, Place
+from holdfast.servers.janitor import LAUNCHER_GRACE_S, Janitor, KnownFolder
 from holdfast.servers.lacking import TOO_LITTLE
-from holdfast.servers.lines import Ready, Request, Stores, decode, encode
+from holdfast.servers.lines import LaunchRequest, Ready, Stores, decode, encode
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
 READY_S = 60.0
@@ -76,7 +76,7 @@ class Launcher:
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
         try:
             janitor.watch_launcher(self._child.pid)
-            self._ask(Request(contract, str(folder), config, confined=stores is Stores.CONFINED))
+            self._ask(LaunchRequest(contract, str(folder), config, confined=stores is Stores.CONFINED))
             ready = self._ready()
             # Where the stores of its sessions are, as surface.schema.json has it; None if it does not say.
             self.surface: Mapping[str, object] | None = None if ready.surface is UNSET else ready.surface
@@ -86,7 +86,7 @@ class Launcher:
             self.close()
             raise
 
-    def _ask(self, request: Request) -> None:
+    def _ask(self, request: LaunchRequest) -> None:
         assert self._child.stdin is not None
         # A launcher that is gone already will be noticed by its missing answer.
         with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ class Launcher:
                 self._janitor.watch_place(place)
         return ready
 
-    def _own_place(self, path: Path) -> Place | None:
+    def _own_place(self, path: Path) -> KnownFolder | None:
         """The folder that a launcher names as its own; None if it goes with the folder that the kit gave it.
 
         The kit removes what stands here, so a launcher must not be able to name any folder of the user. A server's
@@ -138,7 +138,7 @@ class Launcher:
                 try:
                     mine = os.geteuid() in (0, made.lstat().st_uid)
                     if mine and path.is_dir():
-                        return Place.of(path)
+                        return KnownFolder.of(path)
                 except OSError as error:
                     raise wrong from error
         raise wrong

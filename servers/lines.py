@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-_Line = TypeVar("_Line", bound="Request | Ready")
+_Line = TypeVar("_Line", bound="LaunchRequest | Ready")
 
 
 @unique
@@ -27,7 +27,7 @@ class Stores(Enum):
     CONFINED = "confined"
 
 
-class Request(msgspec.Struct, frozen=True, rename={"folder": "dir"}):
+class LaunchRequest(msgspec.Struct, frozen=True, rename={"folder": "dir"}):
     """What the kit asks for: the contract, a folder to use, and the config of the sessions to come."""
 
     contract: str
@@ -53,7 +53,7 @@ class Ready(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     surface: Mapping[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
-def encode(line: Request | Ready) -> bytes:
+def encode(line: LaunchRequest | Ready) -> bytes:
     """The line with its end."""
     return msgspec.json.encode(line) + b"\n"
 

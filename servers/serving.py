@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, Protocol
 
-from holdfast.servers.lines import Ready, Request, decode, encode
+from holdfast.servers.lines import LaunchRequest, Ready, decode, encode
 
 # How often a launcher checks for session stores whose workdir is gone; a session of the kit lasts about this long.
 SWEEP_S = 0.15
@@ -72,9 +72,9 @@ class FolderTemplate:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _request(line: bytes) -> Request:
+def _request(line: bytes) -> LaunchRequest:
     try:
-        return decode(line, Request)
+        return decode(line, LaunchRequest)
     except ValueError as error:
         # It may hold a password, so its text is not repeated.
         raise ValueError(
@@ -91,7 +91,7 @@ def _first_line() -> bytes:
     return line
 
 
-def run(start: Callable[[Request], Launched]) -> None:
+def run(start: Callable[[LaunchRequest], Launched]) -> None:
     """Read the request, start the store, print one JSON line, wait for end of file or a signal, and take it down."""
     ending = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     for number in ending:

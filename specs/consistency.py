@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.specs.errors import SpecError
 from holdfast.specs.faults import FaultLayer, FaultWorkload
-from holdfast.specs.model import Case, Contract, Group, Kind, Twin
+from holdfast.specs.model import Case, CaseKind, Contract, Group, Twin
 from holdfast.specs.routes import INDETERMINATE
 from holdfast.specs.schema import published_schema
 from holdfast.specs.state import Inertness
@@ -182,7 +182,7 @@ def _state_problems(contract: Contract) -> Iterable[str]:
         if "prior" in method.effects:
             yield f"stateless, yet {method.name} tells an earlier result: nothing keeps one"
     for case in contract.cases:
-        if case.kind is Kind.DURABILITY:
+        if case.kind is CaseKind.DURABILITY:
             yield f"stateless, yet case {case.id} is about durability"
 
 

@@ -14,7 +14,7 @@ from holdfast.specs.loader import contract_folders
 
 
 @unique
-class Kind(Enum):
+class QueryKind(Enum):
     """Structure makes a surface what it is, and is digested; a circumstance is what a reader must know besides."""
 
     STRUCTURE = "structure"
@@ -42,7 +42,7 @@ class Query:
 
     name: str
     purpose: str
-    kind: Kind
+    kind: QueryKind
     clone: bool
     needs: tuple[tuple[str, str], ...]
     sql: str
@@ -57,7 +57,7 @@ class Queries:
     queries: tuple[Query, ...]
     digest: str
 
-    def of(self, kind: Kind) -> tuple[Query, ...]:
+    def of(self, kind: QueryKind) -> tuple[Query, ...]:
         """The queries of one kind, in order."""
         return tuple(query for query in self.queries if query.kind is kind)
 
@@ -105,7 +105,7 @@ def _query(name: str, data: Mapping[str, Any], raw: Mapping[str, Any], where: st
     return Query(
         name=name,
         purpose=data["purpose"],
-        kind=Kind(data["kind"]),
+        kind=QueryKind(data["kind"]),
         clone=data.get("clone", False),
         needs=tuple(_pair(text) for text in data.get("needs", ())),
         sql=f"WITH RECURSIVE {before}{data.get('with', '')}\n{data['sql']}",

@@ -44,7 +44,7 @@ class Leaf(Entry, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SchemaLeaf:
     """One leaf of a schema: its path, what it is (None: it does not say), and its own schema."""
 
     path: str
@@ -61,12 +61,12 @@ class Place:
         return Validator(self.schema)
 
 
-def leaves(schema: Mapping[str, Any]) -> tuple[Place, ...]:
+def leaves(schema: Mapping[str, Any]) -> tuple[SchemaLeaf, ...]:
     """Every leaf of a schema, `$defs` included. Raises SpecError for a malformed annotation."""
     return tuple(_walk(schema, schema.get("$defs", {}), ""))
 
 
-def _walk(schema: Any, shared: Mapping[str, Any], path: str) -> Iterator[Place]:
+def _walk(schema: Any, shared: Mapping[str, Any], path: str) -> Iterator[SchemaLeaf]:
     if not isinstance(schema, Mapping):
         return
     whole = _resolved(schema, shared, path)
@@ -76,7 +76,7 @@ def _walk(schema: Any, shared: Mapping[str, Any], path: str) -> Iterator[Place]:
     if leaf is not None or (path and not nested):
         # An encoded document is a text, regardless of the schema of its content.
         document = leaf is not None and leaf.kind == "document"
-        yield Place(path or ROOT, leaf, {"type": "string"} if document else {**whole, "$defs": shared})
+        yield SchemaLeaf(path or ROOT, leaf, {"type": "string"} if document else {**whole, "$defs": shared})
     for name, member in nested:
         yield from _walk(member, shared, f"{path}{_joint(path)}{name}")
     if leaf is not None and leaf.inside is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from holdfast.specs.consistency import step_facts
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.lock import Reviewed
-from holdfast.specs.model import Basis, Case, Contract, Kind, Level, Proof
+from holdfast.specs.model import Basis, Case, CaseKind, Contract, Level, Proof
 from holdfast.specs.mutants import Mutants
 from holdfast.specs.sweeps import unswept
 
@@ -68,14 +68,14 @@ def _coverage(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) 
 def _refusals(contract: Contract) -> Iterable[str]:
     for case in contract.cases:
         refused = any(_expects_refusal(step) for step in (*case.when, *case.then))
-        if case.kind is Kind.REFUSAL and case.twin is None:
+        if case.kind is CaseKind.REFUSAL and case.twin is None:
             yield f"case {case.id}: a refusal without a twin proves nothing; add the accepted sibling"
-        if case.kind is Kind.REFUSAL and not refused:
+        if case.kind is CaseKind.REFUSAL and not refused:
             yield f"case {case.id}: is of kind refusal, but no step of `when` or `then` expects one"
         if case.twin is not None and case.twin.expect.get("outcome") != "accepted":
             yield f"case {case.id}: its twin must expect `outcome: accepted`"
         # A refusal that is checked beside other things still needs something accepted in the same case.
-        if case.kind is not Kind.REFUSAL and refused and case.twin is None and not _accepts_something(case):
+        if case.kind is not CaseKind.REFUSAL and refused and case.twin is None and not _accepts_something(case):
             yield f"case {case.id}: expects a refusal and nothing accepted; make it kind refusal, with a twin"
 
 
@@ -173,7 +173,7 @@ def _teeth(contract: Contract, declared: Mutants) -> Iterable[str]:
         if needs and clause.id not in guarded and clause.not_testable is None:
             yield f"clause {clause.id}: no mutant breaks it; plant one, or say under `unbreakable` why none can"
     for case in contract.cases:
-        if case.kind is not Kind.REFUSAL and not guarded & set(case.clauses):
+        if case.kind is not CaseKind.REFUSAL and not guarded & set(case.clauses):
             yield f"case {case.id}: is no refusal with a twin and no mutant breaks its clauses; nothing shows its teeth"
     for fault in contract.faults:
         if not guarded & set(fault.clauses):

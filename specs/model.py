@@ -74,7 +74,7 @@ class Group(Enum):
 
 
 @unique
-class Kind(Enum):
+class CaseKind(Enum):
     """What a case is about; it decides what a wrong value means."""
 
     REFUSAL = "refusal"
@@ -348,7 +348,7 @@ class Case(Entry, frozen=True):
     source: Placed
     clause: ClauseId
     title: Title
-    kind: Kind
+    kind: CaseKind
     when: Annotated[tuple[Step, ...], Meta(min_length=1)]
     also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
     # Without one it is asked of an adapter that claims every role of its clauses.

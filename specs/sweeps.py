@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.specs.leaves import Place, leaves
+from holdfast.specs.leaves import SchemaLeaf, leaves
 from holdfast.specs.model import Contract, Group
 from holdfast.specs.neighbours import Sweep
 
@@ -12,7 +12,7 @@ from holdfast.specs.neighbours import Sweep
 _OTHER = "other"
 
 
-def leaves_of(contract: Contract) -> Mapping[str, Place]:
+def leaves_of(contract: Contract) -> Mapping[str, SchemaLeaf]:
     """Every leaf of the contract's operations, as OPERATION:PATH. Raises SpecError for a malformed annotation."""
     return {
         f"{method.name}:{place.path}": place
@@ -33,7 +33,7 @@ def sweep_problems(contract: Contract) -> Iterable[str]:
         yield f"unswept: {name} is no leaf of an operation"
 
 
-def _problems(contract: Contract, sweep: Sweep, known: Mapping[str, Place]) -> Iterable[str]:
+def _problems(contract: Contract, sweep: Sweep, known: Mapping[str, SchemaLeaf]) -> Iterable[str]:
     if sweep.clause not in contract.clauses:
         yield f"unknown clause {sweep.clause}"
     if _OTHER not in sweep.due:

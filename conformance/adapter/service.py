@@ -18,7 +18,7 @@ from holdfast.conformance.adapter.lines import answer_lines
 from holdfast.servers.wires.calls import answer, not_claimed
 from holdfast.servers.wires.instances import EndedError
 from holdfast.servers.wires.profile import CONTRACT, ProfileError, Service, read
-from holdfast.servers.wires.world import UseError, World
+from holdfast.servers.wires.world import ServiceEnvironment, UseError
 from holdfast.specs import version_of
 
 _ONE_WORKER = "one worker has several instances of the service"
@@ -29,7 +29,7 @@ class Around:
 
     def __init__(self, service: Service, name: str) -> None:
         self._service, self._name = service, name
-        self._world: World | None = None
+        self._world: ServiceEnvironment | None = None
 
     def answer(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """The members of the answer."""
@@ -46,7 +46,7 @@ class Around:
                 self.close()
             case "open":
                 self.close()
-                self._world = World(
+                self._world = ServiceEnvironment(
                     self._service,
                     Path(request["workdir"]),
                     fresh=request["state"] == "fresh",

@@ -14,20 +14,20 @@ from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.verdict import Verdict, worst
 from holdfast.specs.leaves import leaves
-from holdfast.specs.model import Kind, Method, Reason
+from holdfast.specs.model import CaseKind, Method, Reason
 
 ACCEPTED: Mapping[str, Any] = {"outcome": "accepted"}
 OK: Mapping[str, Any] = {"outcome": "ok"}
 
 _WRONG_VALUE = {
-    Kind.REFUSAL: Verdict.FAIL_OPEN,
-    Kind.RACE: Verdict.FAIL_OPEN,
-    Kind.DURABILITY: Verdict.LOST_DURABILITY,
-    Kind.BEHAVIOUR: Verdict.WRONG_REASON,
+    CaseKind.REFUSAL: Verdict.FAIL_OPEN,
+    CaseKind.RACE: Verdict.FAIL_OPEN,
+    CaseKind.DURABILITY: Verdict.LOST_DURABILITY,
+    CaseKind.BEHAVIOUR: Verdict.WRONG_REASON,
 }
 
 
-def wrong_value(kind: Kind, step: Mapping[str, Any], graver: Verdict | None = None) -> Verdict:
+def wrong_value(kind: CaseKind, step: Mapping[str, Any], graver: Verdict | None = None) -> Verdict:
     """The verdict on a mismatch of values in this step, where `gravity` says `graver`.
 
     A missing row means what the step says itself, if it does: it may never have been written.
@@ -79,7 +79,7 @@ def judge_answer(
     scope: Scope,
     *,
     step: Mapping[str, Any],
-    kind: Kind,
+    kind: CaseKind,
     method: Method | None = None,
 ) -> Judgement | None:
     """None if the answer meets the expectation; otherwise the mildest judgement among the alternatives.
@@ -124,7 +124,7 @@ def judge_field(record: Record, method: Method, reasons: Mapping[str, Reason], c
 
 
 def _graver(
-    kind: Kind, step: Mapping[str, Any], method: Method | None, expected: Mapping[str, Any], value: Any
+    kind: CaseKind, step: Mapping[str, Any], method: Method | None, expected: Mapping[str, Any], value: Any
 ) -> Verdict:
     graver = None if method is None else declared(method, expected, value)
     return wrong_value(kind, step, graver)

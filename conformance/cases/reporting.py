@@ -16,7 +16,7 @@ from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.inspection.files import parts_of
 from holdfast.conformance.verdict import Verdict
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 
 _SHOWN = 600
 # For a report without a result, which holds an error.
@@ -105,7 +105,7 @@ def judge_value(
 
 
 def wrong(
-    kind: Kind,
+    kind: CaseKind,
     step: Mapping[str, Any],
     problem: str,
     expected: str,

@@ -33,7 +33,7 @@ from holdfast.conformance.cases.request import START, open_request
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, Method
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 
 T = TypeVar("T")
 Records = Sequence[Record]
@@ -53,7 +53,7 @@ Judge = Callable[[Record], Judgement | None]
 
 
 def _judge_ok(record: Record) -> Judgement | None:
-    return ex.judge_answer(record, ex.OK, _NO_NAMES, step={}, kind=Kind.BEHAVIOUR)
+    return ex.judge_answer(record, ex.OK, _NO_NAMES, step={}, kind=CaseKind.BEHAVIOUR)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from holdfast.conformance.run.interpret import interpret, worker_count
 from holdfast.conformance.run.plan import methods_of
 from holdfast.conformance.verdict import Silence
 from holdfast.specs import Case, Contract
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 
 # How long an adapter may take to answer once its input has ended, in seconds.
 _BUFFERED_S = 10.0
@@ -143,7 +143,7 @@ def _is_usable(contract: Contract, case: Case, not_claimed: Mapping[str, str], w
     lacks = {*not_claimed}
     steps = (*case.given, *case.when, *case.then)
     return (
-        case.kind is Kind.DURABILITY
+        case.kind is CaseKind.DURABILITY
         and any("kill" in step for step in steps)
         and not any("start" in step or "provoke" in step for step in steps)
         and lacks.isdisjoint(

@@ -34,9 +34,9 @@ from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
 from holdfast.conformance.faults.finished import Finished
 from holdfast.conformance.faults.layers import RECORDED
-from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.probe import Probe, probe
-from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial
+from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Tally, Trial
 from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
@@ -337,12 +337,12 @@ def stepped(
                 subject(step), folder, sweep.workload, begun.acknowledged, begun.acknowledged, begun.late
             )
             verdict = without.verdict
-            if verdict.kind is Kind.CLEAN:
+            if verdict.kind is CrashClass.CLEAN:
                 there = begun.acknowledged | without.done
                 verdict = judge(subject("+0s"), folder, sweep.workload, there, there | {op.number for op in begun.late})
         tally.tried = 1
-        if verdict.kind is not Kind.CLEAN:
-            tally.findings.append(Finding(1, verdict, f"The clock had gone by {step}.", what="step"))
+        if verdict.kind is not CrashClass.CLEAN:
+            tally.findings.append(BrokenPromise(1, verdict, f"The clock had gone by {step}.", what="step"))
 
     return sweep.trial(layer, work).report()
 

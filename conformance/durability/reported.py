@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.report import Report
 from holdfast.conformance.verdict import Silence
 from holdfast.specs import typed
@@ -25,7 +25,7 @@ class ReportError(ValueError):
 class ReportedFinding(Form, frozen=True):
     """A promise that was broken: its class, what was expected, what came, and how it came about."""
 
-    kind: Kind
+    kind: CrashClass
     expected: str
     came: str
     words: str
@@ -120,8 +120,8 @@ def read(detail: object) -> LayerReport:
         report = typed.read(data, LayerReport)
     except typed.InvalidError as error:
         raise ReportError(str(error)) from error
-    if any(finding.kind is Kind.CLEAN for finding in report.findings):
-        raise ReportError(f"{Kind.CLEAN.value!r} is no class of a finding")
+    if any(finding.kind is CrashClass.CLEAN for finding in report.findings):
+        raise ReportError(f"{CrashClass.CLEAN.value!r} is no class of a finding")
     if report.silence is not None and not report.unproven:
         raise ReportError(f"it names the failure mode {report.silence!r}, and nothing that is not proven")
     if report.later > report.tried:

@@ -15,7 +15,7 @@ from holdfast.conformance.durability.reported import (
     ReportError,
 )
 from holdfast.conformance.faults.layers import DEPRIVED, IN_ONE, RECORDED
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs.faults import FaultCase, FaultLayer
@@ -127,12 +127,14 @@ def not_tested(fault: FaultCase, why: str) -> Judgement:
 
 def _graveness(fault: FaultCase, finding: ReportedFinding) -> tuple[int, bool]:
     """Of two that are equally grave, the one behind an acknowledgement is told."""
-    return list(Verdict).index(_verdict_of(fault, finding)), finding.kind is Kind.INIT
+    return list(Verdict).index(_verdict_of(fault, finding)), finding.kind is CrashClass.INIT
 
 
 def _verdict_of(fault: FaultCase, finding: ReportedFinding) -> Verdict:
     """An invented fact is open. So is a lost one while the store is out of reach: it means "not seen yet"."""
     kind = finding.kind
-    if kind is Kind.INVENTED or (kind in (Kind.LOST, Kind.TORN) and LAYERS[fault.layer] in OUT_OF_REACH):
+    if kind is CrashClass.INVENTED or (
+        kind in (CrashClass.LOST, CrashClass.TORN) and LAYERS[fault.layer] in OUT_OF_REACH
+    ):
         return Verdict.FAIL_OPEN
     return Verdict.LOST_DURABILITY

@@ -21,7 +21,7 @@ from holdfast.conformance.faults.finished import Finished
 from holdfast.conformance.faults.helpers import killed, stopped, undisturbed
 from holdfast.conformance.faults.locks import Hold, locked
 from holdfast.conformance.faults.mounts import Disk
-from holdfast.conformance.faults.oracle import Kind, Verdict, judge
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.probe import mounting, probe
 from holdfast.conformance.faults.processes import Marked
@@ -30,7 +30,7 @@ from holdfast.conformance.faults.runs import accepted, in_order, read_whole
 from holdfast.conformance.faults.stored import PAGE, SQLITE, Stored, Variant, pages
 from holdfast.conformance.faults.subject import History, Op, Outcome, SubjectError, SubjectHangError, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 
 # Locks of another process: on all files of the store, on one database alone, and between two transactions. An
 # implementation may wait for a lock as long as its limits allow, and may refuse. What it answers OK is durable: in the
@@ -63,7 +63,7 @@ def locked_out(sweep: Sweep, finished: Callable[[], Finished], tally: Tally) -> 
                 # It did not start, holds all locks itself, or makes no second transaction.
                 continue
             verdict = seen.verdict
-            if verdict.kind is Kind.CLEAN:
+            if verdict.kind is CrashClass.CLEAN:
                 must, may = begun.acknowledged | seen.done, begun.acknowledged | seen.may
                 verdict = judge(sweep.subject(), folder, begun.workload, must, may)
             tally.tried += 1
@@ -141,7 +141,7 @@ def _overtaken(sweep: Sweep, folder: Path, begun: Finished, op: Op, name: str) -
         armed.touch()
         yield
 
-    under = Fault(overtake=(folder / name, armed)).argv(out, folder)
+    under = Injection(overtake=(folder / name, armed)).argv(out, folder)
     workload, known = begun.workload, begun.acknowledged
     seen = judge_overtaken(sweep.traced(), folder, workload, known, op, under=under, taking=taking)
     try:
@@ -193,7 +193,7 @@ def full(sweep: Sweep, tally: Tally) -> Iterator[None]:
                 sweep.workspace.note(tally, number + 1, verdict, story, partial(copy, left))
             # A disk that has room for everything at the end may never have been full. A smaller one was full, with or
             # without an answer.
-            tally.tried += sizes[number] < needed or not whole or verdict.kind is not Kind.CLEAN
+            tally.tried += sizes[number] < needed or not whole or verdict.kind is not CrashClass.CLEAN
     if not tally.tried:
         raise RunError(
             f"no disk became full: what is there needs {least} pages of {PAGE} bytes before the work and {needed} "
@@ -210,12 +210,12 @@ def _roomy(sweep: Sweep, room: int) -> int:
         accepted(history)
         needed = pages(folder)
         verdict = hang or judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
-        if verdict.kind is not Kind.CLEAN:
+        if verdict.kind is not CrashClass.CLEAN:
             raise RunError(f"although its disk had room to spare: {verdict}")
     return needed
 
 
-def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, Verdict | None]:
+def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, CrashOutcome | None]:
     """The workload on a disk of `size` pages with the content of this folder, which has the result afterwards.
 
     There is no history if the command never began. There is a verdict only on a hang.
@@ -238,7 +238,7 @@ def _work(sweep: Sweep, folder: Path, size: int) -> tuple[History | None, Verdic
     if not mark.exists():
         return None, None
     expected = "an answer, or a loud failure, while its disk is full, in its time"
-    return history, Verdict(Kind.UNRECOVERABLE, expected, f"it hangs: {hang}") if hang else None
+    return history, CrashOutcome(CrashClass.UNRECOVERABLE, expected, f"it hangs: {hang}") if hang else None
 
 
 @unique
@@ -366,7 +366,7 @@ class Dependencies:
             # The twin of every refusal: the same folder with nothing taken away.
             with self._workspace.folder(folder) as whole:
                 verdict = self._judged(whole, done.acknowledged, done.acknowledged)
-            if verdict.kind is not Kind.CLEAN:
+            if verdict.kind is not CrashClass.CLEAN:
                 raise RunError(f"although nothing was away: {verdict}")
             self._finished = done
         return self._finished
@@ -376,7 +376,7 @@ class Dependencies:
             self._took = undisturbed(self._sweep)
         return self._took
 
-    def _judged(self, folder: Path, must: Set[int], may: Set[int]) -> Verdict:
+    def _judged(self, folder: Path, must: Set[int], may: Set[int]) -> CrashOutcome:
         return judge(self._sweep.subject(), folder, self._workload, must, may)
 
     def _take(self, variants: Callable[[Stored], Iterable[Variant]], tally: Tally) -> Iterator[None]:
@@ -422,12 +422,12 @@ class Dependencies:
             )
         return begun.acknowledged if strict else frozenset()
 
-    def _without(self, layer: Layer, folder: Path, variant: Variant, owed: frozenset[int]) -> Verdict:
+    def _without(self, layer: Layer, folder: Path, variant: Variant, owed: frozenset[int]) -> CrashOutcome:
         """Its behaviour without the files, and with the files again."""
         begun = self.finished()
         subject = self._sweep.subject()
         seen = judge_deprived(subject, folder, self._workload, owed, begun.acknowledged, begun.late)
-        if seen.verdict.kind is not Kind.CLEAN:
+        if seen.verdict.kind is not CrashClass.CLEAN:
             return seen.verdict
         if seen.done & {op.number for op in begun.late}:
             if seen.shown is not None:
@@ -496,12 +496,12 @@ class Dependencies:
             if {op.number for op in begun.late} - seen.done or seen.shown is None:
                 raise RunError("NOT TESTED: although it could write, it did not in a mount namespace of its own")
             verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.done)
-            if verdict.kind is not Kind.CLEAN:
+            if verdict.kind is not CrashClass.CLEAN:
                 raise RunError(f"although it could write, in a mount namespace of its own: {verdict}")
         with self._workspace.folder(begun.folder) as folder:
             seen = self._under(Disk.READ_ONLY, folder, begun, begun.acknowledged)
             verdict = seen.verdict
-            if verdict.kind is Kind.CLEAN:
+            if verdict.kind is CrashClass.CLEAN:
                 verdict = self._judged(folder, begun.acknowledged | seen.done, begun.acknowledged | seen.may)
         tally.tried = 1
         state = partial(copy, begun.folder)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.conformance.faults.naming import named, stranger
-from holdfast.conformance.faults.oracle import Kind, Verdict, compare, untrue
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare, untrue
 from holdfast.conformance.faults.subject import (
     Answer,
     Facts,
@@ -38,7 +38,7 @@ class Deprived:
     were neither answered OK nor refused.
     """
 
-    verdict: Verdict
+    verdict: CrashOutcome
     shown: Facts | None = None
     told: frozenset[int] = frozenset()
     done: frozenset[int] = frozenset()
@@ -48,7 +48,7 @@ class Deprived:
 class _BrokenError(Exception):
     """A promise that was broken; `verdict` says how."""
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: CrashOutcome) -> None:
         super().__init__(str(verdict))
         self.verdict = verdict
 
@@ -87,11 +87,11 @@ class _Session:
                 self._look_at_part(error)
             return
         verdict = compare(older(self.workload, found, self.first), found, self.owed, self.may)
-        if verdict.kind is not Kind.CLEAN:
+        if verdict.kind is not CrashClass.CLEAN:
             broken = dataclasses.replace(verdict, expected=f"a loud refusal, or {verdict.expected}")
             if not found:
                 came = "no facts at all, as if nothing had ever been"
-                broken = dataclasses.replace(broken, kind=Kind.LOST, came=came)
+                broken = dataclasses.replace(broken, kind=CrashClass.LOST, came=came)
             raise _BrokenError(broken)
         self.shown = found
 
@@ -102,12 +102,12 @@ class _Session:
         known |= {fact for op in self.workload.every if op.number in self.may for fact in op.facts.items()}
         strange = sorted({*partly.told.items()} - known)
         if strange:
-            raise _BrokenError(Verdict(Kind.INVENTED, expected, stranger(self.workload, strange[0])))
+            raise _BrokenError(CrashOutcome(CrashClass.INVENTED, expected, stranger(self.workload, strange[0])))
         for op in self.workload.every:
             denied = [name for name, value in op.facts.items() if partly.about(name) and partly.told.get(name) != value]
             if op.number in self.owed and denied:
                 came = f"{denied[0]} is denied, which {named(op)} had set: not seen yet"
-                raise _BrokenError(Verdict(Kind.LOST, expected, came))
+                raise _BrokenError(CrashOutcome(CrashClass.LOST, expected, came))
 
     def ask(self, op: Op, what: str) -> Answer:
         """Raises _BrokenError if it hangs."""
@@ -131,7 +131,9 @@ class _Session:
             answer = self.ask(op, what)
             if answer.new:
                 came = "an answer that it was done now: not seen yet"
-                raise _BrokenError(Verdict(Kind.INVENTED, f"{what} to be known from before, or refused", came))
+                raise _BrokenError(
+                    CrashOutcome(CrashClass.INVENTED, f"{what} to be known from before, or refused", came)
+                )
             if answer.outcome is Outcome.SILENT:
                 # The line is no longer usable.
                 return
@@ -157,7 +159,7 @@ def judge_deprived(
     the same process does what it has refused.
     """
     session = _Session(subject, workload, owed, acknowledged, owed)
-    verdict = Verdict(Kind.CLEAN)
+    verdict = CrashOutcome(CrashClass.CLEAN)
     try:
         with ExitStack() as stack:
             if _started(subject, folder, under):
@@ -189,7 +191,7 @@ def judge_overtaken(
 ) -> Deprived:
     """Start a subject where nothing is lacking. What `taking` takes away begins right before one new operation."""
     session = _Session(subject, workload, acknowledged, acknowledged, acknowledged)
-    verdict = Verdict(Kind.CLEAN)
+    verdict = CrashOutcome(CrashClass.CLEAN)
     try:
         if _started(subject, folder, under):
             session.look()
@@ -203,7 +205,7 @@ def judge_overtaken(
     return Deprived(verdict, session.shown, session.told, session.done, session.done | session.open)
 
 
-def judge_running(subject: Subject, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
+def judge_running(subject: Subject, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> CrashOutcome:
     """Judge a running subject by the facts that it shows and by its answers to repeated requests. It may fail."""
     session = _Session(subject, workload, must, may, must)
     try:
@@ -211,7 +213,7 @@ def judge_running(subject: Subject, workload: Workload, must: AbstractSet[int], 
         session.ask_all_again()
     except _BrokenError as broken:
         return broken.verdict
-    return Verdict(Kind.CLEAN)
+    return CrashOutcome(CrashClass.CLEAN)
 
 
 def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
@@ -221,7 +223,7 @@ def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
         raise _hang("a start, or a loud failure", str(error)) from error
     except (SubjectExposedError, SubjectReopenedError) as error:
         # It did not fail to start, so that is no refusal.
-        raise _BrokenError(Verdict(Kind.INVENTED, error.expected, str(error))) from error
+        raise _BrokenError(CrashOutcome(CrashClass.INVENTED, error.expected, str(error))) from error
     except SubjectError:
         return False
     return True
@@ -239,7 +241,7 @@ def _ask_new(session: _Session, late: Sequence[Op]) -> None:
     for op in late:
         answer = session.ask(op, "a new write")
         verdict = untrue(op, answer)
-        if verdict.kind is not Kind.CLEAN:
+        if verdict.kind is not CrashClass.CLEAN:
             raise _BrokenError(verdict)
         if answer.outcome is Outcome.SILENT:
             # The line is no longer usable.
@@ -257,12 +259,14 @@ def _ask_refused(session: _Session, late: Sequence[Op]) -> None:
     # What was refused must not have happened by half. Done again, that would not show.
     session.look()
     if session.shown is None:
-        raise _BrokenError(Verdict(Kind.TORN, "its facts now that nothing is lacking", session.unshown))
+        raise _BrokenError(CrashOutcome(CrashClass.TORN, "its facts now that nothing is lacking", session.unshown))
     for op in refused:
         answer = session.ask(op, f"{named(op)}, sent again,")
         if answer.outcome is Outcome.REFUSED:
             came = f"a refusal ({answer.text}): remembered, but not done"
-            raise _BrokenError(Verdict(Kind.TORN, f"{named(op)} to be done now that nothing is lacking", came))
+            raise _BrokenError(
+                CrashOutcome(CrashClass.TORN, f"{named(op)} to be done now that nothing is lacking", came)
+            )
 
 
 def _told(workload: Workload, shown: Facts) -> frozenset[int]:
@@ -279,12 +283,12 @@ def older(workload: Workload, found: Facts, owed: AbstractSet[int]) -> Workload:
     return dataclasses.replace(workload, before={name: old for name, old in workload.before.items() if name in found})
 
 
-def during(when: str, verdict: Verdict) -> Verdict:
+def during(when: str, verdict: CrashOutcome) -> CrashOutcome:
     """A verdict on a later event, with a text that says so."""
-    if verdict.kind is Kind.CLEAN:
+    if verdict.kind is CrashClass.CLEAN:
         return verdict
     return dataclasses.replace(verdict, expected=f"{when}: {verdict.expected}")
 
 
 def _hang(expected: str, came: str) -> _BrokenError:
-    return _BrokenError(Verdict(Kind.UNRECOVERABLE, f"{expected}, in its time", f"it hangs: {came}"))
+    return _BrokenError(CrashOutcome(CrashClass.UNRECOVERABLE, f"{expected}, in its time", f"it hangs: {came}"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deprived import judge_running
-from holdfast.conformance.faults.oracle import Kind, Verdict, judge
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.processes import Marked
@@ -23,7 +23,7 @@ from holdfast.conformance.faults.sweep import Sweep
 
 # While they are stopped, every answer may take its whole limit. So only few are asked for, and few runs are tried.
 _ASKED_STOPPED, _LEAST_STOPPED = 2, 1
-_CLEAN = Verdict(Kind.CLEAN)
+_CLEAN = CrashOutcome(CrashClass.CLEAN)
 _NONE = "does not apply: it starts no process of its own"
 # Where nothing could be recorded, a hidden process may have been missed.
 _NONE_FOUND = (
@@ -50,7 +50,7 @@ class _Struck:
 
     count: int = 0
     asked: list[Asked] = field(default_factory=list)
-    verdict: Verdict = _CLEAN
+    verdict: CrashOutcome = _CLEAN
     doubtful: bool = False
 
 
@@ -93,7 +93,7 @@ def _strike(
             with sweep.workspace.folder(folder) as left:
                 history = History(tuple(run.asked))
                 verdict = run.verdict
-                if verdict.kind is Kind.CLEAN:
+                if verdict.kind is CrashClass.CLEAN:
                     verdict = judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
                 tally.tried += 1
                 struck = "process that it had started was" if run.count == 1 else "processes that it had started were"
@@ -143,7 +143,7 @@ def undisturbed(sweep: Sweep) -> dict[int, float]:
             _end(marked, subject.stop)
         history = History(tuple(asked))
         verdict = judge(sweep.subject(), folder, sweep.workload, history.must, history.may)
-        if verdict.kind is not Kind.CLEAN:
+        if verdict.kind is not CrashClass.CLEAN:
             raise RunError(f"although nothing went wrong: {verdict}")
     sweep.confined()
     return took if count else {}
@@ -177,11 +177,11 @@ def _run(sweep: Sweep, folder: Path, moment: _Moment, how: Callable[[Marked], in
         hang = next((one.answer.text for one in run.asked if one.answer.hung), "")
         if hang:
             expected = "an answer, a refusal or an error, in its time"
-            run.verdict = Verdict(Kind.UNRECOVERABLE, expected, f"it hangs: {hang}")
+            run.verdict = CrashOutcome(CrashClass.UNRECOVERABLE, expected, f"it hangs: {hang}")
         else:
             run.verdict = judge_running(subject, sweep.workload, history.must, history.may)
         # It is stopped itself, so that its hang means nothing.
-        run.doubtful = run.verdict.kind is Kind.UNRECOVERABLE and marked.one_reads_the_requests()
+        run.doubtful = run.verdict.kind is CrashClass.UNRECOVERABLE and marked.one_reads_the_requests()
     except SubjectError as error:
         raise RunError(f"expected it to start as it did before, got: {error}") from error
     finally:

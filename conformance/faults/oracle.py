@@ -29,7 +29,7 @@ from holdfast.conformance.faults.subject import (
 
 
 @unique
-class Kind(StrEnum):
+class CrashClass(StrEnum):
     """What became of a subject after a crash.
 
     Lost: an acknowledged operation is gone. Torn: an operation is there by half. Unrecoverable: it does not start,
@@ -47,31 +47,35 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CrashOutcome:
     """A class, and texts for what was expected and what came."""
 
-    kind: Kind
+    kind: CrashClass
     expected: str = ""
     came: str = ""
 
     def __str__(self) -> str:
         """One sentence for a person."""
-        return self.kind.value if self.kind is Kind.CLEAN else f"{self.kind}: expected {self.expected}; got {self.came}"
+        return (
+            self.kind.value
+            if self.kind is CrashClass.CLEAN
+            else f"{self.kind}: expected {self.expected}; got {self.came}"
+        )
 
 
-_CLEAN = Verdict(Kind.CLEAN)
+_CLEAN = CrashOutcome(CrashClass.CLEAN)
 
 
-def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Verdict:
+def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> CrashOutcome:
     """Judge the facts alone: all of `must` there, of the rest of `may` each one whole or not at all, nothing else."""
     workload = _interrupted(workload, found, may - must)
     expected, found = _allowed(must, may), _settled(workload, found, must, may)
     strange = [fact for fact in sorted(found.items()) if not _known(workload, fact, may)]
     invented = [fact for fact in strange if not _half(workload, fact, may)]
     if invented:
-        return Verdict(Kind.INVENTED, expected, listed(stranger(workload, fact) for fact in invented))
+        return CrashOutcome(CrashClass.INVENTED, expected, listed(stranger(workload, fact) for fact in invented))
     if strange:
-        return Verdict(Kind.TORN, expected, listed(half(workload, fact) for fact in strange))
+        return CrashOutcome(CrashClass.TORN, expected, listed(half(workload, fact) for fact in strange))
     # An operation that shows no fact was not done, or was covered by later ones: the same for the facts.
     seen = _seen(workload, found) & may
     whole = workload.after(seen | must)
@@ -82,8 +86,8 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     missing = [op for op in due if op.number not in seen]
     if found == workload.after(seen):
         held = f"{len(due) - len(missing)} of {len(due)} acknowledged operations"
-        return Verdict(Kind.LOST, expected, f"{held}: gone is {listed(gone(op, found) for op in missing)}")
-    return Verdict(Kind.TORN, expected, differences(workload, whole, found))
+        return CrashOutcome(CrashClass.LOST, expected, f"{held}: gone is {listed(gone(op, found) for op in missing)}")
+    return CrashOutcome(CrashClass.TORN, expected, differences(workload, whole, found))
 
 
 def judge(
@@ -94,7 +98,7 @@ def judge(
     may: AbstractSet[int],
     *,
     instead: bool = False,
-) -> Verdict:
+) -> CrashOutcome:
     """Start the subject on what a crash left in `folder`, and hold it to its promises; the folder is used up.
 
     `must` and `may` are numbers of operations (see `Promises`, `History`). It has to start in its time, show what
@@ -108,12 +112,12 @@ def judge(
             subject.stop()
 
 
-def untrue(op: Op, answer: Answer) -> Verdict:
+def untrue(op: Op, answer: Answer) -> CrashOutcome:
     """Judge the refusal of an operation that was sent for the first time: its reason has to be true."""
     if answer.outcome is not Outcome.REFUSED or answer.text not in op.untrue:
         return _CLEAN
     came = f"a refusal ({short(answer.text)}), which is true of nothing that is there"
-    return Verdict(Kind.INVENTED, f"the first sending of {named(op)} to be refused as it is, or done", came)
+    return CrashOutcome(CrashClass.INVENTED, f"the first sending of {named(op)} to be refused as it is, or done", came)
 
 
 def _judge(
@@ -124,20 +128,20 @@ def _judge(
     may: AbstractSet[int],
     *,
     instead: bool,
-) -> Verdict:
-    down = Kind.UNRECOVERABLE if must or workload.before else Kind.INIT
+) -> CrashOutcome:
+    down = CrashClass.UNRECOVERABLE if must or workload.before else CrashClass.INIT
     try:
         subject.start(folder)
     except (SubjectExposedError, SubjectReopenedError) as error:
-        return Verdict(Kind.INVENTED, error.expected, str(error))
+        return CrashOutcome(CrashClass.INVENTED, error.expected, str(error))
     except SubjectError as error:
-        return Verdict(down, "a start on what the crash left", str(error))
+        return CrashOutcome(down, "a start on what the crash left", str(error))
     try:
         found = subject.dump()
     except SubjectError as error:
-        return Verdict(down, "its facts after the restart", str(error))
+        return CrashOutcome(down, "its facts after the restart", str(error))
     verdict = compare(workload, found, must, may)
-    if verdict.kind is not Kind.CLEAN:
+    if verdict.kind is not CrashClass.CLEAN:
         return verdict
     workload = _interrupted(workload, found, may - must)
     # What may be done in part may look whole, and have more to do.
@@ -152,7 +156,7 @@ def _judge(
         answer = subject.submit(other.asked)
         if answer.outcome is not Outcome.OK:
             came = f"{answer.outcome} ({short(answer.text)}), and nothing of it there: remembered, but not done"
-            return Verdict(Kind.TORN, f"{short(other.asked.text)} to be done in place of what was not", came)
+            return CrashOutcome(CrashClass.TORN, f"{short(other.asked.text)} to be done in place of what was not", came)
     if others:
         about = tuple(name for other in others for name in other.about)
         subject, workload = _Hiding(subject, about), _hidden(workload, {other.asked.number for other in others}, about)
@@ -161,12 +165,12 @@ def _judge(
     for place, op in enumerate(asked, start=1):
         half = frozenset(each.number for each in asked[place:-1] if each.apart)
         verdict, found, there = _again(subject, workload, op, there, down, half)
-        if verdict.kind is not Kind.CLEAN:
+        if verdict.kind is not CrashClass.CLEAN:
             return verdict
     try:
         subject.stop()
     except SubjectError as error:
-        return Verdict(down, "a stop after the restart", str(error))
+        return CrashOutcome(down, "a stop after the restart", str(error))
     return _second_start(subject, folder, workload, found, others)
 
 
@@ -184,8 +188,8 @@ def _in_flight(workload: Workload, must: AbstractSet[int], may: AbstractSet[int]
 
 
 def _again(
-    subject: Subject, workload: Workload, op: Op, there: AbstractSet[int], down: Kind, half: AbstractSet[int]
-) -> tuple[Verdict, Facts, AbstractSet[int]]:
+    subject: Subject, workload: Workload, op: Op, there: AbstractSet[int], down: CrashClass, half: AbstractSet[int]
+) -> tuple[CrashOutcome, Facts, AbstractSet[int]]:
     """Send again what was in flight, or the probe for the first time: the verdict, the facts, what is there.
 
     Those of `half` may still be done in part.
@@ -196,22 +200,26 @@ def _again(
     if answer.outcome is Outcome.REFUSED and not new:
         if op.number not in there:
             came = f"a refusal ({short(answer.text)}), and nothing of it there: remembered, but not done"
-            return Verdict(Kind.TORN, f"{what} to be done, as its first sending was not", came), {}, there
+            return CrashOutcome(CrashClass.TORN, f"{what} to be done, as its first sending was not", came), {}, there
         if workload.prior:
             came = f"a refusal ({short(answer.text)}): what is there cannot be known for what was sent"
-            return Verdict(Kind.TORN, f"{what} to be accepted as known from before", came), {}, there
+            return CrashOutcome(CrashClass.TORN, f"{what} to be accepted as known from before", came), {}, there
     elif answer.outcome is not Outcome.OK and not _says_again(op, answer, there):
         came = f"{answer.outcome}: {short(answer.text)}"
-        return Verdict(down, f"{what} to be accepted after the restart", came), {}, there
+        return CrashOutcome(down, f"{what} to be accepted after the restart", came), {}, there
     if answer.new and op.number in there and not op.anew:
-        return Verdict(Kind.INVENTED, f"{what} to be known from before", "an answer that it was done now"), {}, there
+        return (
+            CrashOutcome(CrashClass.INVENTED, f"{what} to be known from before", "an answer that it was done now"),
+            {},
+            there,
+        )
     there = there | {op.number}
     try:
         found = subject.dump()
     except SubjectError as error:
-        return Verdict(down, f"its facts after {what}", str(error)), {}, there
+        return CrashOutcome(down, f"its facts after {what}", str(error)), {}, there
     verdict = compare(workload, found, there, there | half)
-    if verdict.kind is Kind.CLEAN:
+    if verdict.kind is CrashClass.CLEAN:
         return verdict, found, there
     expected = f"after {what} {verdict.expected}" + ("" if new else ", each with one effect")
     return dataclasses.replace(verdict, expected=expected), found, there
@@ -224,7 +232,7 @@ def _says_again(op: Op, answer: Answer, there: AbstractSet[int]) -> bool:
 
 def _second_start(
     subject: Subject, folder: Path, workload: Workload, before: Facts, others: Sequence[Instead]
-) -> Verdict:
+) -> CrashOutcome:
     expected = "a second restart to show the same as the first"
     try:
         subject.start(folder)
@@ -232,15 +240,17 @@ def _second_start(
         whole = [(other, subject.submit(other.whole)) for other in others]
         subject.stop()
     except SubjectReopenedError as error:
-        return Verdict(Kind.INVENTED, error.expected, str(error))
+        return CrashOutcome(CrashClass.INVENTED, error.expected, str(error))
     except SubjectError as error:
-        return Verdict(Kind.UNSTABLE, expected, str(error))
+        return CrashOutcome(CrashClass.UNSTABLE, expected, str(error))
     if found != before:
-        return Verdict(Kind.UNSTABLE, expected, differences(workload, before, found))
+        return CrashOutcome(CrashClass.UNSTABLE, expected, differences(workload, before, found))
     for other, answer in whole:
         if answer.outcome is not Outcome.OK:
             came = f"{answer.outcome}: {short(answer.text)} to {short(other.whole.text)}"
-            return Verdict(Kind.TORN, f"{short(other.asked.text)} to be whole, which came after half of another", came)
+            return CrashOutcome(
+                CrashClass.TORN, f"{short(other.asked.text)} to be whole, which came after half of another", came
+            )
     return _CLEAN
 
 

@@ -14,16 +14,15 @@ from pathlib import Path
 
 from holdfast.conformance.faults import naming, story
 from holdfast.conformance.faults.metadata import Given, Metadata, some
-from holdfast.conformance.faults.model import Candidate, Plan, Stage
-from holdfast.conformance.faults.model import Kind as StateKind
-from holdfast.conformance.faults.oracle import Kind, Verdict, judge
+from holdfast.conformance.faults.model import Candidate, Plan, Stage, StateRule
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.recording import Event, Recording, Sync
-from holdfast.conformance.faults.report import Finding, Tally
+from holdfast.conformance.faults.report import BrokenPromise, Tally
 from holdfast.conformance.faults.runs import Runs, read_whole
 from holdfast.conformance.faults.subject import Subject, SubjectError
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 
 # How many of the states that a crash leaves begin a recovery that is interrupted itself.
 NESTED_STATES = 6
@@ -86,7 +85,7 @@ def nested(runs: Runs, tally: Tally) -> Iterator[None]:
             with runs.workspace.folder() as folder:
                 given.write(first, folder)
                 # A state that breaks a promise by itself proves nothing about a recovery from it.
-                if judge(runs.subject(), folder, runs.workload, must, may).kind is not Kind.CLEAN:
+                if judge(runs.subject(), folder, runs.workload, must, may).kind is not CrashClass.CLEAN:
                     continue
             begun.append(_recovery(runs, first, given, Promises(dict.fromkeys(may, 0), dict.fromkeys(must, 0))))
             yield from _interrupted(runs, tally, begun, begun[-1], Stage.PARTED)
@@ -137,7 +136,7 @@ def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
         return
     for number in spread(syncs, runs.seed):
         yield
-        struck = runs.run(Fault(error=errno.EIO, at=number, once=True), whole=False)
+        struck = runs.run(Injection(error=errno.EIO, at=number, once=True), whole=False)
         if struck.recording.ending.fired:
             recorded = _Recorded(Metadata(struck.recording), struck.out, struck.promises)
             what = f"Operation {number} of the recording ({naming.call(run.recording, number)}) had failed. "
@@ -161,7 +160,7 @@ def _after_failure(runs: Runs, recorded: _Recorded, recording: Recording, failed
     acknowledged = frozenset(recorded.promises.acknowledged.values())
     states = _plan(runs, recording, recorded.promises, answered)
     for one in states.before(Stage.ORDERED):
-        if one.state.kind is StateKind.MINIMUM and not acknowledged.isdisjoint(one.numbers):
+        if one.state.kind is StateRule.MINIMUM and not acknowledged.isdisjoint(one.numbers):
             yield one
     if answered is not None:
         yield states.everything(answered)
@@ -183,22 +182,22 @@ def _plan(runs: Runs, recording: Recording, promises: Promises, answered: int | 
 def _restarted(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, prefix: str = "") -> None:
     """Restart on one state, and judge it by the promises at all points at which it is legal."""
     verdict = _judged(runs, candidate, recorded, Given.MADE)
-    if verdict.kind is Kind.CLEAN or _by_metadata(runs, tally, candidate, recorded, verdict):
+    if verdict.kind is CrashClass.CLEAN or _by_metadata(runs, tally, candidate, recorded, verdict):
         return
     kept, lost = runs.workspace.kept(tally, verdict, partial(recorded.metadata.write, candidate), recorded.out)
     words = prefix + story.of_power_loss(runs.workload, recorded.promises, candidate, verdict) + lost
     marks = story.marks(recorded.promises, candidate)
-    tally.findings.append(Finding(candidate.numbers[-1], verdict, words, kept, marks=marks))
+    tally.findings.append(BrokenPromise(candidate.numbers[-1], verdict, words, kept, marks=marks))
 
 
-def _judged(runs: Runs, candidate: Candidate, recorded: _Recorded, given: Given) -> Verdict:
+def _judged(runs: Runs, candidate: Candidate, recorded: _Recorded, given: Given) -> CrashOutcome:
     promises, numbers = recorded.promises, candidate.numbers
     with runs.workspace.folder() as folder:
         recorded.metadata.write(candidate, folder, given)
         return judge(runs.subject(), folder, runs.workload, promises.must(*numbers), promises.may(*numbers))
 
 
-def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, verdict: Verdict) -> bool:
+def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Recorded, verdict: CrashOutcome) -> bool:
     """Whether it breaks its promise only without the modes, owners and times that it has set: then it is inconclusive.
 
     A failure that comes and goes by itself does not count, so it has to break the promise a second time without them.
@@ -206,7 +205,7 @@ def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Reco
     calls = recorded.metadata.was_set
 
     def is_clean(given: Given) -> bool:
-        return _judged(runs, candidate, recorded, given).kind is Kind.CLEAN
+        return _judged(runs, candidate, recorded, given).kind is CrashClass.CLEAN
 
     if not calls or not any(map(is_clean, (Given.SET, Given.BEFORE))) or is_clean(Given.MADE):
         return False
@@ -224,8 +223,10 @@ def _by_times(runs: Runs, tally: Tally, states: Plan, recorded: _Recorded) -> No
     last = states.everything()
     turned = _judged(runs, last, recorded, Given.TURNED)
     # A difference that comes and goes by itself does not count.
-    again = ((Given.SET, True), (Given.TURNED, False)) if turned.kind is not Kind.CLEAN else ()
-    if again and all((_judged(runs, last, recorded, given).kind is Kind.CLEAN) is clean for given, clean in again):
+    again = ((Given.SET, True), (Given.TURNED, False)) if turned.kind is not CrashClass.CLEAN else ()
+    if again and all(
+        (_judged(runs, last, recorded, given).kind is CrashClass.CLEAN) is clean for given, clean in again
+    ):
         tally.cannot_tell(
             "it depends on the times of its files, and what of those a power loss leaves is not modelled: with the "
             f"same bytes, last written in the opposite order: {turned}"
@@ -260,7 +261,7 @@ def _started(
     subject = runs.traced()
     with suppress(SubjectError):
         # A recovery that fails by itself belongs to the layer before this one.
-        subject.start(folder, Fault().argv(out, folder))
+        subject.start(folder, Injection().argv(out, folder))
         for act in then:
             act(subject)
     with suppress(SubjectError):

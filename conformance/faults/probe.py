@@ -16,7 +16,7 @@ from pathlib import Path
 from holdfast.conformance.faults import fidelity, mounts, recording
 from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.recording import Event, Sync
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 
 # What takes longer hangs, on a busy machine too: what cannot be probed is not tried, and proves nothing.
 _PATIENCE_S = 60.0
@@ -71,7 +71,7 @@ def _tracer() -> Ability:
         work, out = Path(folder, "work"), Path(folder, "recording")
         work.mkdir()
         # An interpreter without its site packages: the program needs nothing of them, and the time is short.
-        argv = Fault().argv(out, work, [sys.executable, "-I", "-S", "-c", _PROGRAM])
+        argv = Injection().argv(out, work, [sys.executable, "-I", "-S", "-c", _PROGRAM])
         failed = _attempt(argv, work)
         return Ability(f"tracing a program of one's own failed: {failed}") if failed else _recorded(out, work)
 

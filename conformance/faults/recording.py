@@ -235,7 +235,7 @@ class Operation(NamedTuple):
     action: Action
 
 
-class Place(NamedTuple):
+class OutsideFile(NamedTuple):
     """A file outside of the work directory: its device and inode, and its path if that is known."""
 
     device: int
@@ -263,8 +263,8 @@ class Ending(NamedTuple):
     status: int
     fired: bool = False
     untraced: tuple[str, ...] = ()
-    written: tuple[Place, ...] = ()
-    read: tuple[Place, ...] = ()
+    written: tuple[OutsideFile, ...] = ()
+    read: tuple[OutsideFile, ...] = ()
     strangers: tuple[str, ...] = ()
     beside: tuple[Life, ...] = ()
 
@@ -368,7 +368,7 @@ def _operation(raw: Mapping[str, Any]) -> Operation:
 
 
 def _ending(raw: Mapping[str, Any]) -> Ending:
-    written, read = (tuple(Place(**one) for one in raw[name]) for name in ("written", "read"))
+    written, read = (tuple(OutsideFile(**one) for one in raw[name]) for name in ("written", "read"))
     beside = tuple(Life(**one) for one in raw["beside"])
     return Ending(raw["status"], raw["fired"], tuple(raw["untraced"]), written, read, tuple(raw["strangers"]), beside)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
-from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.recording import Event, Recording
 from holdfast.conformance.faults.timeline import Marks
 
@@ -47,7 +47,7 @@ class Layer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BrokenPromise:
     """A promise that a layer broke. `point` is the operation of the recording behind or before which it struck, or,
     where nothing is recorded, the number of what was tried; `what` says which of the two.
 
@@ -57,7 +57,7 @@ class Finding:
     """
 
     point: int
-    verdict: Verdict
+    verdict: CrashOutcome
     story: str
     kept: Path | None = None
     what: str = "operation"
@@ -82,7 +82,7 @@ class Report:
     tried: int
     total: int
     tally: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[BrokenPromise, ...] = ()
     unproven: tuple[str, ...] = ()
     seconds: float = 0.0
     beside: str = ""
@@ -116,7 +116,7 @@ class Tally:
         self.noun = ""
         self.notes = ""
         self.beside = ""
-        self.findings: list[Finding] = []
+        self.findings: list[BrokenPromise] = []
         self.unproven: list[str] = []
         # Those that it is the sum of, as long as they go on.
         self.parts: list[Tally] = []
@@ -129,7 +129,7 @@ class Tally:
     @property
     def enough(self) -> bool:
         """Whether a layer can stop. A loss before the first acknowledgement is no broken promise."""
-        return sum(one.verdict.kind is not Kind.INIT for one in self.findings) >= self.most
+        return sum(one.verdict.kind is not CrashClass.INIT for one in self.findings) >= self.most
 
     def cannot_tell(self, why: str) -> None:
         """Note why nothing is proven, once for all states that show it."""

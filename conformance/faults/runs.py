@@ -14,12 +14,12 @@ from holdfast.conformance.faults import fidelity
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.naming import listed, short
-from holdfast.conformance.faults.oracle import Kind, Verdict, compare
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare
 from holdfast.conformance.faults.promises import Promises, UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Recording, RecordingError, read
-from holdfast.conformance.faults.report import Finding, RunError, Tally
+from holdfast.conformance.faults.report import BrokenPromise, RunError, Tally
 from holdfast.conformance.faults.subject import History, Outcome, Subject, SubjectError, Workload, perform
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 
 # The folders of a sweep: work directories for each run, and the states of the disk that broke a promise
 
@@ -75,7 +75,7 @@ class Workspace:
             shutil.rmtree(folder, ignore_errors=True)
 
     def kept(
-        self, tally: Tally, verdict: Verdict, fill: Callable[[Path], object], recording: Path | None = None
+        self, tally: Tally, verdict: CrashOutcome, fill: Callable[[Path], object], recording: Path | None = None
     ) -> tuple[Path | None, str]:
         """The tar file of what `fill` puts into a folder, if it is the first of its class in this layer.
 
@@ -94,11 +94,13 @@ class Workspace:
         except OSError as error:
             return None, f" The state could not be kept: {error}."
 
-    def note(self, tally: Tally, number: int, verdict: Verdict, story: str, fill: Callable[[Path], object]) -> None:
+    def note(
+        self, tally: Tally, number: int, verdict: CrashOutcome, story: str, fill: Callable[[Path], object]
+    ) -> None:
         """Take down what one way of depriving it came to; `fill` makes the state that it began on."""
-        if verdict.kind is not Kind.CLEAN:
+        if verdict.kind is not CrashClass.CLEAN:
             kept, lost = self.kept(tally, verdict, fill)
-            tally.findings.append(Finding(number, verdict, story + lost, kept, "variant"))
+            tally.findings.append(BrokenPromise(number, verdict, story + lost, kept, "variant"))
 
 
 # Fewer points than this show nothing: this number is tried however long it takes, or all points if there are fewer.
@@ -187,7 +189,7 @@ class Runs:
         # Why the run shows nothing, as it keeps things elsewhere; empty if it does not, None before it was asked.
         self._elsewhere: str | None = None
         self._is_confined = False
-        self._control: Verdict | None = None
+        self._control: CrashOutcome | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -209,7 +211,7 @@ class Runs:
     def baseline(self) -> Run:
         """A run in which nothing goes wrong; the same for all layers. Raises RunError."""
         if self._baseline is None:
-            run = self.run(Fault())
+            run = self.run(Injection())
             accepted(run.history)
             self._faithful(run)
             self.confined()
@@ -267,14 +269,14 @@ class Runs:
         self._others.append(other)
         return other
 
-    def control(self) -> Verdict:
+    def control(self) -> CrashOutcome:
         """What it shows after it was ended in order and started again, where nothing was done to it; made once.
 
         Raises RunError if it does not come so far, or shows something else before that: no fault can be judged then.
         """
         if self._control is None:
             every = frozenset(op.number for op in self.workload.ops)
-            subject, verdict = self.subject(), Verdict(Kind.CLEAN)
+            subject, verdict = self.subject(), CrashOutcome(CrashClass.CLEAN)
             with self.workspace.begun_folder() as folder, in_order(subject, "while nothing was done to it"):
                 for when in ("", ", after it was ended in order and started again,"):
                     subject.start(folder)
@@ -285,7 +287,7 @@ class Runs:
                     found = subject.dump()
                     subject.close()
                     verdict = compare(self.workload, found, every, every)
-                    if verdict.kind is not Kind.CLEAN:
+                    if verdict.kind is not CrashClass.CLEAN:
                         asked = listed(f"`{short(op.text)}`" for op in self.workload.ops)
                         came = f"asked was {asked}, and{when} it shows {short(repr(dict(found)), 200)}: {verdict.came}"
                         verdict = replace(verdict, came=f"nothing was done to it; {came}")
@@ -322,7 +324,7 @@ class Runs:
             subject = self.traced()
             watch = tuple((one.device, one.inode) for one in written)
             try:
-                subject.start(folder, Fault(watch=watch).argv(out, folder))
+                subject.start(folder, Injection(watch=watch).argv(out, folder))
                 subject.dump()
             except SubjectError as error:
                 # One that did not come so far may have read nothing yet.
@@ -371,7 +373,7 @@ class Runs:
             )
         self._is_confined = True
 
-    def run(self, fault: Fault, *, whole: bool = True, send: Send = perform) -> Run:
+    def run(self, fault: Injection, *, whole: bool = True, send: Send = perform) -> Run:
         """The workload, recorded. Raises RunError; a start that fails is one only if nothing was to go wrong.
 
         `send` asks for it in another way than is usual.

@@ -6,25 +6,24 @@ from pathlib import Path
 
 from holdfast.conformance.faults import recording, timeline
 from holdfast.conformance.faults.deadline import Deadline
-from holdfast.conformance.faults.model import Candidate
-from holdfast.conformance.faults.model import Kind as StateKind
+from holdfast.conformance.faults.model import Candidate, StateRule
 from holdfast.conformance.faults.naming import listed, short
-from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.promises import Promises
-from holdfast.conformance.faults.report import Finding, Layer
+from holdfast.conformance.faults.report import BrokenPromise, Layer
 from holdfast.conformance.faults.subject import Workload
 
 # What became of the store; of a loss the verdict has the numbers.
 _ENDS = {
-    Kind.TORN: "a write was there by half",
-    Kind.UNRECOVERABLE: "the store did not come back",
-    Kind.INIT: "the store did not come back",
-    Kind.UNSTABLE: "the store showed something else at its second start",
-    Kind.INVENTED: "the store held what no operation asked for",
+    CrashClass.TORN: "a write was there by half",
+    CrashClass.UNRECOVERABLE: "the store did not come back",
+    CrashClass.INIT: "the store did not come back",
+    CrashClass.UNSTABLE: "the store showed something else at its second start",
+    CrashClass.INVENTED: "the store held what no operation asked for",
 }
 
 
-def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, verdict: Verdict) -> str:
+def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, verdict: CrashOutcome) -> str:
     """What was acknowledged at the last point at which the disk may have this state, what of it is lost, what came."""
     last = candidate.numbers[-1]
     state = candidate.at(last)
@@ -41,7 +40,7 @@ def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, 
     systems = {one.point.systems for one in candidate.states if last in one.point.numbers}
     # Of several, or of one without a name, all may leave it so.
     where = f" on {next(iter(systems))}" if len(systems) == 1 and "" not in systems else ""
-    end = f"the store held {verdict.came.partition(':')[0]}" if verdict.kind is Kind.LOST else _ENDS[verdict.kind]
+    end = f"the store held {verdict.came.partition(':')[0]}" if verdict.kind is CrashClass.LOST else _ENDS[verdict.kind]
     return f"{begin} {listed(state.losses) or 'everything was on disk'}; after power loss{where} ({how}) {end}."
 
 
@@ -50,12 +49,12 @@ def marks(promises: Promises, candidate: Candidate) -> timeline.Marks:
     last = candidate.numbers[-1]
     state = candidate.at(last)
     lost = {one.operation for one in state.lost}
-    if state.kind is not StateKind.ALL:
+    if state.kind is not StateRule.ALL:
         lost |= {by for pages in state.point.doomed.values() for by in pages.values()}
     return timeline.Marks(promises.acknowledged, last, frozenset(lost), state.point.systems, promises.idle)
 
 
-def draw(layer: Layer, finding: Finding, deadline: Deadline) -> Path | None:
+def draw(layer: Layer, finding: BrokenPromise, deadline: Deadline) -> Path | None:
     """Put the picture of a kept finding beside its state, as .svg; None if there is no recording of it.
 
     Raises OSError, RecordingError, OutOfTimeError.

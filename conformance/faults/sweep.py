@@ -23,7 +23,7 @@ from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.layers import IN_ONE
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.naming import short
-from holdfast.conformance.faults.oracle import Kind, judge, untrue
+from holdfast.conformance.faults.oracle import CrashClass, judge, untrue
 from holdfast.conformance.faults.order import (
     each_kind_first,
     failing_from,
@@ -36,13 +36,13 @@ from holdfast.conformance.faults.order import (
     within_a_write,
     write_from,
 )
-from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work, summed
+from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Tally, Trial, Work, summed
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs, Send, in_order
 from holdfast.conformance.faults.subject import Outcome, perform, persist
 from holdfast.conformance.faults.timeline import Marks
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 
-__all__ = ["LEAST_TRIED", "MOST_FINDINGS", "Finding", "Layer", "Report", "Run", "RunError", "Sweep", "self_test"]
+__all__ = ["LEAST_TRIED", "MOST_FINDINGS", "BrokenPromise", "Layer", "Report", "Run", "RunError", "Sweep", "self_test"]
 
 # A layer stops at this number of failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5
@@ -154,29 +154,29 @@ class Sweep(Runs):
             Layer.POWER: partial(power.losses, self),
             Layer.RECOVERY: partial(power.nested, self),
             Layer.SYNC_ERRORS: partial(power.sync_errors, self),
-            Layer.KILL: partial(self._struck, lambda number: Fault(kill=number), "killed before"),
-            Layer.TORN_KILL: partial(self._struck, lambda number: Fault(kill=number, torn=True), "killed before"),
+            Layer.KILL: partial(self._struck, lambda number: Injection(kill=number), "killed before"),
+            Layer.TORN_KILL: partial(self._struck, lambda number: Injection(kill=number, torn=True), "killed before"),
             Layer.ERRORS: self._errors(errno.ENOSPC),
-            Layer.SHORT: partial(self._struck, lambda number: Fault(short=number), "half a write at"),
+            Layer.SHORT: partial(self._struck, lambda number: Injection(short=number), "half a write at"),
         }
         return partial(self._noted, works[layer])
 
     def _errors(self, error: int) -> Work:
         """Calls that fail from one on; and one call that fails, behind which what was refused is sent again."""
         name = errno.errorcode[error]
-        lasting = partial(self._struck, lambda number: Fault(error=error, at=number), f"{name} from then on at")
+        lasting = partial(self._struck, lambda number: Injection(error=error, at=number), f"{name} from then on at")
         passing = partial(
-            self._struck, lambda number: Fault(error=error, at=number, once=True), f"{name} once at", send=persist
+            self._struck, lambda number: Injection(error=error, at=number, once=True), f"{name} once at", send=persist
         )
         return partial(summed, {"": lasting, "and once": passing})
 
     def _noted(self, work: Work, tally: Tally) -> Iterator[None]:
         """The work of a layer that rests on the recording, with what was refused while that was made."""
         run = self.baseline()
-        if (verdict := self.control()).kind is not Kind.CLEAN:
+        if (verdict := self.control()).kind is not CrashClass.CLEAN:
             tally.tried = tally.total = 1
             said = "Nothing was done to it: it was ended in order and started again."
-            tally.findings.append(Finding(1, verdict, said, what="session"))
+            tally.findings.append(BrokenPromise(1, verdict, said, what="session"))
             return
         refused = run.recording.refused
         names = [words for call, words in _REFUSED.items() if call in refused]
@@ -185,7 +185,7 @@ class Sweep(Runs):
         yield from work(tally)
 
     def _struck(
-        self, fault: Callable[[int], Fault], words: str, tally: Tally, *, send: Send | None = None
+        self, fault: Callable[[int], Injection], words: str, tally: Tally, *, send: Send | None = None
     ) -> Iterator[None]:
         """Runs with one fault each, at numbers spread over the baseline's."""
         run = self.baseline()
@@ -217,16 +217,16 @@ class Sweep(Runs):
                 torn = tally.layer is Layer.TORN_KILL
                 verdict = judge(self.subject(), struck.folder, self.workload, must, may, instead=torn)
                 told = [untrue(one.op, one.answer) for one in struck.history.asked]
-                verdict = next((one for one in (verdict, *told) if one.kind is not Kind.CLEAN), verdict)
+                verdict = next((one for one in (verdict, *told) if one.kind is not CrashClass.CLEAN), verdict)
                 tally.tried += 1
-                if verdict.kind is not Kind.CLEAN:
+                if verdict.kind is not CrashClass.CLEAN:
                     kept, lost = None, ""
                     if before is not None:
                         kept, lost = self.workspace.kept(tally, verdict, partial(copy, before), struck.out)
                     what = naming.call(run.recording, number)
                     said = f"It was {words} operation {number} of the recording ({what}).{lost}"
                     marks = _struck_marks(struck, fault(number))
-                    tally.findings.append(Finding(number, verdict, said, kept, marks=marks))
+                    tally.findings.append(BrokenPromise(number, verdict, said, kept, marks=marks))
             # Otherwise the run was shorter this time: nothing was tried.
             struck.remove(before)
         tally.must_be_reached("work that makes the same calls when it is done again")
@@ -240,13 +240,13 @@ def self_test() -> str:
         with Sweep(lambda command=command: Lines(command), puts(2)) as sweep:  # type: ignore[misc]
             report = sweep.power_loss(0)
         found = {finding.verdict.kind for finding in report.findings}
-        if report.unproven or not report.tried or (not report.findings) is not clean or found - {Kind.LOST}:
+        if report.unproven or not report.tried or (not report.findings) is not clean or found - {CrashClass.LOST}:
             said = [*report.unproven, *map(str, report.findings)] or [report.tally]
             return f"the self-test's {kind} writer was not known for what it is: {said[0]}"
     return ""
 
 
-def _struck_marks(struck: Run, fault: Fault) -> Marks:
+def _struck_marks(struck: Run, fault: Injection) -> Marks:
     """What the picture of a run with a fault shows: it may have ended there, but nothing is lost that was written."""
     acknowledged: Mapping[int, int] = {}
     with suppress(RunError):

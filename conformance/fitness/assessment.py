@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from holdfast.conformance.fitness.model import (
     Candidate,
     Criterion,
+    CriterionResult,
     Evidence,
-    Finding,
-    Judgement,
+    FitnessJudgement,
     Reason,
     Standing,
     Status,
@@ -27,7 +27,7 @@ class Assessment:
     policy: Policy
     surface: Surface | None
     evidence: Evidence | None
-    judgement: Judgement
+    judgement: FitnessJudgement
     candidates: tuple[Candidate, ...] = ()
 
     @property
@@ -36,9 +36,10 @@ class Assessment:
         return None if self.evidence is None else server_of(self.evidence.snapshot)
 
 
-def not_present(code: str, text: str) -> Judgement:
+def not_present(code: str, text: str) -> FitnessJudgement:
     """The judgement where there is no surface: nothing is proven, and one reason says why."""
     findings = tuple(
-        Finding(each, Standing.UNPROVEN, (Reason(each, Standing.UNPROVEN, code, text),), (), ()) for each in Criterion
+        CriterionResult(each, Standing.UNPROVEN, (Reason(each, Standing.UNPROVEN, code, text),), (), ())
+        for each in Criterion
     )
-    return Judgement(Status.NOT_PRESENT, findings, ())
+    return FitnessJudgement(Status.NOT_PRESENT, findings, ())

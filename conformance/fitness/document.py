@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import rfc8785
 from msgspec import Meta
 
-from holdfast.conformance.fitness.model import Candidate, Judgement, Observed, Row, Surface
+from holdfast.conformance.fitness.model import Candidate, FitnessJudgement, Observed, Row, Surface
 from holdfast.conformance.fitness.policy import WrittenPolicy
 from holdfast.conformance.fitness.server import Server
 from holdfast.reports.evidence import KitIdentity
@@ -65,7 +65,7 @@ class ProofDocument(Form, frozen=True):
     policy: WrittenPolicy
     departures: Annotated[tuple[Text, ...], about("Each way in which the policy departs from the contract.")]
     evidence: Annotated[Observed | None, about("Null if there is no surface.")]
-    judgement: Judgement
+    judgement: FitnessJudgement
     candidates: Annotated[
         tuple[Candidate, ...],
         about("What a search inspected, and why each is no candidate; none if it is. Empty if all parts were named."),

@@ -12,11 +12,11 @@ from holdfast.conformance.fitness.criteria.owners import acts_as, owned
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed
 from holdfast.conformance.fitness.model import (
     Criterion,
+    CriterionResult,
     Dialect,
     Evidence,
     EvidenceClass,
-    Finding,
-    Judgement,
+    FitnessJudgement,
     Part,
     Row,
     status_of,
@@ -167,17 +167,17 @@ _JUDGES: Mapping[Criterion, tuple[Callable[[Judging], None], tuple[EvidenceClass
 }
 
 
-def judge(evidence: Evidence, policy: Policy) -> Judgement:
+def judge(evidence: Evidence, policy: Policy) -> FitnessJudgement:
     """Every criterion, in order, and what a reader must know besides. FIT only if all are proven."""
     if evidence.snapshot.dialect is Dialect.SQLITE:
         findings = sqlite.findings(evidence, policy)
-        return Judgement(status_of(findings), findings, sqlite.notes(evidence))
+        return FitnessJudgement(status_of(findings), findings, sqlite.notes(evidence))
     catalogue = Catalogue(evidence.snapshot)
     findings = tuple(_finding(criterion, evidence, policy, catalogue) for criterion in Criterion)
-    return Judgement(status_of(findings), findings, notes.notes(evidence, catalogue))
+    return FitnessJudgement(status_of(findings), findings, notes.notes(evidence, catalogue))
 
 
-def _finding(criterion: Criterion, evidence: Evidence, policy: Policy, catalogue: Catalogue) -> Finding:
+def _finding(criterion: Criterion, evidence: Evidence, policy: Policy, catalogue: Catalogue) -> CriterionResult:
     inspect, needs = _JUDGES[criterion]
     judging = Judging(criterion, evidence, policy, catalogue, needs)
     judging.check(inspect)

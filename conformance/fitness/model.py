@@ -193,7 +193,7 @@ class Reason(Form, frozen=True):
     probes: tuple[str, ...] = ()
 
 
-class Finding(Form, frozen=True):
+class CriterionResult(Form, frozen=True):
     """One criterion. `rows` and `probes` are what it rests on, for every result; PROVEN has no reasons."""
 
     criterion: Criterion
@@ -211,12 +211,12 @@ class Candidate(Form, frozen=True):
     reasons: tuple[Reason, ...]
 
 
-class Judgement(Form, frozen=True):
+class FitnessJudgement(Form, frozen=True):
     """What the evidence amounts to. `notes` prove nothing, and the reader must know them."""
 
     status: Status
     findings: Annotated[
-        tuple[Finding, ...],
+        tuple[CriterionResult, ...],
         Meta(min_length=_CRITERIA, max_length=_CRITERIA, description="One for each criterion, (a) to (i)."),
     ]
     notes: tuple[str, ...]
@@ -227,7 +227,7 @@ class Judgement(Form, frozen=True):
         return tuple(reason for finding in self.findings for reason in finding.reasons)
 
 
-def status_of(findings: tuple[Finding, ...]) -> Status:
+def status_of(findings: tuple[CriterionResult, ...]) -> Status:
     """FIT only if every criterion is there once and proven. Something that is not proven is not fit."""
     proven = [finding.criterion for finding in findings if finding.standing is Standing.PROVEN]
     return Status.FIT if sorted(c.value for c in proven) == [c.value for c in Criterion] else Status.NOT_FIT

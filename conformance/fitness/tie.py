@@ -17,7 +17,7 @@ from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, queries
 from holdfast.reports.evidence import Relation, SurfaceLine
 from holdfast.specs import strictjson
-from holdfast.specs.fitness import Kind, Tie, in_order, load_queries
+from holdfast.specs.fitness import QueryKind, Tie, in_order, load_queries
 
 # What stands for the writer in rows that are compared: its name belongs to the server.
 _WRITER = "the writer"
@@ -34,7 +34,7 @@ def schema_of(snapshot: Snapshot, writer: str | None) -> dict[str, str]:
         names = {f"{file}.{query}" for file in (MAIN, AUDIT) for query in queries()}
         return {name: _digest(rows) for name, rows in sorted(snapshot.structure.items()) if name in names}
     found = dict[str, str]()
-    for query in load_queries(CONTRACT).of(Kind.STRUCTURE):
+    for query in load_queries(CONTRACT).of(QueryKind.STRUCTURE):
         if query.tied is None:
             continue
         if query.name not in snapshot.structure:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.document import ProofDocument, bound_to, seal_of
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.model import Evidence, Judgement, Part, Standing, Status
+from holdfast.conformance.fitness.model import Evidence, FitnessJudgement, Part, Standing, Status
 from holdfast.conformance.fitness.proof import Proof, password_in
 from holdfast.reports.evidence import KitIdentity
 from holdfast.specs import Contract
@@ -139,7 +139,7 @@ def _of_judgement(assessed: Assessment, evidence: Evidence) -> Iterator[str]:
         yield f"it does not show a surface that is fit: {_in_words(again)}"
 
 
-def _in_words(judgement: Judgement) -> str:
+def _in_words(judgement: FitnessJudgement) -> str:
     missing = [each for each in judgement.findings if each.standing is not Standing.PROVEN]
     if not missing:
         return judgement.status.value

@@ -11,9 +11,9 @@ from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import (
     Answer,
     Criterion,
+    CriterionResult,
     Evidence,
     EvidenceClass,
-    Finding,
     Probe,
     Reason,
     Row,
@@ -122,7 +122,7 @@ def candidates(assessment: Assessment) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _finding(finding: Finding, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownFinding:
+def _finding(finding: CriterionResult, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownFinding:
     """`said` has each reason so far with the letter of its criterion: what stops a whole class stops many criteria."""
     return ShownFinding(
         finding.criterion.value,

@@ -19,7 +19,7 @@ from schemathesis import Response as Told
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import Finding
 from holdfast.conformance.cases.values import names_in
-from holdfast.conformance.fuzz.exchange import SECRETS, Request, Response, send
+from holdfast.conformance.fuzz.exchange import SECRETS, FuzzRequest, Response, send
 from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, finding, shown_by
 from holdfast.conformance.fuzz.misuse import closed, declares_session, empty_ones, misuses, request_of
 from holdfast.conformance.run.plan import Form, PlannedCase
@@ -104,13 +104,13 @@ def run(strategy: Any, *, count: int, start: int, check: Callable[[Any], None]) 
         raise found[0] from None
 
 
-def request_of_case(case: Case[Any]) -> Request:
+def request_of_case(case: Case[Any]) -> FuzzRequest:
     """The request of a drawn case."""
     kwargs = case.as_transport_kwargs(base_url=_NOWHERE)
     whole = requests.Request(**{name: kwargs[name] for name in _TAKEN if name in kwargs}).prepare()
     body = whole.body if isinstance(whole.body, bytes) else str(whole.body or "").encode("utf-8", "surrogatepass")
     added = [(name, value) for name, value in whole.headers.items() if name.lower() not in _OWN]
-    request = Request(str(whole.method), whole.path_url, body).without("Content-Type")
+    request = FuzzRequest(str(whole.method), whole.path_url, body).without("Content-Type")
     named = [(str(name), _text(value)) for name, value in added if not name.lower().startswith("x-schemathesis")]
     return request.with_headers(*named) if named else request
 
@@ -301,7 +301,7 @@ class _Asking:
         """Note the state as it is."""
         self.seen = observed(self.bench.contract, self.method, self.session)
 
-    def ask(self, request: Request, due: Due) -> tuple[Shown, Response]:
+    def ask(self, request: FuzzRequest, due: Due) -> tuple[Shown, Response]:
         """Send a request and judge what came, and what it left. Raises Finding."""
         if due.refused:
             # A good request may be refused for what they say.
@@ -316,7 +316,7 @@ class _Asking:
         del self.bench.records[_KEPT:]
         return shown, response
 
-    def _must_be_inert(self, before: Mapping[str, Any], request: Request, response: Response, what: str) -> None:
+    def _must_be_inert(self, before: Mapping[str, Any], request: FuzzRequest, response: Response, what: str) -> None:
         """A refusal, and an observation whatever came of it, leaves everything but the audit as it was."""
         inertness = self.bench.contract.inertness_of(self.method)
         audit = None if inertness is None else inertness.audit
@@ -390,7 +390,7 @@ def _is_object(body: bytes) -> bool:
         return False
 
 
-def _violates(method: Method, route: Any, case: Case[Any], request: Request) -> bool:
+def _violates(method: Method, route: Any, case: Case[Any], request: FuzzRequest) -> bool:
     """Whether a drawn request breaks the document, by the schema of the method itself."""
     if not _is_object(request.body):
         return True
@@ -414,7 +414,7 @@ def _is_known_again(contract: Contract, method: Method) -> bool:
     )
 
 
-def _must_not_be_new(asking: _Asking, request: Request) -> None:
+def _must_not_be_new(asking: _Asking, request: FuzzRequest) -> None:
     _, response = asking.ask(request, Due("the same request again"))
     if effect_of(asking.route, response) == "new":
         why = "the same request is new a second time"

@@ -27,7 +27,7 @@ _SHOWN = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FuzzRequest:
     """A request as it is sent. Its headers are those that stand here, the length of the body, and the host.
 
     With `chunk` the body goes in chunks of that many bytes, without its length. With `packets` it arrives in parts.
@@ -40,13 +40,13 @@ class Request:
     chunk: int = 0
     packets: bool = False
 
-    def with_headers(self, *changed: tuple[str, str]) -> Request:
+    def with_headers(self, *changed: tuple[str, str]) -> FuzzRequest:
         """The same with these headers in the place of those of their names."""
         names = {name.lower() for name, _ in changed}
         kept = [each for each in self.headers if each[0].lower() not in names]
         return replace(self, headers=(*kept, *changed))
 
-    def without(self, name: str) -> Request:
+    def without(self, name: str) -> FuzzRequest:
         """The same without a header."""
         return replace(self, headers=tuple(each for each in self.headers if each[0].lower() != name.lower()))
 
@@ -96,7 +96,7 @@ class Response:
         return f"status {self.status} with the body {self.body[:200]!r}"
 
 
-def send(session: SuiteSession, request: Request) -> Response:
+def send(session: SuiteSession, request: FuzzRequest) -> Response:
     """Send a request. Raises Finding where the adapter is gone."""
     body, chunk = request.body, request.chunk
     if chunk:
@@ -122,7 +122,7 @@ def send(session: SuiteSession, request: Request) -> Response:
     return Response(said["url"], said["status"], found, base64.b64decode(said["body"]), record.n)
 
 
-def _length(request: Request) -> Sequence[tuple[str, str]]:
+def _length(request: FuzzRequest) -> Sequence[tuple[str, str]]:
     if request.chunk:
         return _CHUNKED
     names = {name.lower() for name, _ in request.headers}

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.conformance.cases.failure import broken
 from holdfast.conformance.cases.record import Finding, Judgement
-from holdfast.conformance.fuzz.exchange import CANARY, JSON, NO_JSON, Request, Response
+from holdfast.conformance.fuzz.exchange import CANARY, JSON, NO_JSON, FuzzRequest, Response
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs import Method
 from holdfast.specs.routes import ERROR, Route
@@ -45,14 +45,14 @@ class Due:
 
 
 def finding(
-    verdict: Verdict, why: str, expected: str, request: Request, response: Response, silence: Silence | None = None
+    verdict: Verdict, why: str, expected: str, request: FuzzRequest, response: Response, silence: Silence | None = None
 ) -> Finding:
     """What a response shows that it may not, with the command that sends its request again."""
     again = f"Again, in an open session: {request.curl(response.url)}"
     return Finding(Judgement(verdict, silence, why, expected, response.shown, again, n=response.n))
 
 
-def shown_by(method: Method, route: Route, request: Request, response: Response, due: Due) -> Shown:
+def shown_by(method: Method, route: Route, request: FuzzRequest, response: Response, due: Due) -> Shown:
     """What a response shows. Raises Finding if it is no response to such a request."""
 
     def found(verdict: Verdict, why: str, expected: str, silence: Silence | None = None) -> Finding:

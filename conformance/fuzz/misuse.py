@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from holdfast.conformance.adapter.bridge import CLOSED_SESSION
-from holdfast.conformance.fuzz.exchange import JSON, Request
+from holdfast.conformance.fuzz.exchange import JSON, FuzzRequest
 from holdfast.conformance.fuzz.judge import Due
 from holdfast.specs import Method
 from holdfast.specs.binding import MALFORMED, SESSION
@@ -43,14 +43,14 @@ _CODINGS = ("gzip", "br", "identity, gzip", "holdfast")
 class Misuse:
     """A request, and what has to become of it."""
 
-    request: Request
+    request: FuzzRequest
     due: Due
 
 
-def request_of(route: Route, args: Mapping[str, Any]) -> Request:
+def request_of(route: Route, args: Mapping[str, Any]) -> FuzzRequest:
     """A call as it is usually sent."""
     body = json.dumps(route.body(args), ensure_ascii=False).encode()
-    request = Request(route.method, route.target(route.path, args), body)
+    request = FuzzRequest(route.method, route.target(route.path, args), body)
     return request.with_headers(*route.written(args, args).items())
 
 
@@ -74,19 +74,19 @@ def misuses(method: Method, route: Route, args: Mapping[str, Any]) -> Iterator[M
     yield Misuse(overridden, Due("the method GET with another in a header", refused=True, silent=True, strange=True))
 
 
-def empty_ones(method: Method, good: Request) -> Iterator[Misuse]:
+def empty_ones(method: Method, good: FuzzRequest) -> Iterator[Misuse]:
     """What may not be taken for the request that was accepted before it."""
     for body in (b"", b"{}"):
         if explain(method.args, {}) is not None:
             yield Misuse(replace(good, body=body), Due("an empty body behind an accepted one", refused=True))
 
 
-def closed(good: Request) -> Misuse:
+def closed(good: FuzzRequest) -> Misuse:
     """A request of a session that has ended."""
     return Misuse(good.with_headers((SESSION, CLOSED_SESSION)), Due("a session that was closed", refused=True))
 
 
-def _bodies(method: Method, route: Route, args: Mapping[str, Any], good: Request) -> Iterator[Misuse]:
+def _bodies(method: Method, route: Route, args: Mapping[str, Any], good: FuzzRequest) -> Iterator[Misuse]:
     named = MALFORMED in method.reasons
     for what, changed in _with_more(args):
         inside = route.body(changed)
@@ -151,7 +151,7 @@ def _no_json(text: str) -> Iterator[tuple[str, bytes]]:
     yield "as deep as no one reads", b"[" * _DEEP + b"]" * _DEEP
 
 
-def _headers(method: Method, route: Route, good: Request) -> Iterator[Misuse]:
+def _headers(method: Method, route: Route, good: FuzzRequest) -> Iterator[Misuse]:
     for kind in _TYPES:
         changed = good.with_headers(("Content-Type", kind)) if kind else good.without("Content-Type")
         yield Misuse(changed, Due(f"the content type {kind or 'is missing'}", refused=True))
@@ -181,7 +181,7 @@ def _headers(method: Method, route: Route, good: Request) -> Iterator[Misuse]:
         yield Misuse(good.without(SESSION), Due("no session", refused=True))
 
 
-def _twice(route: Route, good: Request) -> Iterator[tuple[str, str]]:
+def _twice(route: Route, good: FuzzRequest) -> Iterator[tuple[str, str]]:
     yield "Content-Type", "text/plain"
     declared = {name.lower() for name in route.headers.values()}
     for name, value in good.headers:

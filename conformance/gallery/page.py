@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from holdfast.conformance.gallery.entry import ENTRIES, Entry
-from holdfast.conformance.gallery.running import TRIES, Finding, Ran
+from holdfast.conformance.gallery.running import TRIES, Ran, RepeatedFailure
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.verdict import Verdict
 from holdfast.servers.wires.profile import CONTRACT, whole
@@ -127,7 +127,7 @@ def page(name: str, entry: Entry, ran: Ran, *, version: str, audience: Audience 
     return _FENCE + front + _FENCE + "\n" + "\n\n".join(words) + "\n"
 
 
-def _is_a_quoted_limit(entry: Entry, finding: Finding) -> bool:
+def _is_a_quoted_limit(entry: Entry, finding: RepeatedFailure) -> bool:
     is_found = finding.times == TRIES and finding.verdict not in _NO_FINDING
     return is_found and entry.quoted(finding.case) is not None
 
@@ -147,12 +147,12 @@ def _listed(verdicts: Mapping[str, str]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in _counted(verdicts).items())
 
 
-def _fact(entry: Entry, finding: Finding) -> dict[str, Any]:
+def _fact(entry: Entry, finding: RepeatedFailure) -> dict[str, Any]:
     declared = entry.quoted(finding.case) is not None
     return {"case": finding.case, "verdict": finding.verdict, "times": finding.times, "declared": declared}
 
 
-def _finding(entry: Entry, finding: Finding) -> str:
+def _finding(entry: Entry, finding: RepeatedFailure) -> str:
     name = finding.case.rpartition("/")[2].replace("-", " ")
     clauses = clauses_of(finding.case)
     limit = entry.quoted(finding.case)

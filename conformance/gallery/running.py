@@ -29,7 +29,7 @@ class RunError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RepeatedFailure:
     """A case that does not conform: how often of TRIES, what was said of it, and what was done."""
 
     case: str
@@ -46,7 +46,7 @@ class Ran:
 
     date: str
     verdicts: Mapping[str, str]
-    findings: Sequence[Finding]
+    findings: Sequence[RepeatedFailure]
     # The digest of the kit, which covers the tests.
     suite: str = ""
     # What the second profile showed, the one that follows the advice; None if there is none.
@@ -90,7 +90,7 @@ def run(folder: Path, seeds: Sequence[str]) -> Ran:
         same = [run for run in again for each in run.verdicts if (each.case, each.verdict) == (case, line.verdict)]
         records = [Record.of(each) for each in first.sides().get(case, {}).get("main", ())]
         told = timeline(records, line.n), curls(records, line.n)
-        findings.append(Finding(case, line.verdict, 1 + len(same), line.detail, *told))
+        findings.append(RepeatedFailure(case, line.verdict, 1 + len(same), line.detail, *told))
     assert first.header is not None
     advised = None if safe is None else {line.case: line.verdict for line in safe.verdicts}
     return Ran(str(first.header.started)[:10], verdicts, findings, first.header.kit.digest, advised)

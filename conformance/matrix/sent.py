@@ -25,7 +25,7 @@ from holdfast.reports.evidence import Exchange
 from holdfast.specs import Case, Contract, Parameter
 from holdfast.specs.cells import row_of, rows_of
 from holdfast.specs.faults import FaultCase, FaultLayer, Promise
-from holdfast.specs.leaves import ROOT, Place, leaves
+from holdfast.specs.leaves import ROOT, SchemaLeaf, leaves
 from holdfast.specs.matrix import LATER, Attack, Matrix, cell
 from holdfast.specs.model import Group
 from holdfast.specs.neighbours import Sweep
@@ -230,7 +230,7 @@ def varied(
 
 
 @cache
-def places_of(contract: Contract, row: str) -> Mapping[str, Place]:
+def places_of(contract: Contract, row: str) -> Mapping[str, SchemaLeaf]:
     """The leaves of an operation; none of a command."""
     method = contract.methods.get(row)
     return {} if method is None else {place.path: place for place in leaves(method.args.schema)}

@@ -41,7 +41,7 @@ from holdfast.servers.lines import Stores
 from holdfast.servers.pace import adopted, measured
 from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 
 # The judgement on a case that did not come to its end: by an exception, or because no worker was left
 
@@ -374,7 +374,7 @@ class Engine:
     def _cannot_run(self, contract: Contract, case: Case) -> Judgement | None:
         if self.pool.exhausted:
             return exhausted()
-        if case.kind is Kind.DURABILITY and self._volatile is not None:
+        if case.kind is CaseKind.DURABILITY and self._volatile is not None:
             return judge_volatile(self._volatile)
         try:
             greeting = self.greet()

@@ -18,7 +18,7 @@ from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import Silence, Verdict
-from holdfast.specs.model import Kind, Method
+from holdfast.specs.model import CaseKind, Method
 
 
 def _race(driver: Driver, action: Action) -> None:
@@ -79,7 +79,7 @@ class RaceOutcome:
 
 
 def judge_race(
-    records: Sequence[Record], step: Mapping[str, Any], scope: Scope, *, kind: Kind, method: Method | None = None
+    records: Sequence[Record], step: Mapping[str, Any], scope: Scope, *, kind: CaseKind, method: Method | None = None
 ) -> RaceOutcome | Judgement:
     """The outcome of well-formed answers to one race, or the judgement that ends the case."""
 

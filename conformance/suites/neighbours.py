@@ -36,8 +36,8 @@ from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.state import observed
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
-from holdfast.specs.leaves import ROOT, Leaf, Place
-from holdfast.specs.model import Kind, Method
+from holdfast.specs.leaves import ROOT, Leaf, SchemaLeaf
+from holdfast.specs.model import CaseKind, Method
 from holdfast.specs.neighbours import Sessions, Sweep
 from holdfast.specs.sweeps import leaves_of
 from holdfast.vectors.derive import derive
@@ -89,14 +89,14 @@ class Varied:
     """What is varied together: the leaf, and where its value is put, or None where `$y` stands in the probe."""
 
     name: str
-    place: Place
+    place: SchemaLeaf
     leaf: Leaf
     path: str | None
 
 
 def varied_of(contract: Contract, one: Sweep) -> Iterator[Varied]:
     if one.value is not None:
-        yield Varied(one.name, Place(one.name, one.value, {}), one.value, None)
+        yield Varied(one.name, SchemaLeaf(one.name, one.value, {}), one.value, None)
         return
     known = leaves_of(contract)
     for name in one.leaves if one.original is None else one.leaves[:1]:
@@ -468,7 +468,7 @@ class Swept:
     def _judged(self, scope: Scope, expected: Mapping[str, Any], method: Method | None = None) -> Judgement | None:
         """The judgement of the last answer, which is of the swept method unless another is given."""
         record, method = self._bench.records[-1], method or self._method
-        return ex.judge_answer(record, expected, scope, step={}, kind=Kind.REFUSAL, method=method)
+        return ex.judge_answer(record, expected, scope, step={}, kind=CaseKind.REFUSAL, method=method)
 
     def _note(self, near: Neighbour, judged: Judgement | None) -> None:
         if judged is None:

@@ -17,7 +17,7 @@ from holdfast.reference_impl.whole import Whole
 from holdfast.servers.wires.calls import answer
 from holdfast.servers.wires.instances import EndedError
 from holdfast.servers.wires.profile import Service, read
-from holdfast.servers.wires.world import UseError, World
+from holdfast.servers.wires.world import ServiceEnvironment, UseError
 
 # The key of a session's config under which the launcher names its template.
 TEMPLATE = "template"
@@ -32,7 +32,7 @@ def _milliseconds(now: datetime) -> int:
 class Session:
     """Implements `session.Session`."""
 
-    world: World
+    world: ServiceEnvironment
     service: Service
     place: Mapping[str, str] | None = None
 
@@ -84,7 +84,7 @@ class IdempotencyKey(Whole):
         bug = "" if self.mutant is None else f"--mutant {self.mutant}"
         given = {"mutant": bug, "template": request.config.get(TEMPLATE, "")}
         try:
-            world = World(
+            world = ServiceEnvironment(
                 service,
                 request.workdir,
                 fresh=request.state is StateWanted.FRESH,

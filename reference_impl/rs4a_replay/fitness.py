@@ -23,7 +23,7 @@ from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, PARTS, Reason
 from holdfast.reference_impl.session import OpenRefusedError
 from holdfast.specs import Contract, SpecError, schema, strictjson
 from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.fitness import Kind, Query, in_order, load_queries, parameters
+from holdfast.specs.fitness import Query, QueryKind, in_order, load_queries, parameters
 from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
 CRITERIA = tuple("abcdefghi")
@@ -293,7 +293,7 @@ def read_structure(connection: Connection, *, writer: str) -> dict[str, list[dic
     queries = load_queries(CONTRACT)
     structure: dict[str, list[dict[str, Any]]] = {}
     with _as_of_now(connection):
-        for query in queries.of(Kind.STRUCTURE):
+        for query in queries.of(QueryKind.STRUCTURE):
             try:
                 with connection.transaction():
                     structure[query.name] = _rows(connection, query, _given(writer))
@@ -306,7 +306,7 @@ def read_structure(connection: Connection, *, writer: str) -> dict[str, list[dic
 def read_circumstance(connection: Connection, name: str, *, writer: str) -> list[dict[str, Any]]:
     """The result of one query of circumstances now; empty if there is none. Raises psycopg.Error, SpecError."""
     with _as_of_now(connection):
-        found = [query for query in load_queries(CONTRACT).of(Kind.CIRCUMSTANCE) if query.name == name]
+        found = [query for query in load_queries(CONTRACT).of(QueryKind.CIRCUMSTANCE) if query.name == name]
         return [row for query in found for row in _rows(connection, query, _given(writer))]
 
 

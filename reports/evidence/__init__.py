@@ -28,7 +28,7 @@ from holdfast.reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
-from holdfast.reports.evidence.place import Place
+from holdfast.reports.evidence.place import EvidenceFile
 from holdfast.reports.evidence.reader import read_evidence
 from holdfast.reports.evidence.redact import MARK, Redactor
 from holdfast.reports.evidence.run import Defect, DefectKind, Run
@@ -47,6 +47,7 @@ __all__ = [
     "DefectKind",
     "Event",
     "EvidenceError",
+    "EvidenceFile",
     "EvidenceWriter",
     "Exchange",
     "Footer",
@@ -57,7 +58,6 @@ __all__ = [
     "Log",
     "NotHashed",
     "Opening",
-    "Place",
     "Reached",
     "Redactor",
     "Relation",

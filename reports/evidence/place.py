@@ -32,7 +32,7 @@ _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 _STREAMS = ("/proc/", "/dev/fd/", "/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 
-class Place:
+class EvidenceFile:
     """The file of one run. A context manager: leaving it without `complete` leaves at most a partial file."""
 
     def __init__(self, path: Path) -> None:

@@ -23,7 +23,7 @@ from holdfast.reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
-from holdfast.reports.evidence.place import Place
+from holdfast.reports.evidence.place import EvidenceFile
 from holdfast.reports.evidence.reader import read_evidence
 from holdfast.reports.evidence.redact import Redactor
 from holdfast.reports.evidence.run import Run
@@ -40,9 +40,9 @@ class EvidenceWriter:
     only `finish` completes the run.
     """
 
-    def __init__(self, where: Path | Place, *, redactor: Redactor | None = None) -> None:
+    def __init__(self, where: Path | EvidenceFile, *, redactor: Redactor | None = None) -> None:
         """Take the place of the evidence. Raises EvidenceError when it cannot hold any, or holds something else."""
-        self._place = where if isinstance(where, Place) else Place(where)
+        self._place = where if isinstance(where, EvidenceFile) else EvidenceFile(where)
         self.path = self._place.path
         self._redactor = redactor or Redactor()
         self._lock = Lock()

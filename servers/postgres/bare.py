@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from holdfast.servers.errors import ServerError
-from holdfast.servers.lines import Ready, Request
+from holdfast.servers.lines import LaunchRequest, Ready
 from holdfast.servers.postgres.embedded import EmbeddedServer
 from holdfast.servers.serving import Launched, run
 
@@ -16,7 +16,7 @@ _DATABASE = "postgres"
 class BareServer:
     """Implements `serving.Launched`: a server with its superuser; the config of the request is its settings."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: LaunchRequest) -> None:
         """Start it. Raises ServerError."""
         self._server = EmbeddedServer(parent=Path(request.folder), settings=request.config)
 
@@ -34,7 +34,7 @@ class BareServer:
         self._server.stop()
 
 
-def start(request: Request) -> Launched:
+def start(request: LaunchRequest) -> Launched:
     """What `serving.run` runs. Raises ServerError."""
     return BareServer(request)
 

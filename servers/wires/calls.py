@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.servers.wires.profile import Service
-from holdfast.servers.wires.world import World, pause
+from holdfast.servers.wires.world import ServiceEnvironment, pause
 
 
 def not_claimed(service: Service) -> dict[str, str]:
@@ -27,7 +27,7 @@ def not_claimed(service: Service) -> dict[str, str]:
     return lacking
 
 
-def answer(world: World, service: Service, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+def answer(world: ServiceEnvironment, service: Service, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """The members of the answer to a call. Raises UseError, EndedError."""
     if method in not_claimed(service):
         return {"outcome": "unsupported", "capability": method}

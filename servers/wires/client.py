@@ -17,7 +17,7 @@ _HALF_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ClientRequest:
     """One request. `headers` are lines, so a name may come twice."""
 
     method: str
@@ -60,7 +60,7 @@ class Response:
 class Exchange:
     """A request under way, in a thread of its own."""
 
-    def __init__(self, host: str, port: int, request: Request, timeout: float) -> None:
+    def __init__(self, host: str, port: int, request: ClientRequest, timeout: float) -> None:
         self._done = threading.Event()
         self._response = Response(0, lost="cut")
         self._socket: socket.socket | None = None

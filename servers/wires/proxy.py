@@ -17,7 +17,7 @@ _PART = 3
 
 
 @unique
-class Fault(Enum):
+class LineFault(Enum):
     """How the line fails. What is open when it begins fails too."""
 
     NONE = "none"
@@ -34,7 +34,7 @@ class Proxy:
 
     def __init__(self, upstream: str) -> None:
         self._upstream = upstream
-        self._fault = Fault.NONE
+        self._fault = LineFault.NONE
         self._delay = 0.0
         self._lines: list[tuple[socket.socket, socket.socket]] = []
         self._lock = threading.Lock()
@@ -48,16 +48,16 @@ class Proxy:
         """Where the service finds its store."""
         return f"127.0.0.1:{self.port}"
 
-    def fail(self, fault: Fault, *, delay_s: float = 0.0) -> None:
+    def fail(self, fault: LineFault, *, delay_s: float = 0.0) -> None:
         """Let the line fail from now on, or no more."""
         self._fault, self._delay = fault, delay_s
-        if fault is Fault.REFUSED:
+        if fault is LineFault.REFUSED:
             self._refuse()
             self._reset_all()
         elif self._listener.fileno() == -1:
             self._listener = socket.create_server(("127.0.0.1", self.port))
             threading.Thread(target=self._accept, daemon=True).start()
-        if fault in (Fault.RESET, Fault.NONE):
+        if fault in (LineFault.RESET, LineFault.NONE):
             # Nobody knows what is half said on a line that failed.
             self._reset_all()
 
@@ -87,7 +87,7 @@ class Proxy:
                 client, _ = listener.accept()
             except OSError:
                 return
-            if self._fault is Fault.RESET:
+            if self._fault is LineFault.RESET:
                 _reset(client)
                 continue
             threading.Thread(target=self._carry, args=(client,), daemon=True).start()
@@ -113,7 +113,7 @@ class Proxy:
 
     def _pass_on(self, source: socket.socket, to: socket.socket, *, is_reply: bool) -> bool:
         fault = self._fault
-        if fault is Fault.SILENT:
+        if fault is LineFault.SILENT:
             time.sleep(_POLL_S)
             return True
         data = source.recv(_CHUNK)
@@ -123,14 +123,14 @@ class Proxy:
             source.close()
             to.close()
             return False
-        if fault is Fault.SLOW:
+        if fault is LineFault.SLOW:
             time.sleep(self._delay)
-        if is_reply and fault is Fault.CUT:
+        if is_reply and fault is LineFault.CUT:
             to.sendall(data[:_PART])
             _reset(to)
             _reset(source)
             return False
-        if is_reply and fault is Fault.ONE_WAY:
+        if is_reply and fault is LineFault.ONE_WAY:
             return True
         to.sendall(data)
         return True

@@ -17,10 +17,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from holdfast.servers.pace import scaled
-from holdfast.servers.wires.client import Exchange, Request, Response
+from holdfast.servers.wires.client import ClientRequest, Exchange, Response
 from holdfast.servers.wires.instances import EndedError, Running, free_port
 from holdfast.servers.wires.profile import FIRST, Profile, Service
-from holdfast.servers.wires.proxy import Fault, Proxy
+from holdfast.servers.wires.proxy import LineFault, Proxy
 from holdfast.servers.wires.sink import Ending, Sink, encoded
 
 # What a response means: the handler's own answer, now or from before, or a refusal by a reason of the contract
@@ -95,7 +95,7 @@ def decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-class World:
+class ServiceEnvironment:
     """A session. `folder` is what survives of the service: its store on disk, its clock, its log."""
 
     def __init__(
@@ -247,7 +247,7 @@ class World:
         """Let the line to the store fail, or no more."""
         if self._proxy is None:
             raise UseError("the service is not given the address of its store ({store} in [service.env])")
-        self._proxy.fail(Fault(fault), delay_s=delay_ms / 1000)
+        self._proxy.fail(LineFault(fault), delay_s=delay_ms / 1000)
 
     def store(self, command: str) -> None:
         """A command of service.toml, or `restart` and `kill-and-restart` of the store's server."""
@@ -343,7 +343,7 @@ class World:
     def _patience(self, asked: Mapping[str, Any]) -> float:
         return scaled(asked.get("within_ms", 1000 * self._service.profile.answer_s) / 1000)
 
-    def _request(self, asked: Mapping[str, Any]) -> Request:
+    def _request(self, asked: Mapping[str, Any]) -> ClientRequest:
         service = self._service
         route = service.route.get(asked.get("route", "create"))
         if route is None:
@@ -358,7 +358,7 @@ class World:
         headers += [("Connection", "close")]
         body = decoded(asked["body"]).replace(_FILL, b"x" * asked.get("fill", 0))
         target = route.path + (f"?{asked['query']}" if asked.get("query") else "")
-        return Request(
+        return ClientRequest(
             asked.get("method") or route.method,
             target,
             headers,

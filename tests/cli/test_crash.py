@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import Ability, Probe
 from holdfast.specs import schema
 from tests.pace import busy
@@ -67,7 +67,7 @@ def test_the_json_form_fits_its_schema(command: list[str], tmp_path: Path) -> No
 
 def test_the_schema_knows_every_class_of_a_finding() -> None:
     known = schema.published_schema("crash")["$defs"]["finding"]["properties"]["class"]["enum"]
-    assert known == [kind.value for kind in Kind if kind is not Kind.CLEAN]
+    assert known == [kind.value for kind in CrashClass if kind is not CrashClass.CLEAN]
 
 
 _LEAST = ["--least", "--slow", "4", "--ops", "3", "--", sys.executable, GUARD, "FULL"]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.faults import oracle
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.report import Layer, Tally
 from holdfast.conformance.faults.runs import Workspace
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES
@@ -58,10 +58,10 @@ def test_a_finding_stays_although_its_state_cannot_be_kept(tmp_path: Path) -> No
     (tmp_path / "keep").touch()
     space = Workspace(None, tmp_path, tmp_path / "keep")
     tally = Tally(Layer.MISSING, seed=0, floor=1, most=5)
-    space.note(tally, 1, oracle.Verdict(Kind.LOST, "this", "that"), "So.", lambda _: None)
+    space.note(tally, 1, oracle.CrashOutcome(CrashClass.LOST, "this", "that"), "So.", lambda _: None)
     space.close()
     (finding,) = tally.findings
-    assert (finding.verdict.kind, finding.kept) == (Kind.LOST, None)
+    assert (finding.verdict.kind, finding.kept) == (CrashClass.LOST, None)
     assert finding.story.startswith("So. The state could not be kept: ")
 
 

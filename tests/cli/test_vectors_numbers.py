@@ -20,7 +20,7 @@ from holdfast.specs import schema
 from holdfast.vectors.jcs.es6.job import Comparison, Es6Result
 from holdfast.vectors.jcs.es6.stream import StreamBrokenError, StreamLostError
 from holdfast.vectors.jcs.spark.numbers import Departure, NumberResult
-from holdfast.vectors.jcs.spark.tally import Finding
+from holdfast.vectors.jcs.spark.tally import Meaning
 
 MATCHING = Es6Result(1000, 37_967, "0" * 64, "0" * 64, Comparison.MATCH, 1, 0.5)
 
@@ -66,7 +66,7 @@ def test_lines_that_did_not_come_are_not_proven_and_wrong_ones_are_a_fault_of_th
 def test_processes_that_failed_on_no_number_are_told_to_people_and_to_programs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counts = {**dict.fromkeys(Finding, 0), Finding.AGREE: 1000}
+    counts = {**dict.fromkeys(Meaning, 0), Meaning.AGREE: 1000}
     numbers = NumberResult(1000, counts, {}, None, restarts=3)
     assert _ends(monkeypatch, numbers, Format.JSON) == 12
     raw = json.loads(capsys.readouterr().out)
@@ -79,8 +79,8 @@ def test_processes_that_failed_on_no_number_are_told_to_people_and_to_programs(
 def test_the_first_number_that_is_written_otherwise_stands_in_both_outputs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counts = {**dict.fromkeys(Finding, 0), Finding.AGREE: 999, Finding.WRONG_BYTES: 1}
-    first = {Finding.WRONG_BYTES: Departure(4, b"[1E+21]", b"[1e+21]", "[1e21]")}
+    counts = {**dict.fromkeys(Meaning, 0), Meaning.AGREE: 999, Meaning.WRONG_BYTES: 1}
+    first = {Meaning.WRONG_BYTES: Departure(4, b"[1E+21]", b"[1e+21]", "[1e21]")}
     numbers = NumberResult(1000, counts, first, None)
     assert _ends(monkeypatch, numbers, Format.JSON) == 11
     assert json.loads(capsys.readouterr().out)["sdk"]["first"].startswith("line 4: [1E+21] became [1e21]")

@@ -22,7 +22,7 @@ from holdfast.conformance.cli.gate import print_decision
 from holdfast.conformance.cli.vectors.verify import table_of as vectors_table
 from holdfast.conformance.cli.verify.summary import print_clauses
 from holdfast.conformance.faults import oracle
-from holdfast.conformance.faults.report import Finding as Found
+from holdfast.conformance.faults.report import BrokenPromise as Found
 from holdfast.conformance.faults.report import Layer, Report
 from holdfast.conformance.gate.model import GateDecision, GateReason, ReasonCode
 from holdfast.conformance.run.baselines import load_baseline
@@ -31,7 +31,7 @@ from holdfast.conformance.run.summary import summarise
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import load_contract
-from holdfast.vectors.jcs.spark.tally import Finding
+from holdfast.vectors.jcs.spark.tally import Meaning
 from holdfast.vectors.taxonomy import Category
 from tests import warm
 from tests.hostile.verify import LIMIT_S, environment
@@ -106,7 +106,7 @@ def test_a_decision_of_the_gate_breaks_no_id(width: int, tmp_path: Path, capsys:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_layers_of_a_crash_are_readable_at_any_width(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    found = Found(3, oracle.Verdict(oracle.Kind.UNRECOVERABLE, "an answer", "none"), "it does not start")
+    found = Found(3, oracle.CrashOutcome(oracle.CrashClass.UNRECOVERABLE, "an answer", "none"), "it does not start")
     reports = [Report(layer, 240, 240, "240 of 240 states of 31 points, seed 1", (found,), floor=48) for layer in Layer]
     print_table(PlainConsole(width=width), crash_table(reports))
     is_readable(capsys.readouterr().out, width, [layer.value for layer in Layer])
@@ -114,7 +114,7 @@ def test_the_layers_of_a_crash_are_readable_at_any_width(width: int, capsys: pyt
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_categories_of_vectors_are_readable_at_any_width(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(PlainConsole(width=width), vectors_table(result_of(found={Category.ENCODING: Finding.ACCEPTED})))
+    print_table(PlainConsole(width=width), vectors_table(result_of(found={Category.ENCODING: Meaning.ACCEPTED})))
     is_readable(capsys.readouterr().out, width, [each.value for each in Category])
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.conformance.cli.explain.described import method_data
 from holdfast.conformance.durability.workload import opened_at, scopes_of, workload_of
-from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, Subject, Workload
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.conformance.matrix.sent import keys_of
@@ -208,9 +208,9 @@ class Shelf(Subject):
         pass
 
 
-@pytest.mark.parametrize(("there", "kind"), [({1, 2}, Kind.CLEAN), ({1}, Kind.UNRECOVERABLE)])
+@pytest.mark.parametrize(("there", "kind"), [({1, 2}, CrashClass.CLEAN), ({1}, CrashClass.UNRECOVERABLE)])
 def test_a_command_may_fail_where_it_was_done_before_and_nowhere_else(
-    there: set[int], kind: Kind, tmp_path: Path
+    there: set[int], kind: CrashClass, tmp_path: Path
 ) -> None:
     ops = tuple(Op(number, f"add {number}", {f"{number} a": "1", f"{number} b": "1"}) for number in (1, 2, 3))
     workload = Workload((ops[0], replace(ops[1], command=True)), ops[2])

@@ -16,7 +16,7 @@ from msgspec import structs
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.durability.reported import ReportedFinding, read
 from holdfast.conformance.durability.verdicts import is_recorded
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.conformance.gate.faults import inconclusive_fault
 from holdfast.reports.evidence import Event, Run, read_evidence
@@ -118,7 +118,9 @@ def test_the_gate_opens_on_faults_that_were_withstood_and_on_nothing_less(
     prepared = [record for record in records if record.action != "open existing"]
     assert "1 sessions" in str(inconclusive_fault(fault, prepared))
     told = read((records[-1].event or {}).get("detail"))
-    lost = ReportedFinding(Kind.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed.")
+    lost = ReportedFinding(
+        CrashClass.LOST, "all of operation 1 (acknowledged)", "gone is operation 1", "It was killed."
+    )
     for forged in (
         "nothing at all",
         structs.replace(told, tried=1, words=f"1 of {told.total} points, seed {told.seed}").detail(),

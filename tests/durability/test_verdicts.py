@@ -12,8 +12,8 @@ from holdfast.conformance.durability import verdicts
 from holdfast.conformance.durability.reported import BY_SIGNALS, ReportError, read, report_of
 from holdfast.conformance.durability.verdicts import LAYERS, how_of
 from holdfast.conformance.faults import oracle
-from holdfast.conformance.faults.oracle import Kind
-from holdfast.conformance.faults.report import Finding, Layer, Report
+from holdfast.conformance.faults.oracle import CrashClass
+from holdfast.conformance.faults.report import BrokenPromise, Layer, Report
 from holdfast.conformance.verdict import Silence, Verdict
 from holdfast.specs.faults import FaultCase, FaultLayer, Promise
 
@@ -23,9 +23,11 @@ def case(layer: FaultLayer) -> FaultCase:
     return FaultCase("a/faults/b", "a", "A-1", "Something strikes", layer, "work", Promise.KEPT)
 
 
-def report(*kinds: Kind, tried: int = 3, unproven: tuple[str, ...] = (), beside: str = "") -> Report:
+def report(*kinds: CrashClass, tried: int = 3, unproven: tuple[str, ...] = (), beside: str = "") -> Report:
     """A report with findings of these kinds."""
-    findings = tuple(Finding(number, oracle.Verdict(kind, "this", "that"), "So.") for number, kind in enumerate(kinds))
+    findings = tuple(
+        BrokenPromise(number, oracle.CrashOutcome(kind, "this", "that"), "So.") for number, kind in enumerate(kinds)
+    )
     return Report(Layer.POWER, tried, 9, f"{tried} of 9, seed 1", findings, unproven, beside=beside)
 
 
@@ -41,21 +43,21 @@ CRASH, AWAY = FaultLayer.POWER_LOSS, FaultLayer.STORE_MISSING
 @pytest.mark.parametrize(
     ("layer", "kind", "verdict"),
     [
-        (CRASH, Kind.LOST, Verdict.LOST_DURABILITY),
-        (CRASH, Kind.TORN, Verdict.LOST_DURABILITY),
-        (CRASH, Kind.UNRECOVERABLE, Verdict.LOST_DURABILITY),
-        (CRASH, Kind.UNSTABLE, Verdict.LOST_DURABILITY),
-        (CRASH, Kind.INVENTED, Verdict.FAIL_OPEN),
+        (CRASH, CrashClass.LOST, Verdict.LOST_DURABILITY),
+        (CRASH, CrashClass.TORN, Verdict.LOST_DURABILITY),
+        (CRASH, CrashClass.UNRECOVERABLE, Verdict.LOST_DURABILITY),
+        (CRASH, CrashClass.UNSTABLE, Verdict.LOST_DURABILITY),
+        (CRASH, CrashClass.INVENTED, Verdict.FAIL_OPEN),
         # The store was there before anything was acknowledged, so not to come back from a crash is a loss.
-        (CRASH, Kind.INIT, Verdict.LOST_DURABILITY),
-        (AWAY, Kind.LOST, Verdict.FAIL_OPEN),
-        (AWAY, Kind.TORN, Verdict.FAIL_OPEN),
-        (AWAY, Kind.INVENTED, Verdict.FAIL_OPEN),
-        (AWAY, Kind.UNRECOVERABLE, Verdict.LOST_DURABILITY),
+        (CRASH, CrashClass.INIT, Verdict.LOST_DURABILITY),
+        (AWAY, CrashClass.LOST, Verdict.FAIL_OPEN),
+        (AWAY, CrashClass.TORN, Verdict.FAIL_OPEN),
+        (AWAY, CrashClass.INVENTED, Verdict.FAIL_OPEN),
+        (AWAY, CrashClass.UNRECOVERABLE, Verdict.LOST_DURABILITY),
     ],
 )
 def test_lost_without_the_store_is_open_for_it_says_not_seen_yet(
-    layer: FaultLayer, kind: Kind, verdict: Verdict
+    layer: FaultLayer, kind: CrashClass, verdict: Verdict
 ) -> None:
     found = judged(case(layer), report(kind))
     assert found.verdict is verdict
@@ -65,7 +67,7 @@ def test_lost_without_the_store_is_open_for_it_says_not_seen_yet(
 
 
 def test_the_gravest_finding_is_told() -> None:
-    found = judged(case(CRASH), report(Kind.LOST, Kind.INVENTED))
+    found = judged(case(CRASH), report(CrashClass.LOST, CrashClass.INVENTED))
     assert found.verdict is Verdict.FAIL_OPEN
     assert "1 more" in found.detail
 
@@ -81,7 +83,7 @@ def test_a_layer_that_tried_nothing_is_no_pass() -> None:
 
 
 def test_a_finding_is_told_although_not_all_could_be_seen() -> None:
-    assert judged(case(CRASH), report(Kind.LOST, unproven=("something",))).verdict is Verdict.LOST_DURABILITY
+    assert judged(case(CRASH), report(CrashClass.LOST, unproven=("something",))).verdict is Verdict.LOST_DURABILITY
 
 
 def test_a_layer_that_does_not_apply_holds_nothing_up_and_says_so() -> None:
@@ -114,7 +116,7 @@ def test_signals_are_weaker_than_what_they_stand_for_and_can_only_say_no() -> No
     clean = by_signals(report())
     assert clean.verdict is Verdict.NOT_REACHED
     assert "kill NOT TESTED: no ptrace; by signals, a weaker layer, nothing was found in 3 of 9" in clean.detail
-    assert by_signals(report(Kind.TORN)).verdict is Verdict.LOST_DURABILITY
+    assert by_signals(report(CrashClass.TORN)).verdict is Verdict.LOST_DURABILITY
     for layer, untested in ((FaultLayer.KILL, ""), (FaultLayer.POWER_LOSS, "no ptrace")):
         with pytest.raises(ReportError, match="it tells of kill by signals"):
             by_signals(report(), layer, untested)
@@ -127,7 +129,7 @@ def test_the_report_of_another_layer_tells_nothing() -> None:
 
 
 def test_what_is_told_comes_back_and_reads_well() -> None:
-    kept = replace(report(Kind.LOST, unproven=("a file \ud800",)).findings[0], kept=Path("faults/power-lost.tar"))
+    kept = replace(report(CrashClass.LOST, unproven=("a file \ud800",)).findings[0], kept=Path("faults/power-lost.tar"))
     told = report_of(replace(report(unproven=("a file \ud800",)), findings=(kept,)), how=how_of(CRASH), seed=7)
     assert read(told.detail()) == told
     assert told.sentence() == (
@@ -153,9 +155,9 @@ def test_what_is_told_comes_back_and_reads_well() -> None:
         report_of(report(), how="", seed=1).detail().replace('"unproven":[]', '"unproven":[1]'),
         report_of(report(), how="", seed=1).detail().replace('"beside":null', '"beside":""'),
         report_of(report(), how="", seed=1).detail().replace('"how":""', '"how":null'),
-        report_of(report(Kind.LOST), how="", seed=1).detail().replace('"lost"', '"clean"'),
-        report_of(report(Kind.LOST), how="", seed=1).detail().replace('"findings":[{', '"findings":[7,{'),
-        report_of(report(Kind.LOST), how="", seed=1).detail().replace('"came":"that",', ""),
+        report_of(report(CrashClass.LOST), how="", seed=1).detail().replace('"lost"', '"clean"'),
+        report_of(report(CrashClass.LOST), how="", seed=1).detail().replace('"findings":[{', '"findings":[7,{'),
+        report_of(report(CrashClass.LOST), how="", seed=1).detail().replace('"came":"that",', ""),
     ],
 )
 def test_any_other_text_tells_of_no_layer(detail: object) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reports.evidence import EvidenceError, EvidenceWriter, Place, read_evidence
+from holdfast.reports.evidence import EvidenceError, EvidenceFile, EvidenceWriter, read_evidence
 
 
 def entries(folder: Path) -> set[str]:
@@ -17,14 +17,14 @@ def entries(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def started(path: Path) -> Place:
+def started(path: Path) -> EvidenceFile:
     """A place to which a run writes."""
-    place = Place(path)
+    place = EvidenceFile(path)
     place.write(b'{"adapter":1}\n')
     return place
 
 
-def ended(place: Place, meanwhile: Callable[[], object] = lambda: None) -> None:
+def ended(place: EvidenceFile, meanwhile: Callable[[], object] = lambda: None) -> None:
     """Complete a run and confirm it; `meanwhile` happens between."""
     place.complete()
     meanwhile()
@@ -47,7 +47,7 @@ def test_what_is_not_evidence_is_left_alone(kind: str, suffix: str, tmp_path: Pa
     make[kind]()
     before = path.lstat()
     with pytest.raises(EvidenceError, match=r"--evidence|name a file in it"):
-        Place(tmp_path / "run.jsonl")
+        EvidenceFile(tmp_path / "run.jsonl")
     assert path.lstat().st_ino == before.st_ino
     assert entries(tmp_path) == {path.name}
 
@@ -89,7 +89,7 @@ def test_an_older_run_that_cannot_be_renamed_is_complete_no_longer(write_run: Ca
     path.parent.chmod(0o555)
     try:
         with pytest.raises(EvidenceError):
-            Place(path)
+            EvidenceFile(path)
     finally:
         path.parent.chmod(0o755)
     assert read_evidence(path).defects
@@ -105,7 +105,7 @@ def test_an_older_run_in_a_folder_that_takes_no_names_is_complete_no_longer(
 
     monkeypatch.setattr(os, "replace", refused)
     with pytest.raises(EvidenceError):
-        Place(path)
+        EvidenceFile(path)
     assert read_evidence(path).defects
 
 
@@ -113,11 +113,11 @@ def test_an_older_run_in_a_folder_that_takes_no_names_is_complete_no_longer(
 
 
 def test_two_runs_do_not_write_in_one_folder_and_the_second_says_who_is_there(tmp_path: Path) -> None:
-    with Place(tmp_path / "one.jsonl"):
+    with EvidenceFile(tmp_path / "one.jsonl"):
         with pytest.raises(EvidenceError, match=re.escape(f"process {os.getpid()} writes to")):
-            Place(tmp_path / "two.jsonl")
+            EvidenceFile(tmp_path / "two.jsonl")
         assert entries(tmp_path) == {"one.jsonl.partial"}
-    Place(tmp_path / "two.jsonl").close()
+    EvidenceFile(tmp_path / "two.jsonl").close()
 
 
 def test_a_lock_ends_with_its_process_and_leaves_no_file(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_lock_ends_with_its_process_and_leaves_no_file(tmp_path: Path) -> None
         os._exit(0)
     os.waitpid(child, 0)
     assert entries(tmp_path) == {"run.jsonl.partial"}
-    Place(tmp_path / "run.jsonl").close()
+    EvidenceFile(tmp_path / "run.jsonl").close()
 
 
 # Its own, whole, on the disk
@@ -220,7 +220,7 @@ def test_a_folder_that_moved_while_a_run_went_on_keeps_no_evidence_under_its_nam
 
 def test_what_is_read_back_is_what_was_written(tmp_path: Path, write_run: Callable[[], Path]) -> None:
     whole = write_run().read_bytes()
-    writer = EvidenceWriter(place := Place(tmp_path / "here" / "run.jsonl"))
+    writer = EvidenceWriter(place := EvidenceFile(tmp_path / "here" / "run.jsonl"))
     with writer:
         place.write(whole)
         place.complete()

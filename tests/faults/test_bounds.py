@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.lines import Lines, puts
-from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.recording import (
     Ending,
     Event,
@@ -23,7 +23,7 @@ from holdfast.conformance.faults.recording import (
     operation_line,
     read,
 )
-from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Tally, Trial, Work
+from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Tally, Trial, Work
 from holdfast.conformance.faults.sweep import Sweep
 from tests.pace import busy
 
@@ -129,13 +129,13 @@ def test_what_was_found_before_the_time_ended_stays() -> None:
     def work(tally: Tally) -> Iterator[None]:
         tally.total = 5
         yield
-        tally.findings.append(Finding(1, Verdict(Kind.LOST, "this", "that"), "So."))
+        tally.findings.append(BrokenPromise(1, CrashOutcome(CrashClass.LOST, "this", "that"), "So."))
         tally.tried += 1
         yield
         raise OutOfTimeError
 
     report = _trial(work).report()
-    assert [one.verdict.kind for one in report.findings] == [Kind.LOST]
+    assert [one.verdict.kind for one in report.findings] == [CrashClass.LOST]
     assert not report.clean
 
 

@@ -16,7 +16,7 @@ from holdfast.conformance.faults import mounts as mounts_module
 from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.mounts import Disk
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import Ability, mounting
 from holdfast.conformance.faults.processes import MARK
 from holdfast.conformance.faults.report import Layer, Report
@@ -110,7 +110,7 @@ def test_a_bug_is_caught_by_the_layer_that_has_to(
     workload = puts(6, size=LARGE) if store.caught_by is CaughtBy.FULL else None
     report = _LAYERS[store.caught_by](without(store, workload), SECONDS)
     assert report.unproven == ()
-    broken = [finding for finding in report.findings if finding.verdict.kind is not Kind.INIT]
+    broken = [finding for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]
     assert broken, f"{store.wrong}: {report.tally}"
     assert not report.clean
     assert report.layer.value == store.caught_by.value
@@ -139,7 +139,7 @@ def test_a_right_store_is_not_accused(
     for caught_by in layers:
         report = _LAYERS[caught_by](large if caught_by is CaughtBy.FULL else small, seconds)
         # A loss before the first acknowledgement breaks no promise.
-        accused = [str(one) for one in report.findings if one.verdict.kind is not Kind.INIT]
+        accused = [str(one) for one in report.findings if one.verdict.kind is not CrashClass.INIT]
         assert accused == [], report.layer
         assert report.unproven == ()
         assert report.clean or report.findings
@@ -167,7 +167,7 @@ def test_nothing_tried_is_no_pass_where_a_layer_applies() -> None:
 def test_who_makes_its_own_store_may_make_it_again_and_nobody_elses(without: Make) -> None:
     assert without(STORE["log-right"]).missing(SECONDS).clean
     report = without(STORE["log-right"], made=Made.BY_OTHERS).missing(SECONDS)
-    assert [finding.verdict.kind for finding in report.findings] == [Kind.LOST]
+    assert [finding.verdict.kind for finding in report.findings] == [CrashClass.LOST]
     assert "as if nothing had ever been" in str(report.findings[0])
     assert without(STORE["plain-right"], made=Made.BY_OTHERS).corrupt(SECONDS).clean
 
@@ -177,7 +177,7 @@ def test_an_older_state_is_right_unless_damage_is_to_be_noticed(without: Make) -
     assert report.clean
     assert report.tally.endswith("in 2 of them an older state counts as right")
     report = without(STORE["log-right"], promise=Promise.DETECTS).truncated(SECONDS)
-    assert [finding.verdict.kind for finding in report.findings] == [Kind.LOST]
+    assert [finding.verdict.kind for finding in report.findings] == [CrashClass.LOST]
     assert "cut to half" in report.findings[0].story
 
 

@@ -13,7 +13,7 @@ import pytest
 from holdfast.conformance.faults.deprived import Deprived, judge_deprived, judge_running
 from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.naming import named
-from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.subject import (
     Answer,
     Facts,
@@ -125,26 +125,32 @@ class TellsLess(Guard):
 @pytest.mark.parametrize(
     ("subject", "kind", "words"),
     [
-        (Guard(), Kind.CLEAN, ""),
-        (FailsToStart(), Kind.CLEAN, ""),
-        (RefusesToShow(), Kind.CLEAN, ""),
-        (Refuses(), Kind.CLEAN, ""),
-        (Dies(), Kind.CLEAN, ""),
-        (HangsAtItsStart(), Kind.UNRECOVERABLE, "a start, or a loud failure, in its time; got it hangs"),
-        (HangsAtItsFacts(), Kind.UNRECOVERABLE, "it hangs: no answer within 5 s"),
-        (Hangs(), Kind.UNRECOVERABLE, f"{named(WORKLOAD.ops[0])}, sent again, to be answered, or refused, in its time"),
-        (Guard(1, 2), Kind.LOST, "gone is operation 3"),
-        (Guard(1, 3), Kind.LOST, "gone is operation 2"),
-        (Guard(9), Kind.LOST, "no facts at all, as if nothing had ever been"),
-        (Admits(), Kind.INVENTED, f"{named(WORKLOAD.ops[0])}, sent again, to be known from before, or refused"),
-        (SaysSo(), Kind.LOST, "gone is operation 4"),
-        (Changes(), Kind.INVENTED, "k1.left is 'v9', which no operation set"),
-        (HalfShown(), Kind.TORN, "k3.left is absent"),
-        (TellsLess(), Kind.LOST, "gone is operation 2"),
+        (Guard(), CrashClass.CLEAN, ""),
+        (FailsToStart(), CrashClass.CLEAN, ""),
+        (RefusesToShow(), CrashClass.CLEAN, ""),
+        (Refuses(), CrashClass.CLEAN, ""),
+        (Dies(), CrashClass.CLEAN, ""),
+        (HangsAtItsStart(), CrashClass.UNRECOVERABLE, "a start, or a loud failure, in its time; got it hangs"),
+        (HangsAtItsFacts(), CrashClass.UNRECOVERABLE, "it hangs: no answer within 5 s"),
+        (
+            Hangs(),
+            CrashClass.UNRECOVERABLE,
+            f"{named(WORKLOAD.ops[0])}, sent again, to be answered, or refused, in its time",
+        ),
+        (Guard(1, 2), CrashClass.LOST, "gone is operation 3"),
+        (Guard(1, 3), CrashClass.LOST, "gone is operation 2"),
+        (Guard(9), CrashClass.LOST, "no facts at all, as if nothing had ever been"),
+        (Admits(), CrashClass.INVENTED, f"{named(WORKLOAD.ops[0])}, sent again, to be known from before, or refused"),
+        (SaysSo(), CrashClass.LOST, "gone is operation 4"),
+        (Changes(), CrashClass.INVENTED, "k1.left is 'v9', which no operation set"),
+        (HalfShown(), CrashClass.TORN, "k3.left is absent"),
+        (TellsLess(), CrashClass.LOST, "gone is operation 2"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
 )
-def test_what_is_shown_and_answered_has_to_be_true(subject: Guard, kind: Kind, words: str, tmp_path: Path) -> None:
+def test_what_is_shown_and_answered_has_to_be_true(
+    subject: Guard, kind: CrashClass, words: str, tmp_path: Path
+) -> None:
     seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE])
     assert seen.verdict.kind is kind, str(seen.verdict)
     assert words in str(seen.verdict)
@@ -154,19 +160,19 @@ def test_what_is_shown_and_answered_has_to_be_true(subject: Guard, kind: Kind, w
 @pytest.mark.parametrize(
     ("subject", "kind"),
     [
-        (Guard(1, 2), Kind.CLEAN),
-        (Guard(2), Kind.CLEAN),
-        (Guard(9), Kind.CLEAN),
-        (Admits(), Kind.CLEAN),
-        (HalfShown(), Kind.TORN),
-        (Changes(), Kind.INVENTED),
-        (SaysSo(), Kind.LOST),
-        (TellsLess(), Kind.LOST),
-        (HangsAtItsFacts(), Kind.UNRECOVERABLE),
+        (Guard(1, 2), CrashClass.CLEAN),
+        (Guard(2), CrashClass.CLEAN),
+        (Guard(9), CrashClass.CLEAN),
+        (Admits(), CrashClass.CLEAN),
+        (HalfShown(), CrashClass.TORN),
+        (Changes(), CrashClass.INVENTED),
+        (SaysSo(), CrashClass.LOST),
+        (TellsLess(), CrashClass.LOST),
+        (HangsAtItsFacts(), CrashClass.UNRECOVERABLE),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Guard) else None,
 )
-def test_an_older_state_may_do_and_a_wrong_one_never(subject: Guard, kind: Kind, tmp_path: Path) -> None:
+def test_an_older_state_may_do_and_a_wrong_one_never(subject: Guard, kind: CrashClass, tmp_path: Path) -> None:
     seen = judge_deprived(subject, tmp_path, WORKLOAD, frozenset(), FIRST, [LATE])
     assert seen.verdict.kind is kind, str(seen.verdict)
 
@@ -188,9 +194,9 @@ def test_what_was_there_before_may_be_gone_only_with_what_came_after(tmp_path: P
             return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
 
     workload = replace(WORKLOAD, before={"name": "value", "other": "value"})
-    assert judge_deprived(Before(), tmp_path, workload, frozenset(), FIRST, [LATE]).verdict.kind is Kind.CLEAN
+    assert judge_deprived(Before(), tmp_path, workload, frozenset(), FIRST, [LATE]).verdict.kind is CrashClass.CLEAN
     verdict = judge_deprived(Before(), tmp_path, workload, FIRST, FIRST, [LATE]).verdict
-    assert verdict.kind is Kind.LOST
+    assert verdict.kind is CrashClass.LOST
     assert "no facts at all" in str(verdict)
 
 
@@ -211,12 +217,12 @@ LEFT = {name: value for name, value in WORKLOAD.after(FIRST).items() if name.end
 @pytest.mark.parametrize(
     ("told", "kind"),
     [
-        (LEFT, Kind.CLEAN),
-        ({**LEFT, "k1.left": "v9"}, Kind.INVENTED),
-        ({name: value for name, value in LEFT.items() if name != "k2.left"}, Kind.LOST),
+        (LEFT, CrashClass.CLEAN),
+        ({**LEFT, "k1.left": "v9"}, CrashClass.INVENTED),
+        ({name: value for name, value in LEFT.items() if name != "k2.left"}, CrashClass.LOST),
     ],
 )
-def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kind: Kind, tmp_path: Path) -> None:
+def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kind: CrashClass, tmp_path: Path) -> None:
     class Part(ShowsPart):
         def submit(self, op: Op) -> Answer:
             return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
@@ -225,11 +231,11 @@ def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kin
 
 
 def test_one_that_runs_is_held_to_the_same() -> None:
-    assert judge_running(Guard(), WORKLOAD, FIRST, FIRST).kind is Kind.CLEAN
-    assert judge_running(Dies(), WORKLOAD, FIRST, FIRST).kind is Kind.CLEAN
-    assert judge_running(Guard(1), WORKLOAD, FIRST, FIRST).kind is Kind.LOST
-    assert judge_running(Admits(), WORKLOAD, FIRST, FIRST).kind is Kind.INVENTED
-    assert judge_running(HangsAtItsFacts(), WORKLOAD, FIRST, FIRST).kind is Kind.UNRECOVERABLE
+    assert judge_running(Guard(), WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
+    assert judge_running(Dies(), WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
+    assert judge_running(Guard(1), WORKLOAD, FIRST, FIRST).kind is CrashClass.LOST
+    assert judge_running(Admits(), WORKLOAD, FIRST, FIRST).kind is CrashClass.INVENTED
+    assert judge_running(HangsAtItsFacts(), WORKLOAD, FIRST, FIRST).kind is CrashClass.UNRECOVERABLE
 
 
 class SaysNew(Guard):
@@ -240,12 +246,12 @@ class SaysNew(Guard):
 def test_an_acknowledged_operation_that_is_done_now_again_is_an_effect_twice(tmp_path: Path) -> None:
     """After a crash as well: the facts are the same, and the answer shows it."""
     verdict = judge(SaysNew(), tmp_path, WORKLOAD, FIRST, FIRST)
-    assert verdict.kind is Kind.INVENTED
+    assert verdict.kind is CrashClass.INVENTED
     assert "the retry of operation 1" in verdict.expected
     assert verdict.came == "an answer that it was done now"
-    assert judge(Guard(), tmp_path, WORKLOAD, FIRST, FIRST).kind is Kind.CLEAN
+    assert judge(Guard(), tmp_path, WORKLOAD, FIRST, FIRST).kind is CrashClass.CLEAN
     # Where the same may be asked for again, it is not sent again.
-    assert judge(SaysNew(), tmp_path, replace(WORKLOAD, once=False), FIRST, FIRST).kind is Kind.CLEAN
+    assert judge(SaysNew(), tmp_path, replace(WORKLOAD, once=False), FIRST, FIRST).kind is CrashClass.CLEAN
 
 
 class RefusesAgain(Guard):
@@ -261,16 +267,16 @@ def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_pa
     # Acknowledged, and in flight but there.
     for must in (FIRST, frozenset[int]()):
         verdict = judge(RefusesAgain(), tmp_path, prior, must, FIRST)
-        assert verdict.kind is Kind.TORN
+        assert verdict.kind is CrashClass.TORN
         assert "the retry of operation 1" in verdict.expected
         assert "accepted as known from before" in verdict.expected
         assert "a refusal (EXISTS)" in verdict.came
-        assert judge(Guard(), tmp_path, prior, must, FIRST).kind is Kind.CLEAN
+        assert judge(Guard(), tmp_path, prior, must, FIRST).kind is CrashClass.CLEAN
         # Where a refusal is as good, it is no failure.
-        assert judge(RefusesAgain(), tmp_path, WORKLOAD, must, FIRST).kind is Kind.CLEAN
+        assert judge(RefusesAgain(), tmp_path, WORKLOAD, must, FIRST).kind is CrashClass.CLEAN
     # While something is taken away, to refuse is right.
     seen = judge_deprived(RefusesAgain(), tmp_path, prior, FIRST, FIRST, [LATE])
-    assert seen.verdict.kind is Kind.CLEAN
+    assert seen.verdict.kind is CrashClass.CLEAN
     with pytest.raises(ValueError, match="expected `once`"):
         replace(WORKLOAD, once=False, prior=True)
 
@@ -305,7 +311,7 @@ class Locked(Guard):
 def test_the_same_process_does_what_it_has_refused_once_nothing_is_lacking(right: bool, tmp_path: Path) -> None:
     subject = Locked(right=right)
     seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE], taking=subject.taken, again=True)
-    assert seen.verdict.kind is (Kind.CLEAN if right else Kind.TORN)
+    assert seen.verdict.kind is (CrashClass.CLEAN if right else CrashClass.TORN)
     assert (LATE.number in seen.done) is right
 
 
@@ -320,4 +326,4 @@ def test_what_was_done_before_a_part_was_taken_away_is_owed(tmp_path: Path) -> N
 
     subject = Forgets()
     seen = judge_deprived(subject, tmp_path, WORKLOAD, FIRST, FIRST, [LATE], taking=subject.taken)
-    assert seen.verdict.kind is Kind.LOST
+    assert seen.verdict.kind is CrashClass.LOST

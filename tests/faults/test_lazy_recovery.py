@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.report import Report
 from holdfast.conformance.faults.sweep import Sweep
 
@@ -51,7 +51,7 @@ def _recovered(sync: str, parent: Path) -> Report:
 @pytest.mark.usefixtures("tracer")
 def test_a_first_request_that_compacts_without_a_sync_loses_what_was_acknowledged(tmp_path: Path) -> None:
     report = _recovered("unsynced", tmp_path)
-    assert {finding.verdict.kind for finding in report.findings} <= {Kind.LOST, Kind.TORN}
+    assert {finding.verdict.kind for finding in report.findings} <= {CrashClass.LOST, CrashClass.TORN}
     assert report.findings
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.subject import Outcome, SubjectError, SubjectHangError, perform
 from tests.pace import busy
 
@@ -64,7 +64,7 @@ def test_a_bad_start_is_told_in_words(name: str, tmp_path: Path) -> None:
         program(text).start(tmp_path)
     assert words in str(raised.value)
     verdict = judge(program(text), tmp_path, WORKLOAD, {1}, {1})
-    assert verdict.kind is Kind.UNRECOVERABLE
+    assert verdict.kind is CrashClass.UNRECOVERABLE
     assert words in str(verdict)
 
 
@@ -121,14 +121,14 @@ def test_a_hang_is_told_from_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", DUMPS)
 def test_a_dump_without_facts_is_no_clean_start(name: str, tmp_path: Path) -> None:
     verdict = judge(program(ANSWER + DUMPS[name]), tmp_path, WORKLOAD, {1}, {1})
-    assert verdict.kind is Kind.UNRECOVERABLE
+    assert verdict.kind is CrashClass.UNRECOVERABLE
     assert verdict.expected == "its facts after the restart"
 
 
 def test_a_store_that_takes_no_new_write_is_not_recovered(tmp_path: Path) -> None:
     dump = "print('{}' if line == 'DUMP\\n' else 'ERROR read-only', flush=True)"
     verdict = judge(program(ANSWER + dump), tmp_path, WORKLOAD, set(), set())
-    assert verdict.kind is Kind.INIT
+    assert verdict.kind is CrashClass.INIT
     assert "a new write (PUT probe " in verdict.expected
     assert verdict.came == "error: read-only"
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.metadata import Given, Metadata
 from holdfast.conformance.faults.model import Plan
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.recording import Changed, Named, Names, Rights
 from holdfast.conformance.faults.report import Report
 from holdfast.conformance.faults.sweep import Sweep
@@ -48,7 +48,7 @@ def test_a_store_that_depends_on_modes_or_times_is_not_proven_and_not_accused(
 @pytest.mark.usefixtures("tracer")
 def test_a_store_that_sets_a_mode_and_loses_bytes_is_accused(tmp_path: Path) -> None:
     report = power_loss("unsynced", tmp_path)
-    assert {one.verdict.kind for one in report.findings} == {Kind.LOST}
+    assert {one.verdict.kind for one in report.findings} == {CrashClass.LOST}
 
 
 def test_a_file_is_rebuilt_as_it_was_made_and_as_it_was_set(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.conformance.faults.deprived import judge_deprived
 from holdfast.conformance.faults.lines import Lines, puts
-from holdfast.conformance.faults.oracle import Kind, Verdict, compare, judge
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare, judge
 from holdfast.conformance.faults.promises import UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Ending, Event, Operation, Recording, Write
 from holdfast.conformance.faults.subject import (
@@ -58,27 +58,34 @@ def flipped(*numbers: int) -> bytes:
 
 
 # A store, a file with its bytes, what must and may be there, and the class.
-STATES: dict[str, tuple[str, str, bytes, set[int], set[int], Kind]] = {
-    "all there": ("log-right", "facts.log", records(1, 2, 3), {1, 2, 3}, {1, 2, 3}, Kind.CLEAN),
-    "in flight, and whole": ("log-right", "facts.log", records(1, 2, 3), {1, 2}, {1, 2, 3}, Kind.CLEAN),
-    "in flight, and by half": ("log-right", "facts.log", records(1, 2, 3)[:-9], {1, 2}, {1, 2, 3}, Kind.CLEAN),
-    "in flight, and zeros": ("log-right", "facts.log", records(1, 2) + bytes(80), {1, 2}, {1, 2, 3}, Kind.CLEAN),
-    "nothing yet": ("log-right", "facts.log", b"", set(), set(), Kind.CLEAN),
-    "no file yet": ("log-right", "other", b"", set(), {1}, Kind.CLEAN),
-    "the last is gone": ("log-right", "facts.log", records(1, 2), {1, 2, 3}, {1, 2, 3}, Kind.LOST),
-    "all are gone": ("log-right", "other", b"", {1, 2, 3}, {1, 2, 3, 4}, Kind.LOST),
-    "one between is gone": ("log-right", "facts.log", records(1, 3), {1, 2, 3}, {1, 2, 3}, Kind.LOST),
-    "the covering one is gone": ("log-right", "facts.log", records(*range(1, 7)), {*range(1, 8)}, {7}, Kind.LOST),
-    "half of one": ("log-no_checksum", "facts.log", bare(1, 2, 3)[:-18], {1, 2}, {1, 2, 3}, Kind.TORN),
-    "one not asked": ("log-right", "facts.log", records(1) + record({"k9.left": "w"}), {1}, {1, 2}, Kind.INVENTED),
-    "one not sent": ("log-right", "facts.log", records(1, 3), {1}, {1, 2}, Kind.INVENTED),
-    "half a record refused": ("log-refuses_tail", "facts.log", records(1)[:-3], {1}, {1}, Kind.UNRECOVERABLE),
-    "the same at first": ("log-refuses_tail", "facts.log", records(1)[:-3], set(), {1}, Kind.INIT),
-    "an empty file": ("plain-right", "facts.json", b"", {1}, {1}, Kind.UNRECOVERABLE),
-    "a damaged file refused": ("plain-right", "facts.json", flipped(1, 2), {1, 2}, {1, 2}, Kind.UNRECOVERABLE),
-    "a damaged file believed": ("plain-no_checksum", "facts.json", flipped(1, 2), {1, 2}, {1, 2}, Kind.INVENTED),
-    "a lock of the dead": ("log-stale_lock", "lock", b"", {1}, {1}, Kind.UNRECOVERABLE),
-    "behind half a record": ("log-keeps_tail", "facts.log", records(1, 2)[:-3], {1}, {1}, Kind.UNSTABLE),
+STATES: dict[str, tuple[str, str, bytes, set[int], set[int], CrashClass]] = {
+    "all there": ("log-right", "facts.log", records(1, 2, 3), {1, 2, 3}, {1, 2, 3}, CrashClass.CLEAN),
+    "in flight, and whole": ("log-right", "facts.log", records(1, 2, 3), {1, 2}, {1, 2, 3}, CrashClass.CLEAN),
+    "in flight, and by half": ("log-right", "facts.log", records(1, 2, 3)[:-9], {1, 2}, {1, 2, 3}, CrashClass.CLEAN),
+    "in flight, and zeros": ("log-right", "facts.log", records(1, 2) + bytes(80), {1, 2}, {1, 2, 3}, CrashClass.CLEAN),
+    "nothing yet": ("log-right", "facts.log", b"", set(), set(), CrashClass.CLEAN),
+    "no file yet": ("log-right", "other", b"", set(), {1}, CrashClass.CLEAN),
+    "the last is gone": ("log-right", "facts.log", records(1, 2), {1, 2, 3}, {1, 2, 3}, CrashClass.LOST),
+    "all are gone": ("log-right", "other", b"", {1, 2, 3}, {1, 2, 3, 4}, CrashClass.LOST),
+    "one between is gone": ("log-right", "facts.log", records(1, 3), {1, 2, 3}, {1, 2, 3}, CrashClass.LOST),
+    "the covering one is gone": ("log-right", "facts.log", records(*range(1, 7)), {*range(1, 8)}, {7}, CrashClass.LOST),
+    "half of one": ("log-no_checksum", "facts.log", bare(1, 2, 3)[:-18], {1, 2}, {1, 2, 3}, CrashClass.TORN),
+    "one not asked": (
+        "log-right",
+        "facts.log",
+        records(1) + record({"k9.left": "w"}),
+        {1},
+        {1, 2},
+        CrashClass.INVENTED,
+    ),
+    "one not sent": ("log-right", "facts.log", records(1, 3), {1}, {1, 2}, CrashClass.INVENTED),
+    "half a record refused": ("log-refuses_tail", "facts.log", records(1)[:-3], {1}, {1}, CrashClass.UNRECOVERABLE),
+    "the same at first": ("log-refuses_tail", "facts.log", records(1)[:-3], set(), {1}, CrashClass.INIT),
+    "an empty file": ("plain-right", "facts.json", b"", {1}, {1}, CrashClass.UNRECOVERABLE),
+    "a damaged file refused": ("plain-right", "facts.json", flipped(1, 2), {1, 2}, {1, 2}, CrashClass.UNRECOVERABLE),
+    "a damaged file believed": ("plain-no_checksum", "facts.json", flipped(1, 2), {1, 2}, {1, 2}, CrashClass.INVENTED),
+    "a lock of the dead": ("log-stale_lock", "lock", b"", {1}, {1}, CrashClass.UNRECOVERABLE),
+    "behind half a record": ("log-keeps_tail", "facts.log", records(1, 2)[:-3], {1}, {1}, CrashClass.UNSTABLE),
 }
 
 
@@ -88,12 +95,12 @@ def test_a_state_made_by_hand_is_judged(name: str, subject_of: Callable[[Store],
     (tmp_path / file).write_bytes(data)
     verdict = judge(subject_of(STORE[store]), tmp_path, WORKLOAD, must, must | may)
     assert verdict.kind is kind, str(verdict)
-    assert (kind is Kind.CLEAN) == (verdict == Verdict(Kind.CLEAN))
-    assert kind is Kind.CLEAN or (verdict.expected and verdict.came)
+    assert (kind is CrashClass.CLEAN) == (verdict == CrashOutcome(CrashClass.CLEAN))
+    assert kind is CrashClass.CLEAN or (verdict.expected and verdict.came)
 
 
 def test_every_class_is_among_the_states() -> None:
-    assert {state[-1] for state in STATES.values()} == set(Kind)
+    assert {state[-1] for state in STATES.values()} == set(CrashClass)
 
 
 def test_a_loss_names_each_operation_that_is_gone_and_its_facts() -> None:
@@ -131,18 +138,18 @@ def test_a_fact_that_is_another_says_from_which_byte_on() -> None:
 @pytest.mark.parametrize(
     ("fact", "kind"),
     [
-        (("k1.left", "v1-"), Kind.TORN),
-        (("k1.left", ""), Kind.TORN),
-        (("k1.left", "v1-\0\0\0"), Kind.TORN),
-        (("k1.left", "\0\0\0"), Kind.TORN),
-        (("k1.left", "v2"), Kind.INVENTED),
-        (("k1.lef", ""), Kind.TORN),
-        (("k8.left", "v1"), Kind.INVENTED),
-        (("k2.left", WORKLOAD.ops[6].facts["k2.left"]), Kind.INVENTED),
-        (("probe.left", WORKLOAD.probe.facts["probe.left"]), Kind.INVENTED),
+        (("k1.left", "v1-"), CrashClass.TORN),
+        (("k1.left", ""), CrashClass.TORN),
+        (("k1.left", "v1-\0\0\0"), CrashClass.TORN),
+        (("k1.left", "\0\0\0"), CrashClass.TORN),
+        (("k1.left", "v2"), CrashClass.INVENTED),
+        (("k1.lef", ""), CrashClass.TORN),
+        (("k8.left", "v1"), CrashClass.INVENTED),
+        (("k2.left", WORKLOAD.ops[6].facts["k2.left"]), CrashClass.INVENTED),
+        (("probe.left", WORKLOAD.probe.facts["probe.left"]), CrashClass.INVENTED),
     ],
 )
-def test_a_value_cut_off_is_torn_and_another_is_invented(fact: tuple[str, str], kind: Kind) -> None:
+def test_a_value_cut_off_is_torn_and_another_is_invented(fact: tuple[str, str], kind: CrashClass) -> None:
     found = WORKLOAD.after({1, 2}) | dict([fact])
     assert compare(WORKLOAD, found, {1, 2}, {1, 2, 3}).kind is kind
 
@@ -162,7 +169,7 @@ def test_the_facts_are_clean_exactly_if_some_allowed_operations_give_them(data: 
         for size in range(len(optional) + 1)
         for some in itertools.combinations(optional, size)
     ]
-    assert (compare(WORKLOAD, found, must, may).kind is Kind.CLEAN) == (found in allowed)
+    assert (compare(WORKLOAD, found, must, may).kind is CrashClass.CLEAN) == (found in allowed)
 
 
 class Memory(Subject):
@@ -241,21 +248,21 @@ class HangsAtItsEnd(Memory):
 @pytest.mark.parametrize(
     ("subject", "there", "kind", "words"),
     [
-        (Memory(), {1, 2}, Kind.CLEAN, "clean"),
-        (Memory(), {1}, Kind.CLEAN, "clean"),
-        (CountsRetries(), {1, 2}, Kind.INVENTED, "total is '2', which no operation set"),
-        (RefusesRetries(), {1, 2}, Kind.CLEAN, "clean"),
-        (RefusesRetries(), {1}, Kind.TORN, "a refusal (a replay), and nothing of it there"),
-        (Forgets(), {1, 2}, Kind.LOST, "expected after a new write (PUT probe"),
-        (Forgets(), {1}, Kind.LOST, "expected after the retry of operation 2"),
-        (StartsOnce(), {1, 2}, Kind.UNSTABLE, "it exited with status 1"),
-        (Wavers(), {1, 2}, Kind.UNSTABLE, "k1.right is absent"),
-        (HangsAtItsEnd(), {1, 2}, Kind.UNRECOVERABLE, "did not end within 5 s"),
+        (Memory(), {1, 2}, CrashClass.CLEAN, "clean"),
+        (Memory(), {1}, CrashClass.CLEAN, "clean"),
+        (CountsRetries(), {1, 2}, CrashClass.INVENTED, "total is '2', which no operation set"),
+        (RefusesRetries(), {1, 2}, CrashClass.CLEAN, "clean"),
+        (RefusesRetries(), {1}, CrashClass.TORN, "a refusal (a replay), and nothing of it there"),
+        (Forgets(), {1, 2}, CrashClass.LOST, "expected after a new write (PUT probe"),
+        (Forgets(), {1}, CrashClass.LOST, "expected after the retry of operation 2"),
+        (StartsOnce(), {1, 2}, CrashClass.UNSTABLE, "it exited with status 1"),
+        (Wavers(), {1, 2}, CrashClass.UNSTABLE, "k1.right is absent"),
+        (HangsAtItsEnd(), {1, 2}, CrashClass.UNRECOVERABLE, "did not end within 5 s"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Memory) else None,
 )
 def test_what_follows_the_restart_is_judged(
-    subject: Memory, there: set[int], kind: Kind, words: str, tmp_path: Path
+    subject: Memory, there: set[int], kind: CrashClass, words: str, tmp_path: Path
 ) -> None:
     """The first operation was acknowledged, the second was in flight."""
     (tmp_path / "facts").write_text(json.dumps(WORKLOAD.after(there)))
@@ -268,7 +275,7 @@ def test_what_follows_the_restart_is_judged(
 def test_what_a_later_operation_covers_is_not_sent_again(tmp_path: Path) -> None:
     """The first failed, the sixth wrote the same name: done late, the first would rightly cover it."""
     (tmp_path / "facts").write_text(json.dumps(WORKLOAD.after(range(2, 8))))
-    assert judge(Memory(), tmp_path, WORKLOAD, {*range(2, 8)}, {*range(1, 8)}).kind is Kind.CLEAN
+    assert judge(Memory(), tmp_path, WORKLOAD, {*range(2, 8)}, {*range(1, 8)}).kind is CrashClass.CLEAN
 
 
 def recording(*actions: tuple[int, Event | Write]) -> Recording:
@@ -355,24 +362,24 @@ def test_what_may_be_done_in_part_is_judged_once_it_is_acknowledged_or_refused()
     probe = Op(3, "take 3", {"row d3/a": "1", "row d3/b": "2"})
     workload = Workload(ops, probe, before={"row d2/old": "0"}, once=True)
     half = {"row d1/a": "1", "row d2/old": "0"}
-    assert compare(workload, half, frozenset(), frozenset({1})).kind is Kind.CLEAN
-    assert compare(workload, half, frozenset({1}), frozenset({1})).kind is Kind.TORN
-    assert compare(workload, half, frozenset(), frozenset()).kind is Kind.INVENTED
+    assert compare(workload, half, frozenset(), frozenset({1})).kind is CrashClass.CLEAN
+    assert compare(workload, half, frozenset({1}), frozenset({1})).kind is CrashClass.TORN
+    assert compare(workload, half, frozenset(), frozenset()).kind is CrashClass.INVENTED
     # What was there before may be gone meanwhile, and only meanwhile.
     gone = {**ops[0].facts}
-    assert compare(workload, gone, frozenset({1}), frozenset({1, 2})).kind is Kind.CLEAN
-    assert compare(workload, gone, frozenset({1}), frozenset({1})).kind is not Kind.CLEAN
+    assert compare(workload, gone, frozenset({1}), frozenset({1, 2})).kind is CrashClass.CLEAN
+    assert compare(workload, gone, frozenset({1}), frozenset({1})).kind is not CrashClass.CLEAN
 
 
 def test_what_is_recorded_behind_an_effect_is_due_once_it_is_acknowledged() -> None:
     op = Op(1, "reject 1", {"row 1 a": "1", "row 1 b": "2", "mark 1": "3"}, follows=("mark ",))
     workload = Workload((op,), Op(2, "reject 2", {"row 2 a": "1", "row 2 b": "2"}), once=True)
     effect = {"row 1 a": "1", "row 1 b": "2"}
-    assert compare(workload, effect, frozenset(), frozenset({1})).kind is Kind.CLEAN
-    assert compare(workload, effect, frozenset({1}), frozenset({1})).kind is Kind.TORN
+    assert compare(workload, effect, frozenset(), frozenset({1})).kind is CrashClass.CLEAN
+    assert compare(workload, effect, frozenset({1}), frozenset({1})).kind is CrashClass.TORN
     # Half of the effect is no effect, with or without what follows it.
-    assert compare(workload, {"row 1 a": "1"}, frozenset(), frozenset({1})).kind is Kind.TORN
-    assert compare(workload, {"mark 1": "3"}, frozenset(), frozenset({1})).kind is Kind.TORN
+    assert compare(workload, {"row 1 a": "1"}, frozenset(), frozenset({1})).kind is CrashClass.TORN
+    assert compare(workload, {"mark 1": "3"}, frozenset(), frozenset({1})).kind is CrashClass.TORN
 
 
 class Exposing(Lines):
@@ -393,16 +400,16 @@ class Reopening(Lines):
 
 def test_what_is_accepted_once_more_is_no_refusal_to_start(tmp_path: Path) -> None:
     subject = Reopening(["true"])
-    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is Kind.INVENTED
+    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
     seen = judge_deprived(subject, tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
-    assert seen.verdict.kind is Kind.INVENTED
+    assert seen.verdict.kind is CrashClass.INVENTED
 
 
 def test_what_is_left_in_clear_is_no_refusal_to_start(tmp_path: Path) -> None:
     subject = Exposing(["true"])
-    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is Kind.INVENTED
+    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
     seen = judge_deprived(subject, tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
-    assert seen.verdict.kind is Kind.INVENTED
+    assert seen.verdict.kind is CrashClass.INVENTED
 
 
 class Rewriting(Subject):
@@ -437,5 +444,5 @@ def test_what_comes_in_place_of_an_interrupted_write_must_be_whole(right: bool, 
     op = Op(1, "put 1", {"object 1 kind": "long", "object 1 size": "large"}, instead=instead)
     workload = Workload((op,), Op(2, "put 2", {"object 2 kind": "long", "object 2 size": "large"}), once=True)
     verdict = judge(Rewriting(right=right), tmp_path, workload, frozenset(), {1}, instead=True)
-    assert verdict.kind is (Kind.CLEAN if right else Kind.TORN)
-    assert judge(Rewriting(right=right), tmp_path, workload, frozenset(), {1}).kind is Kind.CLEAN
+    assert verdict.kind is (CrashClass.CLEAN if right else CrashClass.TORN)
+    assert judge(Rewriting(right=right), tmp_path, workload, frozenset(), {1}).kind is CrashClass.CLEAN

@@ -22,7 +22,7 @@ import pytest
 
 from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.probe import Ability, probe
 from holdfast.conformance.faults.subject import SubjectError, perform
 from holdfast.conformance.faults.sweep import Sweep
@@ -33,7 +33,7 @@ from tests.faults.stores.catalogue import ENVIRONMENT, STORES
 
 WORKLOAD = puts(10)
 Words: TypeAlias = "Callable[[str], tuple[str, ...]]"
-Accused: TypeAlias = "Callable[[str], frozenset[Kind]]"
+Accused: TypeAlias = "Callable[[str], frozenset[CrashClass]]"
 _LEVEL, _FETCH_S = Path(__file__).parent / "stores" / "level", 180
 KEPT = (
     "sqlite-wal_full", "sqlite-delete_extra", "rocks-sync", "lmdb_store-default", "plain-right", "log-right",
@@ -71,7 +71,7 @@ def _cases(names: tuple[str, ...]) -> Iterator[pytest.ParameterSet]:
 
 @pytest.mark.parametrize(("name", "system", "cut"), list(_cases(KEPT)))
 def test_a_right_store_is_whole_on_a_real_disk(name: str, system: str, cut: Cut, tmp_path: Path, words: Words) -> None:
-    assert _after_power_loss(words(name), system, cut, tmp_path, waits=False) == (Kind.CLEAN, "")
+    assert _after_power_loss(words(name), system, cut, tmp_path, waits=False) == (CrashClass.CLEAN, "")
 
 
 @pytest.mark.parametrize(("name", "system", "cut"), list(_cases(LOST)))
@@ -79,7 +79,7 @@ def test_what_a_real_disk_loses_the_model_loses(
     name: str, system: str, cut: Cut, tmp_path: Path, words: Words, accused: Accused
 ) -> None:
     kind, text = _after_power_loss(words(name), system, cut, tmp_path, waits=name in _WAITS)
-    assert kind in (Kind.LOST, Kind.UNRECOVERABLE), text
+    assert kind in (CrashClass.LOST, CrashClass.UNRECOVERABLE), text
     assert kind in accused(name)
 
 
@@ -88,7 +88,7 @@ def test_what_a_real_disk_may_keep_the_model_loses_all_the_same(
     name: str, system: str, cut: Cut, tmp_path: Path, words: Words, accused: Accused
 ) -> None:
     kind, text = _after_power_loss(words(name), system, cut, tmp_path, waits=name in _WAITS)
-    assert kind is Kind.CLEAN or kind in accused(name), text
+    assert kind is CrashClass.CLEAN or kind in accused(name), text
     assert accused(name)
 
 
@@ -97,8 +97,8 @@ def test_what_one_real_disk_loses_the_model_loses(
     name: str, system: str, cut: Cut, tmp_path: Path, words: Words, accused: Accused
 ) -> None:
     kind, text = _after_power_loss(words(name), system, cut, tmp_path, waits=name in _WAITS)
-    assert (kind is not Kind.CLEAN) is (system in SOME[name]), text
-    assert Kind.UNRECOVERABLE in accused(name)
+    assert (kind is not CrashClass.CLEAN) is (system in SOME[name]), text
+    assert CrashClass.UNRECOVERABLE in accused(name)
 
 
 @pytest.mark.sweep
@@ -145,9 +145,9 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Words:
 @pytest.fixture(scope="module")
 def accused(tmp_path_factory: pytest.TempPathFactory, words: Words) -> Accused:
     """A function from a store's name to what the model found it to be, at the acknowledgements alone."""
-    known: dict[str, frozenset[Kind]] = {}
+    known: dict[str, frozenset[CrashClass]] = {}
 
-    def found(name: str) -> frozenset[Kind]:
+    def found(name: str) -> frozenset[CrashClass]:
         if name not in known:
             command = words(name)
             folder = tmp_path_factory.mktemp("model")
@@ -190,15 +190,15 @@ def _fetched(folder: Path) -> str:
 
 def _after_power_loss(
     command: tuple[str, ...], system: str, cut: Cut, folder: Path, *, waits: bool
-) -> tuple[Kind, str]:
+) -> tuple[CrashClass, str]:
     possible(system)
     done = apart(__name__, system, cut.value, json.dumps([command, waits]), str(folder))
     assert done.returncode == 0, done.stderr
     kind, text = json.loads(done.stdout)
-    return Kind(kind), text
+    return CrashClass(kind), text
 
 
-def _cut_off(system: str, cut: Cut, told: str, folder: Path) -> tuple[Kind, str]:
+def _cut_off(system: str, cut: Cut, told: str, folder: Path) -> tuple[CrashClass, str]:
     """Run a store on a file system of its own, cut it off at the last acknowledgement, and judge what is left."""
     disk, copy, place = folder / "disk", folder / "copy", folder / "mounted"
     command, waits = json.loads(told)
@@ -226,7 +226,7 @@ def _cut_off(system: str, cut: Cut, told: str, folder: Path) -> tuple[Kind, str]
         subject = Lines(command, environment=ENVIRONMENT, limits=Limits().scaled(10))
         verdict = judge(subject, place / "work", workload, history.must, history.may)
     assert len(history.must) == len(workload.ops)
-    return verdict.kind, "" if verdict.kind is Kind.CLEAN else str(verdict)
+    return verdict.kind, "" if verdict.kind is CrashClass.CLEAN else str(verdict)
 
 
 if __name__ == "__main__":

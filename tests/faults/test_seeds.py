@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.subject import Workload
 from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.stores.catalogue import ENVIRONMENT, RIGHT, Store
@@ -62,7 +62,7 @@ def test_a_right_store_is_accused_from_no_seed(
         reports += [sweep.sync_errors(0)]
     for report in reports:
         # A loss before the first acknowledgement breaks no promise.
-        accused = [str(finding) for finding in report.findings if finding.verdict.kind is not Kind.INIT]
+        accused = [str(finding) for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]
         assert accused == [], f"{report.layer}, {report.tally}"
         assert report.unproven == ()
         assert report.tried > 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.faults.lines import Lines, puts
-from holdfast.conformance.faults.oracle import Kind, judge
+from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.subject import Op, Outcome, perform
 from tests.conftest import thinned
 from tests.faults.stores.catalogue import BUGS, RIGHT, STORES, Layer, Store
@@ -31,7 +31,7 @@ def test_a_store_takes_the_workload_and_keeps_it(
         subject.stop()
     # Two more starts, a new write between them.
     verdict = judge(subject, tmp_path, WORKLOAD, history.must, history.may)
-    assert verdict.kind is Kind.CLEAN, str(verdict)
+    assert verdict.kind is CrashClass.CLEAN, str(verdict)
 
 
 @pytest.mark.parametrize("store", RIGHT, ids=lambda store: store.name)

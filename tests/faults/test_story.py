@@ -6,14 +6,13 @@ import pytest
 
 from holdfast.conformance.faults import story
 from holdfast.conformance.faults.lines import puts
-from holdfast.conformance.faults.model import Candidate, Plan, Stage
-from holdfast.conformance.faults.model import Kind as StateKind
-from holdfast.conformance.faults.oracle import Kind, Verdict
+from holdfast.conformance.faults.model import Candidate, Plan, Stage, StateRule
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.promises import Promises
 from tests.faults.model.script import Script
 
 WORKLOAD = puts(2, size=60)
-LOST = Verdict(Kind.LOST, "all", "0 of 1 acknowledged operations: gone is operation 1 (PUT k1 v1)")
+LOST = CrashOutcome(CrashClass.LOST, "all", "0 of 1 acknowledged operations: gone is operation 1 (PUT k1 v1)")
 
 
 @pytest.fixture
@@ -51,7 +50,9 @@ def test_it_says_when_more_was_done_before_the_power_failed(script: Script) -> N
 
 
 def test_without_an_acknowledgement_it_says_when_the_power_failed(script: Script) -> None:
-    told = story.of_power_loss(WORKLOAD, Promises({}, {}), minimum(script, 4), Verdict(Kind.INIT, "a start", "none"))
+    told = story.of_power_loss(
+        WORKLOAD, Promises({}, {}), minimum(script, 4), CrashOutcome(CrashClass.INIT, "a start", "none")
+    )
     assert told.startswith("The power failed behind operation 4; at that time log had 12,384 unsynced bytes")
     assert told.endswith("after power loss (unsynced dropped) the store did not come back.")
 
@@ -69,15 +70,15 @@ def test_it_says_on_which_file_systems_the_disk_may_stand_so() -> None:
 
 
 def test_it_says_which_part_of_a_write_is_there(script: Script) -> None:
-    torn = next(one for one in Plan(script.recording) if one.state.kind is StateKind.TORN and 4 in one.numbers)
-    told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), torn, Verdict(Kind.TORN, "all", "half"))
+    torn = next(one for one in Plan(script.recording) if one.state.kind is StateRule.TORN and 4 in one.numbers)
+    told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), torn, CrashOutcome(CrashClass.TORN, "all", "half"))
     assert "after power loss (torn write: of 12,384 bytes of operation 3 in log the first " in told
     assert told.endswith("kept) a write was there by half.")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in Kind if kind is not Kind.CLEAN])
-def test_every_class_has_its_words(kind: Kind, script: Script) -> None:
-    verdict = Verdict(kind, "all", "1 of 2 acknowledged operations: gone is operation 2")
+@pytest.mark.parametrize("kind", [kind for kind in CrashClass if kind is not CrashClass.CLEAN])
+def test_every_class_has_its_words(kind: CrashClass, script: Script) -> None:
+    verdict = CrashOutcome(kind, "all", "1 of 2 acknowledged operations: gone is operation 2")
     assert story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), minimum(script, 4), verdict).endswith(".")
 
 

@@ -17,7 +17,7 @@ from holdfast.conformance.faults import fidelity, runs
 from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.order import each_kind_first, halves_first, in_place_first, spread
 from holdfast.conformance.faults.promises import Promises, UnplacedError
 from holdfast.conformance.faults.recording import (
@@ -39,7 +39,7 @@ from holdfast.conformance.faults.recording import (
 from holdfast.conformance.faults.report import Tally, Trial, summed
 from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError, Workload, perform
 from holdfast.conformance.faults.sweep import Layer, Report, Run, Sweep, self_test
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy
 
@@ -99,7 +99,7 @@ def test_a_bug_is_caught_by_the_layer_that_has_to(store: Store, sweep_of: Make) 
     assert store.caught_by is not None
     report = _LAYERS[store.caught_by](sweep_of(store))
     assert report.unproven == ()
-    broken = [finding for finding in report.findings if finding.verdict.kind is not Kind.INIT]
+    broken = [finding for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]
     assert broken, f"{store.wrong}: {report.tally}"
     assert not report.clean
     assert all(finding.story for finding in broken)
@@ -151,7 +151,7 @@ def test_a_right_store_is_not_accused(store: Store, sweep_of: Make) -> None:
     reports += [sweep.sync_errors(0), sweep.recovery(0), sweep.kills(0, torn=True)]
     for report in reports:
         # A loss before the first acknowledgement breaks no promise.
-        accused = [finding for finding in report.findings if finding.verdict.kind is not Kind.INIT]
+        accused = [finding for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]
         assert accused == [], f"{report.layer}: {[str(one) for one in accused]}"
         assert report.unproven == ()
         assert report.tried > 0
@@ -251,7 +251,7 @@ def test_a_session_is_long_enough_for_the_first_file_that_is_made_later(variant:
         report = sweep.power_loss(0)
     assert report.unproven == ()
     assert report.clean is (variant == "right")
-    assert {finding.verdict.kind for finding in report.findings} == (set() if report.clean else {Kind.LOST})
+    assert {finding.verdict.kind for finding in report.findings} == (set() if report.clean else {CrashClass.LOST})
     assert all("In a long session" in finding.story for finding in report.findings)
 
 
@@ -282,7 +282,7 @@ def test_a_store_that_calls_no_write_has_nothing_that_is_torn(tmp_path: Path) ->
     with Sweep(
         lambda: Lines(_plain("mapped", "none"), environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path
     ) as sweep:
-        assert {finding.verdict.kind for finding in sweep.power_loss(0).findings} == {Kind.LOST}
+        assert {finding.verdict.kind for finding in sweep.power_loss(0).findings} == {CrashClass.LOST}
 
 
 _GROWN = Operation(1, 1, 1, "ftruncate", Truncate(1, 4096))
@@ -349,7 +349,7 @@ def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Li
 
 def test_points_that_no_later_run_reaches_prove_nothing(sweep_of: Make) -> None:
     sweep = sweep_of(STORE["log-right"])
-    beyond = partial(sweep._struck, lambda _: Fault(error=errno.EIO, at=1_000_000), "an error at")
+    beyond = partial(sweep._struck, lambda _: Injection(error=errno.EIO, at=1_000_000), "an error at")
     report = sweep.trial(Layer.ERRORS, beyond).report(0)
     assert report.tried == 0
     assert report.unproven
@@ -497,7 +497,7 @@ def test_the_first_kills_are_where_half_of_an_operation_may_be_final(sweep_of: M
     for seed in range(6):
         sweep.seed = seed
         report = sweep.kills(SECONDS)
-        assert {finding.verdict.kind for finding in report.findings} == {Kind.TORN}
+        assert {finding.verdict.kind for finding in report.findings} == {CrashClass.TORN}
         assert report.tried <= 3, report.tally
 
 

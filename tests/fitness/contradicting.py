@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.model import Evidence, Judgement, Part, Reason, Standing
+from holdfast.conformance.fitness.model import Evidence, FitnessJudgement, Part, Reason, Standing
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 
 # What each of these says was done; a probe that it names must not have been refused.
@@ -42,7 +42,7 @@ _EMPTY: Mapping[str, tuple[str, ...]] = {
 _VERBS = ("update", "delete", "truncate")
 
 
-def contradictions(evidence: Evidence, judgement: Judgement, refused: Callable[[str], bool]) -> list[str]:
+def contradictions(evidence: Evidence, judgement: FitnessJudgement, refused: Callable[[str], bool]) -> list[str]:
     """The texts of such reasons; `refused` says of a probe whether it was tried and refused."""
     return [
         f"{reason.code}: {reason.text}"

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.conformance.cli.lint import problems_of
 from holdfast.specs import SpecError, fitness, load_contract
-from holdfast.specs.fitness import Kind, in_order, load_queries, parameters
+from holdfast.specs.fitness import QueryKind, in_order, load_queries, parameters
 
 CONTRACT = "rs4a-replay"
 SHIPPED = Path(fitness.__file__).parent / CONTRACT / "fitness" / "postgresql.yaml"
@@ -48,7 +48,7 @@ def test_queries_only_read() -> None:
         assert query.sql.startswith("WITH RECURSIVE named AS (")
         # Names of verbs stand in quotes only.
         assert words.search(re.sub(r"'[^']*'|indisexclusion", "", re.sub(r"--[^\n]*", "", query.sql))) is None
-        assert query.kind is Kind.STRUCTURE or not query.clone
+        assert query.kind is QueryKind.STRUCTURE or not query.clone
 
 
 def test_rows_are_sorted_alike_everywhere() -> None:

@@ -15,7 +15,7 @@ from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.snapshot import moment, take
 from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
 from holdfast.specs import load_terms
-from holdfast.specs.fitness import Kind, load_queries
+from holdfast.specs.fitness import QueryKind, load_queries
 from tests.fitness.lives import LiveServer
 
 CONTRACT = "rs4a-replay"
@@ -49,8 +49,8 @@ def test_every_query_is_read_and_equal_surfaces_have_one_digest(
 ) -> None:
     first = observed(live)
     queries = load_queries(CONTRACT)
-    assert set(first.structure) == {query.name for query in queries.of(Kind.STRUCTURE)}
-    assert set(first.circumstances) == {query.name for query in queries.of(Kind.CIRCUMSTANCE)} | {"unreadable"}
+    assert set(first.structure) == {query.name for query in queries.of(QueryKind.STRUCTURE)}
+    assert set(first.circumstances) == {query.name for query in queries.of(QueryKind.CIRCUMSTANCE)} | {"unreadable"}
     assert first.circumstances["unreadable"] == {}
     # The same surface again, with other OIDs, in a database with another name.
     with live_server.database("another") as connection:

@@ -15,7 +15,7 @@ from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.specs import Case, Contract
 from holdfast.specs.loader import read_contract
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 from tests.hostile.verify import temp_folder
 
 FOLDER = Path(__file__).resolve().parent.parent / "ledger"
@@ -26,7 +26,7 @@ SEED = "looked"
 Step = Mapping[str, Any]
 
 
-def case_of(*steps: Step, kind: Kind = Kind.BEHAVIOUR, **changes: Any) -> Case:
+def case_of(*steps: Step, kind: CaseKind = CaseKind.BEHAVIOUR, **changes: Any) -> Case:
     """A case of these steps."""
     return replace(ONCE, **{"kind": kind, "given": (), "when": steps, "then": (), "twin": None, **changes})
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 from tests.harness.play import TOY, Answer, Player, Reply, played, toy_case, verdict_of
 
 ENTRY = {"key": "key-1", "nonce": "nonce-1"}
@@ -57,7 +57,7 @@ def test_after_the_caller_was_killed_an_observation_shows_what_there_is() -> Non
 def refused_without_a_store(before: Answer, after: Answer) -> str:
     """The verdict on a refusal after the case took the store away, with these observations around it."""
     call = {"call": "put", "args": ENTRY, "expect": REFUSED}
-    case = replace(SHELF, kind=Kind.BEHAVIOUR, when=(BREAK, call))
+    case = replace(SHELF, kind=CaseKind.BEHAVIOUR, when=(BREAK, call))
     records = [{"audit_id": "1", "code": "DUPLICATE"}]
     replies: dict[str, Reply] = {
         "^when.1 call put #": REFUSED,
@@ -88,7 +88,7 @@ def test_a_refusal_without_a_store_makes_none(before: Answer, after: Answer, due
 def test_beside_an_open_commit_a_refusal_is_judged_by_its_answer_where_one_of_two_observations_shows_nothing() -> None:
     started = {"start": "put", "as": "first", "worker": 1, "args": {"key": "key-2", "nonce": "nonce-2"}}
     call = {"call": "put", "args": ENTRY, "expect": REFUSED}
-    case = replace(SHELF, kind=Kind.BEHAVIOUR, workers=2, when=(started, call, {"finish": "first"}))
+    case = replace(SHELF, kind=CaseKind.BEHAVIOUR, workers=2, when=(started, call, {"finish": "first"}))
     answers: dict[str, Reply] = {"^when.1 call put #": REFUSED, "^audit": {"outcome": "ok", "value": {"records": []}}}
     assert played(case, replies={**answers, "^state before": FAULT, "^state after": EMPTY}) == "conforms"
     assert played(case, replies={**answers, "^state before": EMPTY, "^state after": FAULT}) == "conforms"
@@ -98,13 +98,13 @@ def test_beside_an_open_commit_a_refusal_is_judged_by_its_answer_where_one_of_tw
 
 
 def test_a_question_of_the_case_itself_is_answered_also_without_a_store() -> None:
-    case = replace(SHELF, kind=Kind.BEHAVIOUR, when=(BREAK, LOOK))
+    case = replace(SHELF, kind=CaseKind.BEHAVIOUR, when=(BREAK, LOOK))
     player = Player(replies={"observe": FAULT}, contract=BROKEN)
     assert verdict_of(player.play(case)) == "no_verdict:fault"
 
 
 def test_with_a_whole_store_an_observation_around_a_refusal_must_show_it() -> None:
-    case = replace(SHELF, kind=Kind.BEHAVIOUR, when=({"call": "put", "args": ENTRY, "expect": REFUSED},))
+    case = replace(SHELF, kind=CaseKind.BEHAVIOUR, when=({"call": "put", "args": ENTRY, "expect": REFUSED},))
     player = Player(replies={"^state before": FAULT})
     assert verdict_of(player.play(case)) == "no_verdict:fault"
 

@@ -13,7 +13,7 @@ from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.suites.bench import Bench
 from holdfast.specs.loader import read_contract
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 from tests.harness.play import toy_case, verdict_of
 from tests.hostile.verify import temp_folder
 
@@ -22,7 +22,7 @@ LEDGER = read_contract(HERE.parent / "durability" / "contracts" / "ledger")
 CASE = toy_case(
     "a-put-key-stands-on-the-shelf",
     id="ledger/made/state",
-    kind=Kind.BEHAVIOUR,
+    kind=CaseKind.BEHAVIOUR,
     values={},
     needs=frozenset(),
     given=(),

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from holdfast.conformance.cases.match import gravity, of_rows
 from holdfast.conformance.verdict import Verdict, harm_of
 from holdfast.specs import contract_names, load_contract
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 from tests.harness.play import TOY, Player, played, toy_case
 
 SECOND = toy_case("a-second-put-of-a-key-is-refused")
@@ -63,8 +63,8 @@ def test_what_came_with_a_wrong_answer_is_not_asked_with() -> None:
 # What permits, and rows
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_what_permits_where_nothing_may_fails_open_whatever_the_case_is_about(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(CaseKind))
+def test_what_permits_where_nothing_may_fails_open_whatever_the_case_is_about(kind: CaseKind) -> None:
     state = replace(TOY.methods["state"], permits={"open": (True,)}, result=None, rows={})
     contract = replace(TOY, methods={**TOY.methods, "state": state})
     said: Any = {"outcome": "ok", "value": {"open": True}}

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast.conformance.run.judge import judge_case
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 from tests.harness.play import SEED, TOY, toy_case, verdict_of
 from tests.harness.test_judge import HELD, live
 from tests.hostile.verify import HERE
@@ -36,7 +36,7 @@ def test_a_call_is_watched_for_an_answer_that_comes_too_early(
 ) -> None:
     monkeypatch.setenv("HOLDFAST_SPECS", str(HERE.parent / "toycontract"))
     finish = {"finish": "first", "expect": {"outcome": "accepted", "effect": "new"}}
-    case = replace(toy_case(HELD), kind=Kind.RACE, given=steps, when=(finish,), then=())
+    case = replace(toy_case(HELD), kind=CaseKind.RACE, given=steps, when=(finish,), then=())
     (result,) = live(("honest.py",), slow=1.0, cases=[case])
     assert verdict_of(result.judgement) == due
     assert judge_case(TOY, case, result.main, result.twin, seed=SEED) == result.judgement

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from holdfast.conformance.cases.record import Judgement, Side, gravest_of
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Method, Twin
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 from holdfast.specs.schema import Validator
 from tests.harness.play import TOY, Player, Reply, both_sides, played, toy_case, verdict_of
 
@@ -35,7 +35,7 @@ PUT: Method = replace(
 WIDE = replace(TOY, methods={**TOY.methods, "put": PUT})
 
 
-def one_call(expect: Mapping[str, Any] | None, kind: Kind = Kind.BEHAVIOUR, **step: Any) -> Case:
+def one_call(expect: Mapping[str, Any] | None, kind: CaseKind = CaseKind.BEHAVIOUR, **step: Any) -> Case:
     """A case of one call."""
     call = {"call": "put", "args": ENTRY, **step} | ({} if expect is None else {"expect": expect})
     return toy_case("a-put-key-stands-on-the-shelf", kind=kind, given=(), when=(call,), then=(), values={})
@@ -142,7 +142,7 @@ def test_a_refusal_names_the_field_that_its_twin_changes_or_none(
     field: str | None, apart: str | None, due: str
 ) -> None:
     twin = None if apart is None else Twin(step="it", change={f"args.{apart}": "key-2"}, expect=ACCEPT_NEW)
-    case = replace(one_call(REFUSE, Kind.REFUSAL, label="it"), twin=twin)
+    case = replace(one_call(REFUSE, CaseKind.REFUSAL, label="it"), twin=twin)
     player = Player(replies=audited({**REFUSED, "data": {} if field is None else {"field": field}}), contract=NAMING)
     player.used.update(player.replies)
     assert verdict_of(player.play(case)) == due
@@ -150,7 +150,7 @@ def test_a_refusal_names_the_field_that_its_twin_changes_or_none(
 
 def test_a_field_is_not_judged_where_its_reason_does_not_carry_it() -> None:
     twin = Twin(step="it", change={"args.key": "key-2"}, expect=ACCEPT_NEW)
-    case = replace(one_call(REFUSE, Kind.REFUSAL, label="it"), twin=twin)
+    case = replace(one_call(REFUSE, CaseKind.REFUSAL, label="it"), twin=twin)
     replies = audited({**REFUSED, "data": {"winner": 1, "field": "winner"}})
     player = Player(replies=replies, contract=WIDE)
     assert verdict_of(player.play(case)) == "conforms"
@@ -179,13 +179,13 @@ def test_an_unknown_kind_of_silence_is_missing() -> None:
 @pytest.mark.parametrize(
     ("kind", "due"),
     [
-        (Kind.REFUSAL, "fail_open"),
-        (Kind.RACE, "fail_open"),
-        (Kind.DURABILITY, "lost_durability"),
-        (Kind.BEHAVIOUR, "wrong_reason"),
+        (CaseKind.REFUSAL, "fail_open"),
+        (CaseKind.RACE, "fail_open"),
+        (CaseKind.DURABILITY, "lost_durability"),
+        (CaseKind.BEHAVIOUR, "wrong_reason"),
     ],
 )
-def test_a_wrong_value_means_what_the_kind_of_the_case_says(kind: Kind, due: str) -> None:
+def test_a_wrong_value_means_what_the_kind_of_the_case_says(kind: CaseKind, due: str) -> None:
     expect = {**ACCEPT_NEW, "value": {"entry.key": "other"}}
     assert verdict(expect, NEW, one_call(expect, kind)) == due
 
@@ -193,8 +193,8 @@ def test_a_wrong_value_means_what_the_kind_of_the_case_says(kind: Kind, due: str
 @pytest.mark.parametrize("word", ["fail_open", "state_leak", "lost_durability", "wrong_reason", "over_refusal"])
 def test_a_step_may_say_what_a_wrong_value_means_and_an_outcome_says_it_itself(word: str) -> None:
     expect = {**ACCEPT_NEW, "value": {"entry.key": "other"}}
-    assert verdict(expect, NEW, one_call(expect, Kind.BEHAVIOUR, **{"else": word})) == word
-    assert verdict(REFUSE, NEW, one_call(REFUSE, Kind.BEHAVIOUR, **{"else": word})) == "fail_open"
+    assert verdict(expect, NEW, one_call(expect, CaseKind.BEHAVIOUR, **{"else": word})) == word
+    assert verdict(REFUSE, NEW, one_call(REFUSE, CaseKind.BEHAVIOUR, **{"else": word})) == "fail_open"
 
 
 @pytest.mark.parametrize(("answer", "due"), [("crash", "conforms"), ("eof", "conforms"), ("hang", "no_verdict:hang")])
@@ -509,7 +509,7 @@ def test_a_started_call_is_judged_when_it_is_finished() -> None:
 
 WAITS = replace(
     HELD,
-    kind=Kind.RACE,
+    kind=CaseKind.RACE,
     given=({"start": "put", "as": "first", "args": ENTRY}, {"unanswered": "first"}),
     when=({"finish": "first", "expect": ACCEPT_NEW},),
     then=(),

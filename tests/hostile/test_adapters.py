@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.specs.loader import read_contract
-from holdfast.specs.model import Kind
+from holdfast.specs.model import CaseKind
 from tests.hostile.verify import HERE, TOY, Outcome, verify
 
 ADAPTERS = HERE / "adapters"
@@ -165,7 +165,7 @@ def assert_no_refusal_rests_on_silence(outcome: Outcome) -> None:
         assert not silent, f"{case} conforms, yet: {silent}"
         known = contract.case(case)
         assert known is not None
-        if known.kind is Kind.REFUSAL:
+        if known.kind is CaseKind.REFUSAL:
             said = {
                 side: {line["answer"]["outcome"] for line in exchanges if line["side"] == side and line["answer"]}
                 for side in ("main", "twin")

@@ -18,7 +18,7 @@ from holdfast.conformance.suites.jcs.documents import depth_of, disguised, drawn
 from holdfast.conformance.suites.jcs.judging import Part, canonicalised, part_of
 from holdfast.conformance.verdict import Verdict
 from holdfast.vectors.jcs.frames import Answered, Status
-from holdfast.vectors.jcs.spark.tally import Finding, disagreement
+from holdfast.vectors.jcs.spark.tally import Meaning, disagreement
 from holdfast.vectors.record import Canonical, Refused, load
 from holdfast.vectors.taxonomy import Profile
 
@@ -105,12 +105,12 @@ def test_wrong_bytes_are_those_of_the_part_where_they_begin(due: bytes, given: b
     assert part_of(due, given) is part
 
 
-@pytest.mark.parametrize("finding", [each for each in Finding if each is not Finding.NO_VERDICT])
-def test_an_answer_has_one_verdict_in_a_run_of_the_contract_and_in_one_of_vectors(finding: Finding) -> None:
-    is_refused = finding is Finding.ACCEPTED
+@pytest.mark.parametrize("finding", [each for each in Meaning if each is not Meaning.NO_VERDICT])
+def test_an_answer_has_one_verdict_in_a_run_of_the_contract_and_in_one_of_vectors(finding: Meaning) -> None:
+    is_refused = finding is Meaning.ACCEPTED
     due = Refused("SYNTAX") if is_refused else Canonical(b"[1]")
-    body = b"[1.0]" if finding is Finding.WRONG_BYTES else b"[1]"
-    given = Answered(Status.REFUSED, b"SYNTAX") if finding is Finding.OVER_REFUSAL else Answered(Status.CANONICAL, body)
+    body = b"[1.0]" if finding is Meaning.WRONG_BYTES else b"[1]"
+    given = Answered(Status.REFUSED, b"SYNTAX") if finding is Meaning.OVER_REFUSAL else Answered(Status.CANONICAL, body)
     expected = Answered(Status.REFUSED, b"SYNTAX") if is_refused else Answered(Status.CANONICAL, b"[1]")
     assert disagreement(expected, given) is finding
     answer = Answer("accepted", "new", None, {"canonical": base64url(body)}, None)

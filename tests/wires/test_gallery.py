@@ -15,7 +15,7 @@ import pytest
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.gallery.entry import ENTRIES, Declared, Entry, EntryError, names, read
 from holdfast.conformance.gallery.page import Audience, chosen, facts_of, page, table
-from holdfast.conformance.gallery.running import TRIES, Finding, Ran, RunError, installed, run
+from holdfast.conformance.gallery.running import TRIES, Ran, RepeatedFailure, RunError, installed, run
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.verdict import Verdict
@@ -70,8 +70,11 @@ def _entry(**changed: object) -> Entry:
 
 def test_a_page_keeps_what_its_run_showed_and_the_table_reads_it(tmp_path: Path) -> None:
     limit = Declared((RACE,), "It is only for one process.", "README", "https://x/1.2.3")
-    found = [Finding(RACE, "fail_open", TRIES, "two effects", ["0 s client"], ["curl x"])]
-    found += [Finding(KEYS, "wrong_reason", TRIES, "500", [], []), Finding(KEYS, "fail_open", 1, "once", [], [])]
+    found = [RepeatedFailure(RACE, "fail_open", TRIES, "two effects", ["0 s client"], ["curl x"])]
+    found += [
+        RepeatedFailure(KEYS, "wrong_reason", TRIES, "500", [], []),
+        RepeatedFailure(KEYS, "fail_open", 1, "once", [], []),
+    ]
     ran = Ran("2026-01-01", {RACE: "fail_open", KEYS: "wrong_reason"}, found, "sha256:0123456789abcdef")
     entry = _entry(declared=(limit,))
     (tmp_path / "a.md").write_text(page("a", entry, ran, version="1"), encoding="utf-8")
@@ -102,7 +105,9 @@ def test_an_advice_that_was_run_stands_beside_what_it_showed() -> None:
 
 
 def _published(case: str, declared: tuple[Declared, ...], *, times: int = TRIES, safe: str = "conforms") -> str:
-    ran = Ran("2026-01-01", {case: "fail_open"}, [Finding(case, "fail_open", times, "two", [], [])], "", {case: safe})
+    ran = Ran(
+        "2026-01-01", {case: "fail_open"}, [RepeatedFailure(case, "fail_open", times, "two", [], [])], "", {case: safe}
+    )
     return page("a", _entry(declared=declared), ran, version="1", audience=Audience.PUBLIC)
 
 

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from holdfast.servers.wires.client import Exchange, Request
+from holdfast.servers.wires.client import ClientRequest, Exchange
 from holdfast.servers.wires.instances import EndedError, Running, free_port
 from holdfast.servers.wires.profile import read
-from holdfast.servers.wires.proxy import Fault, Proxy
+from holdfast.servers.wires.proxy import LineFault, Proxy
 from holdfast.servers.wires.sink import THROW, Ending, Sink, encoded
-from holdfast.servers.wires.world import SINK, World
+from holdfast.servers.wires.world import SINK, ServiceEnvironment
 
 TAG = "hf-0123456789abcdef"
 BODY = f'{{"tag":"{TAG}"}}'.encode()
@@ -115,18 +115,18 @@ def _said(proxy: Proxy, timeout: float = 10.0) -> bytes:
 
 def test_a_line_passes_bytes_on_and_fails_as_it_is_told(line: Proxy) -> None:
     assert _said(line) == b"0123456789"
-    for fault in (Fault.REFUSED, Fault.RESET):
+    for fault in (LineFault.REFUSED, LineFault.RESET):
         line.fail(fault)
         with pytest.raises(ConnectionError):
             _said(line)
-    for fault in (Fault.SILENT, Fault.ONE_WAY):
+    for fault in (LineFault.SILENT, LineFault.ONE_WAY):
         line.fail(fault)
         with pytest.raises(TimeoutError):
             _said(line, 0.3)
-    line.fail(Fault.CUT)
+    line.fail(LineFault.CUT)
     with pytest.raises(ConnectionError):
         _said(line)
-    line.fail(Fault.NONE)
+    line.fail(LineFault.NONE)
     assert _said(line) == b"0123456789"
 
 
@@ -134,12 +134,12 @@ def test_what_was_open_fails_with_the_line(line: Proxy) -> None:
     with socket.create_connection(("127.0.0.1", line.port), 10) as end:
         end.sendall(b"x")
         assert end.recv(10) == b"x"
-        line.fail(Fault.RESET)
+        line.fail(LineFault.RESET)
         with pytest.raises(ConnectionError):
             end.recv(10)
 
 
-def _sent(request: Request) -> bytes:
+def _sent(request: ClientRequest) -> bytes:
     with socket.create_server(("127.0.0.1", 0)) as server:
         exchange = Exchange("127.0.0.1", server.getsockname()[1], request, 10)
         end, _ = server.accept()
@@ -154,14 +154,14 @@ def _sent(request: Request) -> bytes:
 
 
 def test_the_client_sends_lines_and_bodies_as_they_are_given() -> None:
-    sent = _sent(Request("POST", "/a?b=c", [("K", "one"), ("K", "two")], b"\x00\xff"))
+    sent = _sent(ClientRequest("POST", "/a?b=c", [("K", "one"), ("K", "two")], b"\x00\xff"))
     assert sent.count(b"\r\nK: ") == 2
     assert sent.endswith(b"Content-Length: 2\r\n\r\n\x00\xff")
-    assert b"Transfer-Encoding: chunked" in _sent(Request("POST", "/", [], b"x" * 100_000, chunked=True))
+    assert b"Transfer-Encoding: chunked" in _sent(ClientRequest("POST", "/", [], b"x" * 100_000, chunked=True))
 
 
 def test_half_a_body_is_sent_and_then_the_client_is_gone() -> None:
-    request = Request("POST", "/", [], b"0123456789", half=True)
+    request = ClientRequest("POST", "/", [], b"0123456789", half=True)
     with socket.create_server(("127.0.0.1", 0)) as server:
         exchange = Exchange("127.0.0.1", server.getsockname()[1], request, 10)
         end, _ = server.accept()
@@ -193,9 +193,9 @@ def test_a_program_that_ends_is_named_with_its_last_words(tmp_path: Path) -> Non
 def test_no_answer_in_time_is_a_hang_and_a_closed_connection_is_none() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert Exchange("127.0.0.1", port, Request("GET", "/", [], b""), 0.2).wait(60).lost == "hang"
+        assert Exchange("127.0.0.1", port, ClientRequest("GET", "/", [], b""), 0.2).wait(60).lost == "hang"
         server.accept()[0].close()
-        exchange = Exchange("127.0.0.1", port, Request("GET", "/", [], b""), 10)
+        exchange = Exchange("127.0.0.1", port, ClientRequest("GET", "/", [], b""), 10)
         end, _ = server.accept()
         exchange.cut()
         end.close()
@@ -232,7 +232,7 @@ def test_a_burst_waits_for_the_effect_of_each_message_that_was_taken_whatever_ca
             '[profile]\nhandler = "behind"\nduplicate = "reject"\ncodes = { duplicate = 409 }\n',
             encoding="utf-8",
         )
-        with contextlib.closing(World(read(file), tmp_path, fresh=True, now=0)) as world:
+        with contextlib.closing(ServiceEnvironment(read(file), tmp_path, fresh=True, now=0)) as world:
             asked = {"tag": TAG, "keys": ["k"], "body": encoded(BODY)}
             found = world.burst([asked] * 4)
             assert sorted(each["outcome"] for each in found) == ["accepted", "refused", "refused", "refused"]

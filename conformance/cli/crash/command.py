@@ -25,10 +25,10 @@ from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.dependencies import Dependencies, Promise
 from holdfast.conformance.faults.layers import RECORDED
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.oracle import Kind
+from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.recording import RecordingError
-from holdfast.conformance.faults.report import Finding, Layer, Report, RunError, Trial
+from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Trial
 from holdfast.conformance.faults.story import draw
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Exit
@@ -54,7 +54,7 @@ _LONGEST, _SMALL = 128, 64
 
 
 # Where the picture of a finding is put, if one is.
-_Timeline: TypeAlias = Callable[[Layer, Finding], str | None]
+_Timeline: TypeAlias = Callable[[Layer, BrokenPromise], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ class _Running:
 def _status(reports: Sequence[Report]) -> Exit:
     """10 if a promise was broken; 12 if a layer that was asked for is no pass, or none of them applies."""
     kinds = {finding.verdict.kind for report in reports for finding in report.findings}
-    if kinds - {Kind.INIT}:
+    if kinds - {CrashClass.INIT}:
         return Exit.FAIL_OPEN
     is_shown = all(report.clean for report in reports) and any(report.tried for report in reports)
     return Exit.OK if is_shown else Exit.INCOMPLETE
@@ -343,7 +343,7 @@ def _json(reports: Sequence[Report], status: Exit, timeline: _Timeline) -> dict[
     }
 
 
-def _explain(console: Console, layer: Layer, finding: Finding, timeline: _Timeline) -> None:
+def _explain(console: Console, layer: Layer, finding: BrokenPromise, timeline: _Timeline) -> None:
     """The first finding of a class; the others of a layer say the same of other points."""
     console.print(f"{layer.value}: {finding.verdict.kind.value}", style="bold red", markup=False)
     console.print(f"    expected  {finding.verdict.expected}", markup=False)
@@ -357,7 +357,7 @@ def _explain(console: Console, layer: Layer, finding: Finding, timeline: _Timeli
         console.print(f"    timeline  {picture}", markup=False)
 
 
-def _timeline(layer: Layer, finding: Finding, *, until: Deadline) -> str | None:
+def _timeline(layer: Layer, finding: BrokenPromise, *, until: Deadline) -> str | None:
     """Where the picture is put, None without one; the text of the report has everything that it shows."""
     try:
         picture = draw(layer, finding, until)
@@ -380,7 +380,7 @@ def _state(report: Report) -> str:
 def _print(reports: Sequence[Report], timeline: _Timeline) -> None:
     console = out()
     for report in reports:
-        shown: set[Kind] = set()
+        shown: set[CrashClass] = set()
         for finding in report.findings:
             if finding.verdict.kind not in shown:
                 _explain(console, report.layer, finding, timeline)

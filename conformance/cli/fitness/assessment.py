@@ -19,7 +19,7 @@ from holdfast.conformance.fitness import sqlite, view
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names, assess
-from holdfast.conformance.fitness.model import Judgement, Standing, Status
+from holdfast.conformance.fitness.model import FitnessJudgement, Standing, Status
 from holdfast.conformance.fitness.page import page
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
 from holdfast.conformance.fitness.proof import ProofError, proof_json, write
@@ -138,7 +138,7 @@ def _begins(path: Path) -> bytes:
         return b""
 
 
-def exit_of(judgement: Judgement) -> Exit:
+def exit_of(judgement: FitnessJudgement) -> Exit:
     """0 if the surface is fit, 10 if any criterion is refuted, 12 if some are only unproven or there is no surface."""
     if judgement.status is Status.FIT:
         return Exit.OK

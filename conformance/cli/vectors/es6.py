@@ -17,7 +17,7 @@ from holdfast.conformance.verdict import Exit, exit_of, gravest
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.es6.job import Es6Result
     from holdfast.vectors.jcs.spark.numbers import NumberResult
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
 
 def es6(
@@ -62,22 +62,22 @@ def es6(
 
 
 def _exit(numbers: NumberResult) -> Exit:
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
-    if numbers.counts[Finding.NO_VERDICT] + numbers.missing == numbers.lines:
+    if numbers.counts[Meaning.NO_VERDICT] + numbers.missing == numbers.lines:
         return Exit.ADAPTER
     unknown = [Exit.INCOMPLETE] if numbers.missing or numbers.restarts else []
     return gravest([*unknown, *(exit_of(verdict_of(found)) for found, rows in numbers.counts.items() if rows)])
 
 
-def _worst(numbers: NumberResult) -> Finding | None:
-    from holdfast.vectors.jcs.spark.tally import Finding
+def _worst(numbers: NumberResult) -> Meaning | None:
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
-    return next((found for found in Finding if found in numbers.first), None)
+    return next((found for found in Meaning if found in numbers.first), None)
 
 
 def _print(name: str, numbers: NumberResult) -> None:
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
     console = out()
     counted = ", ".join(f"{rows:,} {found.words}" for found, rows in numbers.counts.items() if rows)
@@ -89,7 +89,7 @@ def _print(name: str, numbers: NumberResult) -> None:
         )
     if numbers.missing:
         console.print(f"{numbers.missing:,} lines have no result: nothing is proven", style="bold red")
-    for found in Finding:
+    for found in Meaning:
         departure = numbers.first.get(found)
         if departure is not None:
             console.print(

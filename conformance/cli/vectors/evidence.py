@@ -20,12 +20,12 @@ from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, graves
 from holdfast.reports import evidence
 from holdfast.reports.evidence import (
     AdapterIdentity,
+    EvidenceFile,
     EvidenceWriter,
     Header,
     Implementation,
     KitIdentity,
     Opening,
-    Place,
     Reached,
     Redactor,
     SdkAnswer,
@@ -74,7 +74,7 @@ def exit_of_result(result: Result) -> Exit:
     return gravest(exit_of(verdict_of_row(result, row)) for row in result.lines)
 
 
-def record(result: Result, where: Path | Place) -> Exit:
+def record(result: Result, where: Path | EvidenceFile) -> Exit:
     """Write `run.jsonl` and return the exit status that it ends with. Raises EvidenceError."""
     status = exit_of_result(result)
     header, command = _header(result), result.target.command.words

@@ -27,11 +27,13 @@ def generate(
     machine, however many cores or partitions there are.
     """
     with working(master, format_) as work:
-        from holdfast.vectors.jcs.spark.generate import Mode, Request
+        from holdfast.vectors.jcs.spark.generate import GenerateRequest, Mode
         from holdfast.vectors.jcs.spark.generate import generate as run
 
         mode = Mode.RESUME if resume else Mode.FRESH
-        manifest = run(work.spark, Request(seed, count, partitions), folder, mode=mode, listener=work.progress.show)
+        manifest = run(
+            work.spark, GenerateRequest(seed, count, partitions), folder, mode=mode, listener=work.progress.show
+        )
     if format_ is Format.JSON:
         print_json(manifest.as_json())
         return

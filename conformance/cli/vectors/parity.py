@@ -29,7 +29,7 @@ from holdfast.conformance.verdict import Exit
 from holdfast.vectors.taxonomy import Category
 
 if TYPE_CHECKING:
-    from holdfast.reports.evidence import Place
+    from holdfast.reports.evidence import EvidenceFile
     from holdfast.vectors.jcs.spark.parity import NotFound, Parity
     from holdfast.vectors.jcs.spark.results import Counterexample, Result
 
@@ -88,7 +88,7 @@ def parity(
     raise typer.Exit(int(status))
 
 
-def _cleared(folder: Path, names: Collection[str], stack: contextlib.ExitStack) -> dict[str, Place]:
+def _cleared(folder: Path, names: Collection[str], stack: contextlib.ExitStack) -> dict[str, EvidenceFile]:
     """No result of an earlier run stands in `folder`: should this one not come to its end, it must not count for it.
 
     The places of the evidence by runner; `stack` lets go of them.
@@ -145,19 +145,19 @@ def _run(
     count: int,
     seed: int,
     deadline: float,
-    places: Mapping[str, Place],
+    places: Mapping[str, EvidenceFile],
     partitions: int | None,
 ) -> Parity:
     from holdfast.vectors.jcs.opening import opening_of
     from holdfast.vectors.jcs.spark.parity import Parity, profile_of
-    from holdfast.vectors.jcs.spark.results import Generated, Request
+    from holdfast.vectors.jcs.spark.results import Generated, VerifyRequest
     from holdfast.vectors.jcs.spark.verify import verify
 
     found = []
     opening = opening_of(seed)
     for name in wanted[0]:
         profile = profile_of(name)
-        request = Request(
+        request = VerifyRequest(
             target=target_of(work, name, (), deadline),
             source=Generated(seed, count),
             profile=profile,
@@ -174,9 +174,9 @@ def _run(
 
 
 def _agreeing(result: Result) -> int:
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
-    return result.total(Finding.AGREE)
+    return result.total(Meaning.AGREE)
 
 
 def _status(found: Parity, asked: Collection[str]) -> Exit:
@@ -224,7 +224,7 @@ def _print_counterexamples(found: Parity) -> None:
 def _print_matrix(found: Parity) -> None:
     """Categories down, SDKs across by number: so that it fits a terminal, and a log."""
     from holdfast.vectors.jcs.spark.page import LETTERS
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
     console = out()
     table = Table(title="rows that do not agree", title_justify="left", show_edge=False, pad_edge=False, box=None)
@@ -234,7 +234,7 @@ def _print_matrix(found: Parity) -> None:
     for category in Category:
         table.add_row(category.value, *(_square(result, category) for result in found.results))
     print_table(console, table)
-    words = ", ".join(f"{LETTERS[finding] or '·'} {finding.words}" for finding in Finding)
+    words = ", ".join(f"{LETTERS[finding] or '·'} {finding.words}" for finding in Meaning)
     console.print(f"{words}, ? not proven; per cent of the category's rows", markup=False)
     names = Table(show_edge=False, pad_edge=False, box=None)
     for column in ("", "SDK", "library", "version", "judged by"):
@@ -269,14 +269,14 @@ def _square(result: Result, category: Category) -> str:
     """One cell: the gravest finding's letter and the share of the rows that depart."""
     from holdfast.vectors.jcs.spark.page import LETTERS
     from holdfast.vectors.jcs.spark.parity import gravest
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
     row = result.row(category)
     worst = gravest(result, row)
     if worst is None:
         return "[magenta]?[/]"
-    if worst is Finding.AGREE:
+    if worst is Meaning.AGREE:
         return "[green]·[/]"
-    percent = 100 * (row.rows - row.counts[Finding.AGREE]) / row.rows
-    style = "bold red" if worst is Finding.ACCEPTED else "yellow"
+    percent = 100 * (row.rows - row.counts[Meaning.AGREE]) / row.rows
+    style = "bold red" if worst is Meaning.ACCEPTED else "yellow"
     return f"[{style}]{LETTERS[worst]}{'<1' if percent < 1 else f'{percent:.0f}'}[/]"

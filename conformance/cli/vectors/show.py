@@ -189,11 +189,11 @@ def _ask(
 
 def _finding(found: Shown, profile: Profile, answered: Answered) -> str:
     from holdfast.vectors.jcs.opening import may_be_too_deep
-    from holdfast.vectors.jcs.spark.tally import Finding, disagreement
+    from holdfast.vectors.jcs.spark.tally import Meaning, disagreement
 
     finding = disagreement(found.expected[profile], answered)
-    if finding is Finding.OVER_REFUSAL and may_be_too_deep(found.document):
-        return Finding.AGREE.value
+    if finding is Meaning.OVER_REFUSAL and may_be_too_deep(found.document):
+        return Meaning.AGREE.value
     return finding.value
 
 

@@ -117,12 +117,12 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
     """A session at `master`. Its JVM, workers, runners and files are removed however the command ends."""
     from holdfast.vectors.jcs.spark.java import NotAvailableError
     from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
-    from holdfast.vectors.jcs.spark.session import Place, opened
+    from holdfast.vectors.jcs.spark.session import SparkSite, opened
     from holdfast.vectors.jcs.spark.storage import StorageError
 
     try:
         with looked_up(), Janitor() as janitor, JobProgress(format_) as progress:
-            place = Place(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
+            place = SparkSite(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})
             with opened(place) as spark, words_kept():
                 yield Work(spark, janitor, progress)
     except NotAvailableError as error:

@@ -18,7 +18,7 @@ from holdfast.conformance.cli.vectors.evidence import record, without_rows
 from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, Work, working
 from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
 from holdfast.conformance.verdict import Exit
-from holdfast.reports.evidence import EvidenceError, Place
+from holdfast.reports.evidence import EvidenceError, EvidenceFile
 from holdfast.reports.plain import difference
 from holdfast.vectors.jcs.clauses import section_of
 from holdfast.vectors.taxonomy import Profile
@@ -69,7 +69,7 @@ def verify(
         with working(master, format_) as work:
             from holdfast.vectors.jcs.opening import opening_of
             from holdfast.vectors.jcs.spark.manifest import read_manifest
-            from holdfast.vectors.jcs.spark.results import Generated, Request, Stored
+            from holdfast.vectors.jcs.spark.results import Generated, Stored, VerifyRequest
             from holdfast.vectors.jcs.spark.storage import Store
             from holdfast.vectors.jcs.spark.verify import verify as run
 
@@ -81,7 +81,7 @@ def verify(
                 source = Stored(store, read_manifest(store))
             else:
                 source = Generated(seed, count or 0)
-            request = Request(
+            request = VerifyRequest(
                 target=target,
                 source=source,
                 profile=profile,
@@ -113,15 +113,15 @@ def _beside(results: str | None, name: str) -> Path:
     return Path(results) / "run.jsonl"
 
 
-def place_of(path: Path) -> Place:
+def place_of(path: Path) -> EvidenceFile:
     """Where the evidence goes, locked: should this run not come to its end, an earlier one must not stand for it."""
     try:
-        return Place(path)
+        return EvidenceFile(path)
     except EvidenceError as error:
         stop(Exit.USAGE, str(error))
 
 
-def recorded(result: Result, place: Place) -> Exit:
+def recorded(result: Result, place: EvidenceFile) -> Exit:
     """Write the evidence. A result that cannot be written is not proven."""
     try:
         return record(result, place)
@@ -204,7 +204,7 @@ def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, An
 
 def table_of(result: Result) -> Table:
     """The rows of each category, by what was found."""
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
     target = result.target
     about = " ".join(part for part in (target.language, target.library, target.version) if part)
@@ -213,14 +213,14 @@ def table_of(result: Result) -> Table:
     table.add_column("category", no_wrap=True)
     table.add_column("about", overflow="fold")
     table.add_column("rows", justify="right")
-    for finding in (Finding.AGREE, *(found for found in Finding if found is not Finding.AGREE)):
+    for finding in (Meaning.AGREE, *(found for found in Meaning if found is not Meaning.AGREE)):
         table.add_column(finding.words, justify="right")
     for row in result.own():
-        cells = [_cell(row.counts[Finding.AGREE], "green")]
+        cells = [_cell(row.counts[Meaning.AGREE], "green")]
         cells += [
-            _cell(row.counts[found], "bold red" if found is Finding.ACCEPTED else "yellow")
-            for found in Finding
-            if found is not Finding.AGREE
+            _cell(row.counts[found], "bold red" if found is Meaning.ACCEPTED else "yellow")
+            for found in Meaning
+            if found is not Meaning.AGREE
         ]
         table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
     return table
@@ -228,7 +228,7 @@ def table_of(result: Result) -> Table:
 
 def print_result(result: Result) -> None:
     """The table, the counterexamples, the worst first."""
-    from holdfast.vectors.jcs.spark.tally import Finding
+    from holdfast.vectors.jcs.spark.tally import Meaning
 
     console = out()
     print_table(console, table_of(result))
@@ -237,7 +237,7 @@ def print_result(result: Result) -> None:
     others = [profile for profile in Profile if profile is not result.profile]
     for profile in others:
         rows = [row for row in result.rows if row.profile is profile]
-        agreeing = sum(row.counts[Finding.AGREE] for row in rows)
+        agreeing = sum(row.counts[Meaning.AGREE] for row in rows)
         console.print(f"judged by {profile.value}, {agreeing} of {result.asked} rows would agree", markup=False)
     for words in result.unaccounted:
         console.print(f"{words}: nothing is proven", style="bold red", markup=False)
@@ -251,11 +251,11 @@ def print_result(result: Result) -> None:
         )
         console.print(f"right up to {_greatest(result)}", markup=False)
     console.print(
-        f"{result.total(Finding.AGREE)} of {result.asked} rows agree; stream {result.stream}, seed {result.seed}, "
+        f"{result.total(Meaning.AGREE)} of {result.asked} rows agree; stream {result.stream}, seed {result.seed}, "
         f"root {result.root or 'none'}; {result.seconds:.1f} s",
         markup=False,
     )
-    if result.total(Finding.AGREE) != result.asked:
+    if result.total(Meaning.AGREE) != result.asked:
         console.print(f"mismatches: {result.mismatches}", markup=False)
 
 

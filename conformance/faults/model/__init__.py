@@ -11,7 +11,7 @@ from holdfast.conformance.faults.model.contents import EMPTY, Content
 from holdfast.conformance.faults.model.disk import Point, Profile, at, on, points
 from holdfast.conformance.faults.model.pending import Data, Moved, Pending, Resized
 from holdfast.conformance.faults.model.plan import Candidate, Plan
-from holdfast.conformance.faults.model.states import Kind, State, states
+from holdfast.conformance.faults.model.states import State, StateRule, states
 from holdfast.conformance.faults.model.survey import Stage
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Candidate",
     "Content",
     "Data",
-    "Kind",
     "Moved",
     "Pending",
     "Plan",
@@ -28,6 +27,7 @@ __all__ = [
     "Resized",
     "Stage",
     "State",
+    "StateRule",
     "at",
     "on",
     "points",

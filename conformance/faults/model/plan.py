@@ -13,17 +13,17 @@ from functools import cached_property
 from itertools import chain, islice
 
 from holdfast.conformance.faults.model.disk import Point, Profile, moments
-from holdfast.conformance.faults.model.states import Kind, State, states
+from holdfast.conformance.faults.model.states import State, StateRule, states
 from holdfast.conformance.faults.model.survey import Stage, Survey, surveyed
 from holdfast.conformance.faults.recording import Recording
 
-_KINDS: Mapping[Stage, Collection[Kind]] = {
-    Stage.ACKNOWLEDGED: (Kind.MINIMUM,),
-    Stage.REPLACED: (Kind.ZEROS,),
-    Stage.ORDERED: (Kind.ALL, Kind.MINIMUM),
-    Stage.PARTED: (Kind.ALL, Kind.MINIMUM, Kind.NAMES, Kind.DATA, Kind.ZEROS, Kind.TORN),
-    Stage.SINGLE: (Kind.ALL_BUT_ONE, Kind.ONLY_ONE, Kind.PREFIX),
-    Stage.RANDOM: (Kind.RANDOM,),
+_KINDS: Mapping[Stage, Collection[StateRule]] = {
+    Stage.ACKNOWLEDGED: (StateRule.MINIMUM,),
+    Stage.REPLACED: (StateRule.ZEROS,),
+    Stage.ORDERED: (StateRule.ALL, StateRule.MINIMUM),
+    Stage.PARTED: (StateRule.ALL, StateRule.MINIMUM, StateRule.NAMES, StateRule.DATA, StateRule.ZEROS, StateRule.TORN),
+    Stage.SINGLE: (StateRule.ALL_BUT_ONE, StateRule.ONLY_ONE, StateRule.PREFIX),
+    Stage.RANDOM: (StateRule.RANDOM,),
 }
 # Stages that a budget may end in the middle of: their states come from the whole recording, for its end counts as much.
 _OWED = (Stage.ACKNOWLEDGED, Stage.REPLACED)
@@ -130,7 +130,7 @@ class Plan:
         points = list(self._points(sorted(drawn.sample(places, min(_SAMPLED, len(places))))))
         drawn.shuffle(points)
         ends = sorted(self._named or ())
-        found: dict[tuple[Kind, int], tuple[Stage, State]] = {}
+        found: dict[tuple[StateRule, int], tuple[Stage, State]] = {}
         trees: set[str] = set()
         for stage in _before(None)[2:]:
             for point in points:
@@ -140,7 +140,7 @@ class Plan:
                     if kind not in found and state.hash not in trees and state.hash not in seen:
                         found[kind] = (stage, state)
                         trees.add(state.hash)
-        turns: Counter[Kind] = Counter()
+        turns: Counter[StateRule] = Counter()
         order: list[tuple[int, tuple[Stage, State]]] = []
         for (rule, _), one in found.items():
             turns[rule] += 1
@@ -165,7 +165,7 @@ class Plan:
         at = self._survey.last
         if event is not None:
             at = next(one for one in self._points(self._survey.acknowledged) if event in one.numbers)
-        (state,) = states(at, kinds=[Kind.ALL])
+        (state,) = states(at, kinds=[StateRule.ALL])
         return Candidate(Stage.ORDERED, (state,), again=True)
 
     def count(self, last: Stage | None = None) -> int:

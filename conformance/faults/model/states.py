@@ -203,7 +203,7 @@ RANDOM_STATES = 3
 
 
 @unique
-class Kind(StrEnum):
+class StateRule(StrEnum):
     """By what rule a state was chosen, in the words that an explanation begins with."""
 
     ALL = "everything kept"
@@ -226,7 +226,7 @@ class State:
     bytes are made from those each time that they are wanted, so that thousands of states can be held.
     """
 
-    kind: Kind
+    kind: StateRule
     point: Point
     names: Namespace
     # Equal for equal trees only: names, types, bytes, targets of links, and which names are one file. Hex.
@@ -237,7 +237,7 @@ class State:
 
     def contents(self) -> Mapping[int, Content]:
         """The bytes of each file that has any."""
-        if self.kind is Kind.ALL:
+        if self.kind is StateRule.ALL:
             return self.point.live
         units: dict[int, list[tuple[OfFile, Part | None]]] = {}
         if self.kept is not NOTHING:
@@ -249,7 +249,7 @@ class State:
     @property
     def lost(self) -> tuple[Pending, ...]:
         """The pending operations that are not in it, or not completely."""
-        if self.kind is Kind.ALL:
+        if self.kind is StateRule.ALL:
             return ()
         moves = (move for place, move in enumerate(self.point.moves) if place not in self.moves)
         every = enumerate(self.point.data)
@@ -284,7 +284,7 @@ class State:
     @property
     def text(self) -> str:
         """What was lost, for a person: whose bytes, of which operations, and when they were last synced."""
-        if self.kind is Kind.ALL:
+        if self.kind is StateRule.ALL:
             return self.kind.value
         said = [self.note] if self.note else []
         return f"{self.kind.value}: {'; '.join([*said, *self.losses]) or 'nothing was pending'}"
@@ -295,11 +295,11 @@ class State:
         return losses(self.point, self.lost)
 
 
-def states(point: Point, *, seed: int = 0, kinds: Collection[Kind] = tuple(Kind)) -> Iterator[State]:
+def states(point: Point, *, seed: int = 0, kinds: Collection[StateRule] = tuple(StateRule)) -> Iterator[State]:
     """The legal states at a point, of these kinds, each tree once. Random ones depend on seed and point alone."""
     seen = set[str]()
     maker = _Maker(point)
-    for kind in Kind:
+    for kind in StateRule:
         if kind in kinds:
             # A generator of its own, so that the states of a kind do not depend on the other kinds.
             draw = random.Random(f"{seed}:{point.profile}:{point.first}:{kind.name}")  # noqa: S311
@@ -332,24 +332,24 @@ class _Maker:
             files.setdefault(unit.file, []).append(place)
         return files
 
-    def make(self, kind: Kind, draw: random.Random) -> Iterable[State]:
+    def make(self, kind: StateRule, draw: random.Random) -> Iterable[State]:
         self._draw = draw
         moves = range(len(self._point.moves))
-        makers: Mapping[Kind, Callable[[], Iterable[State]]] = {
-            Kind.ALL: self._all,
-            Kind.MINIMUM: lambda: [self._state(kind, (), NOTHING)],
-            Kind.NAMES: lambda: [self._state(kind, moves, NOTHING)],
-            Kind.DATA: lambda: [self._state(kind, (), EVERYTHING)],
-            Kind.ZEROS: self._zeros,
-            Kind.TORN: self._torn,
-            Kind.ALL_BUT_ONE: self._all_but_one,
-            Kind.ONLY_ONE: self._only_one,
-            Kind.PREFIX: self._first_names,
-            Kind.RANDOM: self._random,
+        makers: Mapping[StateRule, Callable[[], Iterable[State]]] = {
+            StateRule.ALL: self._all,
+            StateRule.MINIMUM: lambda: [self._state(kind, (), NOTHING)],
+            StateRule.NAMES: lambda: [self._state(kind, moves, NOTHING)],
+            StateRule.DATA: lambda: [self._state(kind, (), EVERYTHING)],
+            StateRule.ZEROS: self._zeros,
+            StateRule.TORN: self._torn,
+            StateRule.ALL_BUT_ONE: self._all_but_one,
+            StateRule.ONLY_ONE: self._only_one,
+            StateRule.PREFIX: self._first_names,
+            StateRule.RANDOM: self._random,
         }
         return makers[kind]()
 
-    def _state(self, kind: Kind, moves: Iterable[int], kept: Kept, note: str = "") -> State:
+    def _state(self, kind: StateRule, moves: Iterable[int], kept: Kept, note: str = "") -> State:
         point, chosen = self._point, tuple(moves)
         kept = self._in_order(chosen, kept)
         contents: dict[int, Content] = {}
@@ -370,7 +370,7 @@ class _Maker:
     def _all(self) -> Iterator[State]:
         point = self._point
         contents = {file: one for file, one in point.live.items() if point.durable.get(file) is not one}
-        yield State(Kind.ALL, point, point.live_names, self._hash(point.live_names, contents), (), EVERYTHING)
+        yield State(StateRule.ALL, point, point.live_names, self._hash(point.live_names, contents), (), EVERYTHING)
 
     def _hash(self, names: Namespace, contents: Mapping[int, Content]) -> str:
         """The hash of a tree with the durable files, or those of `contents` in their place."""
@@ -421,11 +421,11 @@ class _Maker:
 
     def _zeros(self) -> Iterator[State]:
         moves = range(len(self._point.moves))
-        yield self._state(Kind.ZEROS, moves, Kept(Rest.SIZES), "sizes kept")
+        yield self._state(StateRule.ZEROS, moves, Kept(Rest.SIZES), "sizes kept")
         for place, unit in self._last_writes():
             if unit.size > unit.before:
                 note = f"size of {self._path(unit)} kept in operation {unit.operation}"
-                yield self._state(Kind.ZEROS, moves, Kept(Rest.WHOLE, {place: SIZED}), note)
+                yield self._state(StateRule.ZEROS, moves, Kept(Rest.WHOLE, {place: SIZED}), note)
 
     def _torn(self) -> Iterator[State]:
         moves = range(len(self._point.moves))
@@ -438,7 +438,7 @@ class _Maker:
                     f"of {unit.end - unit.begin:,} bytes of operation {unit.operation} in {self._path(unit)} "
                     f"the first {cut - unit.begin:,} kept"
                 )
-                yield self._state(Kind.TORN, moves, Kept(Rest.WHOLE, {place: part}), note)
+                yield self._state(StateRule.TORN, moves, Kept(Rest.WHOLE, {place: part}), note)
             middle = (unit.begin + unit.end) // 2 // SECTOR * SECTOR
             if middle > unit.begin:
                 part = Part(clip(unit.spans, middle, sector_up(unit.end)), sized=True)
@@ -446,15 +446,15 @@ class _Maker:
                     f"of {unit.end - unit.begin:,} bytes of operation {unit.operation} in {self._path(unit)} "
                     f"the last {unit.end - middle:,} kept"
                 )
-                yield self._state(Kind.TORN, moves, Kept(Rest.WHOLE, {place: part}), note)
+                yield self._state(StateRule.TORN, moves, Kept(Rest.WHOLE, {place: part}), note)
 
     def _all_but_one(self) -> Iterator[State]:
         every = range(len(self._point.moves))
         for place in self._sample(range(len(self._point.data))):
-            yield self._state(Kind.ALL_BUT_ONE, every, Kept(Rest.WHOLE, {place: None}))
+            yield self._state(StateRule.ALL_BUT_ONE, every, Kept(Rest.WHOLE, {place: None}))
         if self._point.profile is Profile.POSIX:
             for place in self._sample(every):
-                yield self._state(Kind.ALL_BUT_ONE, [one for one in every if one != place], EVERYTHING)
+                yield self._state(StateRule.ALL_BUT_ONE, [one for one in every if one != place], EVERYTHING)
 
     def _only_one(self) -> Iterator[State]:
         point, every = self._point, range(len(self._point.moves))
@@ -471,16 +471,16 @@ class _Maker:
                 ]
                 names = self._first(own[-1] + 1) if own else ()
             note = f"of what was pending only operation {unit.operation} in {self._path(unit)} kept"
-            yield self._state(Kind.ONLY_ONE, names, Kept(Rest.NONE, {place: whole_of(unit)}), note)
+            yield self._state(StateRule.ONLY_ONE, names, Kept(Rest.NONE, {place: whole_of(unit)}), note)
         if point.profile is Profile.POSIX:
             for place in self._sample(every):
                 note = f"of what was pending only the names of operation {point.moves[place].operation} kept"
-                yield self._state(Kind.ONLY_ONE, [place], NOTHING, note)
+                yield self._state(StateRule.ONLY_ONE, [place], NOTHING, note)
 
     def _first_names(self) -> Iterator[State]:
         for count in self._sample(range(1, len(self._point.moves))):
-            yield self._state(Kind.PREFIX, self._first(count), NOTHING)
-            yield self._state(Kind.PREFIX, self._first(count), EVERYTHING)
+            yield self._state(StateRule.PREFIX, self._first(count), NOTHING)
+            yield self._state(StateRule.PREFIX, self._first(count), EVERYTHING)
 
     def _first(self, count: int) -> range:
         """The first `count` pending names, and the rest of the last one's operation: they are committed as one."""
@@ -498,7 +498,7 @@ class _Maker:
             if point.profile is Profile.POSIX:
                 moves = [place for place in range(count) if draw.random() < share]
             dropped = (place for place in range(len(point.data)) if draw.random() >= share)
-            yield self._state(Kind.RANDOM, moves, Kept(Rest.WHOLE, dict.fromkeys(dropped)))
+            yield self._state(StateRule.RANDOM, moves, Kept(Rest.WHOLE, dict.fromkeys(dropped)))
 
     def _last_writes(self) -> list[tuple[int, Data]]:
         """The last pending operation of each file, if it is a write: that of the last file first."""

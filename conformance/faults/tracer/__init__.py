@@ -1,7 +1,7 @@
 """Records what a program does to its work directory and says to the outside, and makes it die or fail at a given point.
 
 ptrace and a seccomp filter, without root, compiler or any help of the program, which keeps its own pipes and sockets.
-x86-64 Linux only: only `amd64` depends on that. Run it as a process of its own, see `Fault.argv`:
+x86-64 Linux only: only `amd64` depends on that. Run it as a process of its own, see `Injection.argv`:
 
     python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] \
         [--short N] [--overtake DATABASE --armed FILE] [--watch DEVICE:INODE]... WORKDIR -- CMD...
@@ -41,7 +41,7 @@ from typing import NamedTuple
 FAILED, NO_COMMAND = 125, 127
 
 
-class Fault(NamedTuple):
+class Injection(NamedTuple):
     """What is to go wrong, if anything; see the text of the package. Numbers of operations count from 1.
 
     `watch` are files, by device and inode, of which is noted that they are opened for reading.

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from holdfast.conformance.faults.tracer import FAILED, Fault
+from holdfast.conformance.faults.tracer import FAILED, Injection
 from holdfast.conformance.faults.tracer.command import end_as
 from holdfast.conformance.faults.tracer.trace import Tracer
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     if not command:
         _parser().error("expected a command behind --")
     watch = tuple(options.watch)
-    fault = Fault(options.kill, options.torn, options.error, options.at, options.once, options.short, watch)
+    fault = Injection(options.kill, options.torn, options.error, options.at, options.once, options.short, watch)
     if options.overtake is not None and options.armed is not None:
         fault = fault._replace(overtake=(options.overtake, options.armed))
     # Held back until there is something to end.

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
-from holdfast.conformance.faults.recording import Place
+from holdfast.conformance.faults.recording import OutsideFile
 from holdfast.conformance.faults.tracer.channels import channels
 from holdfast.conformance.faults.tracer.tree import Tree
 
@@ -82,17 +82,17 @@ class Outside:
             found = os.stat(path)
             self._own_pipes.add((found.st_dev, found.st_ino))
 
-    def files(self) -> tuple[Place, ...]:
+    def files(self) -> tuple[OutsideFile, ...]:
         """The files that were written, have a name outside of the work directory now, and any bytes."""
         places = [(key, path) for key, path in self._dropped.items()]
         for key, handle in self._held.items():
             if os.fstat(handle).st_nlink:
                 places.append((key, os.readlink(f"/proc/self/fd/{handle}")))
-        return tuple(Place(*key, path) for key, path in places if self._counts(key, path))
+        return tuple(OutsideFile(*key, path) for key, path in places if self._counts(key, path))
 
-    def reads(self) -> tuple[Place, ...]:
+    def reads(self) -> tuple[OutsideFile, ...]:
         """Those of the watched files that were opened so that they can be read."""
-        return tuple(Place(*key, "") for key in self._reads)
+        return tuple(OutsideFile(*key, "") for key in self._reads)
 
     def close(self) -> None:
         """Let go of all files."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Action, Ending, Failed, Life, Names, Operation
-from holdfast.conformance.faults.tracer import Fault, amd64, ptrace
+from holdfast.conformance.faults.tracer import Injection, amd64, ptrace
 from holdfast.conformance.faults.tracer.calls import DATA, NAME_OF, Call, buffers, gone
 from holdfast.conformance.faults.tracer.command import become, children, kill, let_go_of_inherited
 from holdfast.conformance.faults.tracer.locks import Overtaking
@@ -30,7 +30,7 @@ _SYSCALL_STOP = signal.SIGTRAP | 0x80
 class Tasks(ABC):
     """One run of one command. Not to be used twice."""
 
-    def __init__(self, workdir: Path, out: int, fault: Fault) -> None:
+    def __init__(self, workdir: Path, out: int, fault: Injection) -> None:
         """`out` is a file descriptor for the recording. Raises OSError."""
         self._tree = Tree(os.fsencode(os.path.realpath(workdir)))
         self._out = out

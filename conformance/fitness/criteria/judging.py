@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 from enum import Enum, unique
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.model import Answer, EvidenceClass, Finding, Part, Probe, RelationName, Row, Standing
+from holdfast.conformance.fitness.model import (
+    Answer,
+    CriterionResult,
+    EvidenceClass,
+    Part,
+    Probe,
+    RelationName,
+    Row,
+    Standing,
+)
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError
 from holdfast.conformance.fitness.reasons import Reasons
 
@@ -151,7 +160,7 @@ class Judging(Reasons):
                 of = unread if _is_refusal(answer) else "shows nothing"
                 self._unread.setdefault((part, f"{of}: {_said(answer)}"), []).append(probe.name)
 
-    def finding(self) -> Finding:
+    def finding(self) -> CriterionResult:
         """How the criterion stands."""
         for (part, said), names in self._unread.items():
             described = f"the probe {names[0]}" if len(names) == 1 else f"each of the probes {', '.join(names)}"
@@ -163,7 +172,7 @@ class Judging(Reasons):
             described = "; ".join(f"{name}: {why}" for name, why in sorted(self._silent.items()))
             self.unproven(Code.PROBE_FAILED, f"not shown by any probe: {described}", probes=sorted(self._silent))
         probes = tuple(dict.fromkeys(sorted(self.probes)))
-        return Finding(self.criterion, self._standing(), tuple(self._ordered()), tuple(self.rows), probes)
+        return CriterionResult(self.criterion, self._standing(), tuple(self._ordered()), tuple(self.rows), probes)
 
 
 def refused(answer: Answer) -> bool:

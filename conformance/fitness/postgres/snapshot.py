@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 from holdfast.conformance.fitness.model import Dialect, Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT, Policy
 from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
-from holdfast.specs.fitness import Kind, Query, in_order, load_queries, parameters
+from holdfast.specs.fitness import Query, QueryKind, in_order, load_queries, parameters
 from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
 # What the role may not read, what this server does not know, and what is no text: a database without an encoding holds
@@ -66,7 +66,7 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
             except StrangerError as error:
                 unreadable[query.name] = str(error)
                 continue
-            if query.kind is Kind.STRUCTURE:
+            if query.kind is QueryKind.STRUCTURE:
                 structure[query.name] = rows
             else:
                 circumstances[query.name] = list(rows)

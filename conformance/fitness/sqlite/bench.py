@@ -42,7 +42,7 @@ class Subject:
     problem: str = ""
 
 
-class Bench:
+class ProbeRunner:
     """One surface on one copy."""
 
     def __init__(self, copies: Mapping[str, Path], surface: Surface, snapshot: Snapshot, policy: Policy) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense
-from holdfast.conformance.fitness.model import Criterion, Evidence, EvidenceClass, Finding, Part
+from holdfast.conformance.fitness.model import Criterion, CriterionResult, Evidence, EvidenceClass, Part
 from holdfast.conformance.fitness.policy import KEYS, NONCE, Policy
 from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
 from holdfast.conformance.fitness.sqlite.criteria import binding, keys
@@ -327,12 +327,12 @@ _JUDGES: dict[Criterion, Callable[[Judging], None]] = {
 }
 
 
-def findings(evidence: Evidence, policy: Policy) -> tuple[Finding, ...]:
+def findings(evidence: Evidence, policy: Policy) -> tuple[CriterionResult, ...]:
     """Each criterion, in their order."""
     return tuple(_judged(Judging(criterion, evidence, policy)) for criterion in Criterion)
 
 
-def _judged(judging: Judging) -> Finding:
+def _judged(judging: Judging) -> CriterionResult:
     # Without any evidence there is nothing to read.
     if EvidenceClass.CLONE not in judging.evidence.lost and judging.evidence.probe("integrity") is None:
         judging.unproven(Code.EVIDENCE_MISSING, "the copy was not probed")
@@ -340,9 +340,9 @@ def _judged(judging: Judging) -> Finding:
     return _without_echoes(judging.finding())
 
 
-def _without_echoes(finding: Finding) -> Finding:
+def _without_echoes(finding: CriterionResult) -> CriterionResult:
     """A failed probe says nothing new where the evidence of its kind is lost altogether."""
     if not any(reason.code == Code.EVIDENCE_MISSING.value for reason in finding.reasons):
         return finding
     kept = tuple(reason for reason in finding.reasons if reason.code != Code.PROBE_FAILED.value)
-    return Finding(finding.criterion, finding.standing, kept, finding.rows, finding.probes)
+    return CriterionResult(finding.criterion, finding.standing, kept, finding.rows, finding.probes)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.model import Criterion, EvidenceClass, Finding, Part, Probe, Row
+from holdfast.conformance.fitness.model import Criterion, CriterionResult, EvidenceClass, Part, Probe, Row
 from holdfast.conformance.fitness.reasons import Reasons
 from holdfast.conformance.fitness.sqlite.catalogue import Database, Relation, database, part
 from holdfast.conformance.fitness.sqlite.live import MAIN
@@ -113,9 +113,11 @@ class Judging(Reasons):
             self.refute(Code.NOT_A_TABLE, f"{relation.name} is a {relation.kind}", which, rows=(relation.row,))
         return relation
 
-    def finding(self) -> Finding:
+    def finding(self) -> CriterionResult:
         """The criterion with all its reasons."""
         for (which, cause), names in self.inconclusive.items():
             self.unproven(Code.PROBE_FAILED, f"{self.named(which)}: {', '.join(names)}: {cause}", which, probes=names)
         self._miss(NEEDS[self.criterion])
-        return Finding(self.criterion, self._standing(), tuple(self.reasons), tuple(self.rows), tuple(self.probes))
+        return CriterionResult(
+            self.criterion, self._standing(), tuple(self.reasons), tuple(self.rows), tuple(self.probes)
+        )

@@ -36,7 +36,7 @@ from holdfast.conformance.fitness.sqlite.bench import (
     BEGIN,
     COMMIT,
     ROLLBACK,
-    Bench,
+    ProbeRunner,
     Subject,
     all_there,
     inspect,
@@ -155,7 +155,7 @@ def _copied(file: Path, to: Path) -> Path:
     return to
 
 
-class _Probing(Bench):
+class _Probing(ProbeRunner):
     """The probes of one surface on one copy."""
 
     def run(self) -> Iterator[Probe]:

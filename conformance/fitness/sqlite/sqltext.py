@@ -23,7 +23,7 @@ _TOKENS = re.compile(
 
 
 @unique
-class Kind(Enum):
+class TokenKind(Enum):
     """Kinds of tokens; blanks and comments are none."""
 
     BLOB = "blob"
@@ -38,16 +38,19 @@ class Kind(Enum):
 class Token:
     """One token; `text` without quotes."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
 
     def says(self, word: str) -> bool:
         """Whether it is this keyword or sign."""
-        return self.kind in (Kind.WORD, Kind.SIGN) and self.text.upper() == word
+        return self.kind in (TokenKind.WORD, TokenKind.SIGN) and self.text.upper() == word
 
     def names(self, name: str) -> bool:
         """Whether it can be this identifier. SQLite takes a text for one where it finds no other sense."""
-        return self.kind in (Kind.WORD, Kind.QUOTED, Kind.STRING) and self.text.casefold() == name.casefold()
+        return (
+            self.kind in (TokenKind.WORD, TokenKind.QUOTED, TokenKind.STRING)
+            and self.text.casefold() == name.casefold()
+        )
 
 
 def tokens(sql: str) -> tuple[Token, ...]:
@@ -63,7 +66,7 @@ def _tokens(sql: str) -> Iterator[Token]:
         if kind in ("string", "quoted"):
             end = text[-1]
             text = text[1:-1].replace(end * 2, end)
-        yield Token(Kind(kind), text)
+        yield Token(TokenKind(kind), text)
 
 
 def conflict_clauses(sql: str) -> tuple[str, ...]:
@@ -97,10 +100,10 @@ class Check:
         found: dict[str | int | float, None] = {}
         asks_type = any(token.says("TYPEOF") for token in self.body)
         for token in self.body:
-            if token.kind is Kind.STRING:
+            if token.kind is TokenKind.STRING:
                 if not (asks_type and token.text in _TYPES):
                     found[token.text] = None
-            elif token.kind is Kind.NUMBER:
+            elif token.kind is TokenKind.NUMBER:
                 found[int(token.text) if token.text.isdigit() else float(token.text)] = None
         return tuple(found)
 
@@ -161,7 +164,7 @@ def values_of(conjunct: Sequence[Token], column: str) -> tuple[str, ...] | None:
         rest = [token for token in conjunct[3:-1] if not token.says(",")]
     else:
         return None
-    return tuple(token.text for token in rest) if all(token.kind is Kind.STRING for token in rest) else None
+    return tuple(token.text for token in rest) if all(token.kind is TokenKind.STRING for token in rest) else None
 
 
 def generated(sql: str) -> dict[str, tuple[Token, ...]]:
@@ -192,7 +195,7 @@ def _unique_constraints(found: Sequence[Token]) -> Iterator[tuple[str, tuple[str
         behind = place + (4 if found[place + 2].says("PRIMARY") else 3)
         if token.says("CONSTRAINT") and found[behind - 1].text.upper() in ("UNIQUE", "KEY") and found[behind].says("("):
             inside = _inside(found[behind:])
-            yield found[place + 1].text, tuple(t.text for t in inside if t.kind in (Kind.WORD, Kind.QUOTED))
+            yield found[place + 1].text, tuple(t.text for t in inside if t.kind in (TokenKind.WORD, TokenKind.QUOTED))
 
 
 def _inside(found: Sequence[Token]) -> tuple[Token, ...]:

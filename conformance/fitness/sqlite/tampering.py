@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.conformance.fitness.model import Part, Probe
-from holdfast.conformance.fitness.sqlite.bench import BEGIN, Bench, Subject, all_there, inspect, made, row_of
+from holdfast.conformance.fitness.sqlite.bench import BEGIN, ProbeRunner, Subject, all_there, inspect, made, row_of
 from holdfast.conformance.fitness.sqlite.rows import Blob, Sql, Value, Values, insert, quoted, same, without
 from holdfast.conformance.fitness.sqlite.session import Transcript, refused
 
 SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 
 
-def tampering(bench: Bench, subject: Subject) -> Iterator[Probe]:
+def tampering(bench: ProbeRunner, subject: Subject) -> Iterator[Probe]:
     """The probes of one relation."""
     suffix, name = SUFFIX[subject.which], quoted(subject.relation.name)
     other = subject.row_builder.row(bench.words.fresh())
@@ -67,7 +67,7 @@ def _unique_columns(subject: Subject) -> Iterator[tuple[str, ...]]:
             yield names
 
 
-def _tried(bench: Bench, name: str, subject: Subject, changes: list[Sql]) -> Probe:
+def _tried(bench: ProbeRunner, name: str, subject: Subject, changes: list[Sql]) -> Probe:
     """Try one after the other until one does harm; the last two answers are that one's, or the last one's.
 
     An upsert or REPLACE that runs into nothing adds a row, which does no harm to the stored one.

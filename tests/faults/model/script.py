@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from holdfast.conformance.faults.model import Content, Kind, Point, Profile, State, at, states
+from holdfast.conformance.faults.model import Content, Point, Profile, State, StateRule, at, states
 from holdfast.conformance.faults.recording import (
     ROOT,
     Action,
@@ -134,21 +134,23 @@ class Script:
 
     def minima(self, idle: Collection[int] = ()) -> dict[str, dict[str, bytes | None]]:
         """What is left at least, by the systems that leave that; of all by the empty name."""
-        found = {one.systems: next(iter(states(one, kinds=[Kind.MINIMUM]))) for one in self.points(idle=idle)}
+        found = {one.systems: next(iter(states(one, kinds=[StateRule.MINIMUM]))) for one in self.points(idle=idle)}
         return {systems: tree(state) for systems, state in found.items()}
 
-    def state(self, kind: Kind, number: int | None = None, profile: Profile = Profile.LINUX) -> dict[str, bytes | None]:
+    def state(
+        self, kind: StateRule, number: int | None = None, profile: Profile = Profile.LINUX
+    ) -> dict[str, bytes | None]:
         """The only state of a kind at a point, as its tree."""
         (state,) = states(self.point(number, profile), kinds=[kind])
         return tree(state)
 
     def minimum(self, number: int | None = None, profile: Profile = Profile.LINUX) -> dict[str, bytes | None]:
-        return self.state(Kind.MINIMUM, number, profile)
+        return self.state(StateRule.MINIMUM, number, profile)
 
-    def trees(self, *kinds: Kind, profile: Profile = Profile.LINUX) -> list[dict[str, bytes | None]]:
+    def trees(self, *kinds: StateRule, profile: Profile = Profile.LINUX) -> list[dict[str, bytes | None]]:
         return [tree(state) for state in states(self.point(profile=profile), kinds=kinds)]
 
-    def texts(self, *kinds: Kind) -> list[str]:
+    def texts(self, *kinds: StateRule) -> list[str]:
         return [state.text for state in states(self.point(), kinds=kinds)]
 
 

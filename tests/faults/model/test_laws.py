@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.conformance.faults.model import Content, Kind, Moved, Plan, Point, Profile, State, at, points, states
+from holdfast.conformance.faults.model import Content, Moved, Plan, Point, Profile, State, StateRule, at, points, states
 from holdfast.conformance.faults.model.pending import SECTOR
 from holdfast.conformance.faults.recording import (
     Action,
@@ -124,7 +124,7 @@ def replayed(recording: Recording) -> dict[str, bytes | None]:
 @lawful
 @given(scripts)
 def test_everything_kept_is_the_replay(profile: Profile, script: Script) -> None:
-    assert script.state(Kind.ALL, profile=profile) == replayed(script.recording)
+    assert script.state(StateRule.ALL, profile=profile) == replayed(script.recording)
 
 
 @BOTH
@@ -161,7 +161,7 @@ def test_each_sector_was_written_so_or_is_zero(profile: Profile, script: Script)
             for begin in range(0, len(data), SECTOR):
                 sector = data[begin : begin + SECTOR]
                 olds = [old[begin : begin + len(sector)] for old in written.get(file, [])]
-                if state.kind is Kind.ZEROS:
+                if state.kind is StateRule.ZEROS:
                     # A cut may be on disk, and after it a size.
                     assert not any(sector) or any(old.startswith(sector.rstrip(b"\0")) for old in olds)
                 else:

@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from holdfast.conformance.faults.model import Kind, Plan, Point, Stage, survey
+from holdfast.conformance.faults.model import Plan, Point, Stage, StateRule, survey
 from holdfast.conformance.faults.recording import ROOT, Ending, Entry, Operation, Recording, Type, Write
 from tests.faults.model.script import Script, tree
 
@@ -26,7 +26,7 @@ def log(*, sync: bool = True, count: int = 4) -> Script:
 def test_the_minimum_at_each_acknowledgement_comes_first() -> None:
     first = list(islice(Plan(log().recording), 4))
     assert [each.stage for each in first] == [Stage.ACKNOWLEDGED] * 4
-    assert [each.state.kind for each in first] == [Kind.MINIMUM] * 4
+    assert [each.state.kind for each in first] == [StateRule.MINIMUM] * 4
     assert [max(each.numbers) for each in first] == [3, 6, 9, 12]
     assert [len(tree(each.state)["log"] or b"") for each in first] == [700, 1400, 2100, 2800]
 
@@ -195,7 +195,7 @@ def test_few_points_of_a_long_recording_are_held_at_once(monkeypatch: pytest.Mon
     monkeypatch.setattr(survey, "_ROOM", 1 << 22)
     plan = Plan(appends(3000), acknowledgements=[1500, 3000])
     held = [one.state.kind for one in islice(plan, 40)]
-    assert {*held} >= {Kind.MINIMUM, Kind.ALL}
+    assert {*held} >= {StateRule.MINIMUM, StateRule.ALL}
     # Others may be left of other tests.
     assert sum(isinstance(one, Point) and one.live_names.paths == {b"log": 1} for one in gc.get_objects()) < 300
 

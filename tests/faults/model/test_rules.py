@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.conformance.faults.model import Kind, Profile, Resized
+from holdfast.conformance.faults.model import Profile, Resized, StateRule
 from holdfast.conformance.faults.model import names as model_names
 from tests.faults.model.script import Script
 
@@ -22,7 +22,7 @@ def test_what_was_not_synced_is_in_the_cache_and_not_on_the_disk(profile: Profil
     script = Script(log=b"old")
     script.append("log", b" new")
     assert script.minimum(profile=profile) == {"log": b"old"}
-    assert script.state(Kind.ALL, profile=profile) == {"log": b"old new"}
+    assert script.state(StateRule.ALL, profile=profile) == {"log": b"old new"}
 
 
 @BOTH
@@ -94,7 +94,7 @@ def test_rename_over_without_a_file_sync_leaves_an_empty_file() -> None:
 def test_rename_over_without_any_sync_may_leave_an_empty_file() -> None:
     script = plain(sync=False, directory=False)
     assert script.minimum() == {"store": b"old"}
-    assert script.state(Kind.NAMES) == {"store": b""}
+    assert script.state(StateRule.NAMES) == {"store": b""}
 
 
 def test_a_sync_of_the_renamed_file_keeps_its_rename_on_linux_only() -> None:
@@ -140,7 +140,7 @@ def test_a_sync_writes_all_names_before_it_where_there_is_a_journal_and_its_own_
     script.fsync("b")
     assert script.minima() == {EXT4_XFS: {"a": b"", "b": b""}, BTRFS: {"old": b"", "b": b""}}
     # Beyond that in order: the clock commits everything.
-    assert {frozenset(tree) for tree in script.trees(*Kind)} == {frozenset("ab"), frozenset("abc")}
+    assert {frozenset(tree) for tree in script.trees(*StateRule)} == {frozenset("ab"), frozenset("abc")}
 
 
 def test_a_sync_of_a_file_that_has_grown_keeps_what_was_renamed_before_it_grew() -> None:
@@ -265,10 +265,10 @@ def test_posix_takes_names_in_any_order_and_linux_the_first_ones() -> None:
     script = Script()
     for name in "abc":
         script.create(name)
-    several = {Kind.PREFIX, Kind.ALL_BUT_ONE, Kind.ONLY_ONE, Kind.RANDOM}
+    several = {StateRule.PREFIX, StateRule.ALL_BUT_ONE, StateRule.ONLY_ONE, StateRule.RANDOM}
     assert {frozenset(tree) for tree in script.trees(*several)} <= {frozenset("abc"[:count]) for count in range(4)}
-    assert {"a": b"", "c": b""} in script.trees(Kind.ALL_BUT_ONE, profile=POSIX)
-    assert {"c": b""} in script.trees(Kind.ONLY_ONE, profile=POSIX)
+    assert {"a": b"", "c": b""} in script.trees(StateRule.ALL_BUT_ONE, profile=POSIX)
+    assert {"c": b""} in script.trees(StateRule.ONLY_ONE, profile=POSIX)
 
 
 def test_posix_renames_within_a_directory_at_once_and_across_by_halves() -> None:
@@ -279,10 +279,10 @@ def test_posix_renames_within_a_directory_at_once_and_across_by_halves() -> None
     script.sync()
     script.rename("one/f", "one/g")
     base = {"one": None, "two": None}
-    assert script.trees(Kind.ONLY_ONE, profile=POSIX) == [{**base, "one/g": b""}]
+    assert script.trees(StateRule.ONLY_ONE, profile=POSIX) == [{**base, "one/g": b""}]
     script.sync()
     script.rename("one/g", "two/g")
-    halves = script.trees(Kind.ONLY_ONE, profile=POSIX)
+    halves = script.trees(StateRule.ONLY_ONE, profile=POSIX)
     assert halves == [base, {**base, "one/g": b"", "two/g": b""}]
     script.fsync("two")
     assert script.minimum(profile=POSIX) == {**base, "one/g": b"", "two/g": b""}
@@ -316,8 +316,8 @@ def test_a_failed_sync_dooms_what_a_later_one_reports_as_safe() -> None:
     assert script.minimum() == {"log": b""}
     script.fsync("log")
     assert script.minimum() == {"log": b""}
-    assert script.state(Kind.ALL) == {"log": b"1" * 100}
-    assert script.texts(Kind.MINIMUM) == [
+    assert script.state(StateRule.ALL) == {"log": b"1" * 100}
+    assert script.texts(StateRule.MINIMUM) == [
         f"unsynced dropped: log had 100 bytes that the failed sync of op {failed} gave up"
     ]
 
@@ -374,7 +374,7 @@ def test_each_page_of_a_mapping_is_on_disk_or_not_by_itself() -> None:
     script = Script(db=b"0" * 8192)
     number = script.mapped("db", b"1" * 8192)
     assert [one.operation for one in script.point().pending] == [number, number]
-    assert {"db": b"0" * 4096 + b"1" * 4096} in script.trees(Kind.ALL_BUT_ONE)
+    assert {"db": b"0" * 4096 + b"1" * 4096} in script.trees(StateRule.ALL_BUT_ONE)
 
 
 def test_msync_keeps_the_size_that_its_pages_need() -> None:
@@ -390,7 +390,7 @@ def test_what_was_cut_off_does_not_come_back_with_a_range() -> None:
     script.append("db", b"1" * 12288)
     script.truncate("db", 4096)
     script.msync("db", 0, 4096)
-    assert script.trees(*Kind) == [{"db": b"1" * 4096}]
+    assert script.trees(*StateRule) == [{"db": b"1" * 4096}]
 
 
 def test_sync_file_range_keeps_bytes_and_no_size() -> None:
@@ -404,7 +404,7 @@ def test_sync_file_range_keeps_bytes_and_no_size() -> None:
 def test_an_overwrite_tears_between_sectors_only() -> None:
     script = Script(db=b"0" * 1536)
     script.write("db", b"1" * 1200, 100)
-    torn = [tree["db"] for tree in script.trees(Kind.TORN)]
+    torn = [tree["db"] for tree in script.trees(StateRule.TORN)]
     assert torn
     for data in torn:
         assert data is not None
@@ -416,34 +416,34 @@ def test_an_overwrite_tears_between_sectors_only() -> None:
 def test_a_small_overwrite_does_not_tear() -> None:
     script = Script(db=b"0" * 512)
     script.write("db", b"1" * 120, 8)
-    assert script.trees(Kind.TORN) == []
+    assert script.trees(StateRule.TORN) == []
 
 
 def test_an_append_tears_at_any_byte() -> None:
     script = Script(log=b"0")
     script.append("log", b"1" * 9)
-    assert script.trees(Kind.TORN) == [{"log": b"0" + b"1" * count} for count in (1, 4, 8)]
+    assert script.trees(StateRule.TORN) == [{"log": b"0" + b"1" * count} for count in (1, 4, 8)]
 
 
 def test_an_append_that_has_durable_bytes_behind_it_tears_between_sectors() -> None:
     script = Script(log=b"0" * 100)
     script.append("log", b"1" * 100)
     script.write("log", b"2", 4096, durable=True)
-    assert script.trees(Kind.TORN) == []
+    assert script.trees(StateRule.TORN) == []
     assert script.minimum() == {"log": b"0" * 100 + bytes(3996) + b"2"}
 
 
 def test_a_size_may_be_there_without_its_bytes() -> None:
     script = Script(log=b"0")
     script.append("log", b"1" * 9)
-    assert script.trees(Kind.ZEROS) == [{"log": b"0" + bytes(9)}]
+    assert script.trees(StateRule.ZEROS) == [{"log": b"0" + bytes(9)}]
 
 
 def test_only_the_last_write_of_several_may_be_zeros() -> None:
     script = Script(log=b"")
     script.append("log", b"1" * 512)
     script.append("log", b"2" * 512)
-    assert script.trees(Kind.ZEROS) == [{"log": bytes(1024)}, {"log": b"1" * 512 + bytes(512)}]
+    assert script.trees(StateRule.ZEROS) == [{"log": bytes(1024)}, {"log": b"1" * 512 + bytes(512)}]
 
 
 def test_a_sector_is_of_one_moment() -> None:
@@ -451,7 +451,7 @@ def test_a_sector_is_of_one_moment() -> None:
     script = Script(log=b"")
     script.append("log", b"1" * 100)
     script.append("log", b"2" * 100)
-    assert {tree["log"] for tree in script.trees(Kind.ALL_BUT_ONE, Kind.ONLY_ONE)} == {
+    assert {tree["log"] for tree in script.trees(StateRule.ALL_BUT_ONE, StateRule.ONLY_ONE)} == {
         b"1" * 100 + b"2" * 100,
         b"1" * 100,
     }
@@ -461,8 +461,8 @@ def test_a_cut_that_is_not_on_disk_hides_what_was_written_after_it() -> None:
     script = Script(log=b"0" * 1024)
     script.truncate("log", 0)
     script.append("log", b"1" * 600)
-    assert {tree["log"] for tree in script.trees(*Kind)} >= {b"0" * 1024, b"", b"1" * 600}
-    (dropped,) = (tree["log"] for tree in script.trees(Kind.ALL_BUT_ONE) if tree["log"] != b"")
+    assert {tree["log"] for tree in script.trees(*StateRule)} >= {b"0" * 1024, b"", b"1" * 600}
+    (dropped,) = (tree["log"] for tree in script.trees(StateRule.ALL_BUT_ONE) if tree["log"] != b"")
     assert dropped == b"0" * 1024
     assert isinstance(script.point().data[0], Resized)
 
@@ -481,16 +481,16 @@ def test_data_may_be_there_without_names_and_names_without_data() -> None:
     script.append("a", b"1")
     script.create("b")
     script.append("b", b"2")
-    assert script.state(Kind.DATA) == {"a": b"01"}
-    assert script.state(Kind.NAMES) == {"a": b"0", "b": b""}
-    assert {"a": b"0", "b": b"2"} in script.trees(Kind.ONLY_ONE)
+    assert script.state(StateRule.DATA) == {"a": b"01"}
+    assert script.state(StateRule.NAMES) == {"a": b"0", "b": b""}
+    assert {"a": b"0", "b": b"2"} in script.trees(StateRule.ONLY_ONE)
 
 
 def test_a_file_has_no_new_size_without_the_names_that_were_changed_before_it() -> None:
     script = Script(CURRENT=b"1", log=b"old")
     script.rename("CURRENT", "PREVIOUS")
     script.append("log", b" and new")
-    found = script.trees(*Kind)
+    found = script.trees(*StateRule)
     assert {"CURRENT": b"1", "log": b"old"} in found
     assert {"PREVIOUS": b"1", "log": b"old and new"} in found
     assert not [tree for tree in found if tree["log"] != b"old" and "CURRENT" in tree]
@@ -500,7 +500,7 @@ def test_bytes_inside_a_file_may_be_there_without_the_names_that_were_changed_be
     script = Script(CURRENT=b"1", log=b"old")
     script.rename("CURRENT", "PREVIOUS")
     script.write("log", b"new")
-    assert {"CURRENT": b"1", "log": b"new"} in script.trees(*Kind)
+    assert {"CURRENT": b"1", "log": b"new"} in script.trees(*StateRule)
 
 
 def test_hard_links_are_one_file() -> None:
@@ -516,7 +516,7 @@ def test_sockets_are_not_on_the_disk() -> None:
     script = Script()
     script.socket("s")
     script.sync()
-    assert script.minimum() == script.state(Kind.ALL) == {}
+    assert script.minimum() == script.state(StateRule.ALL) == {}
 
 
 def test_a_file_that_was_replaced_does_not_lend_its_bytes() -> None:
@@ -544,13 +544,13 @@ def test_a_loss_is_told_in_words() -> None:
     first = script.append("log", b"1" * 12_000)
     last = script.append("log", b"2" * 384)
     name = script.create("b")
-    assert script.texts(Kind.MINIMUM) == [
+    assert script.texts(StateRule.MINIMUM) == [
         f"unsynced dropped: log had 12,384 unsynced bytes (ops {first}\N{EN DASH}{last}, last sync at op {synced}); "
         f"a change of names had not been synced (op {name} +b)"
     ]
-    assert script.texts(Kind.ALL) == ["everything kept"]
-    assert script.texts(Kind.TORN)[0].startswith(f"torn write: of 384 bytes of operation {last} in log the first ")
-    assert Script().texts(Kind.MINIMUM) == ["unsynced dropped: nothing was pending"]
+    assert script.texts(StateRule.ALL) == ["everything kept"]
+    assert script.texts(StateRule.TORN)[0].startswith(f"torn write: of 384 bytes of operation {last} in log the first ")
+    assert Script().texts(StateRule.MINIMUM) == ["unsynced dropped: nothing was pending"]
 
 
 def test_many_pending_operations_give_a_bounded_number_of_states() -> None:
@@ -558,8 +558,8 @@ def test_many_pending_operations_give_a_bounded_number_of_states() -> None:
     for number in range(200):
         script.append("log", b"%d" % number * 300)
         script.create(f"f{number}")
-    assert len(script.trees(*Kind)) < 120
-    assert len(script.trees(*Kind, profile=POSIX)) < 120
+    assert len(script.trees(*StateRule)) < 120
+    assert len(script.trees(*StateRule, profile=POSIX)) < 120
 
 
 def test_the_log_of_btrfs_is_committed_behind_so_many_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.faults.model import Kind, Profile, State, points, states
+from holdfast.conformance.faults.model import Profile, State, StateRule, points, states
 from tests.faults.model.script import Script
 
 
-def only(script: Script, kind: Kind = Kind.ALL) -> State:
+def only(script: Script, kind: StateRule = StateRule.ALL) -> State:
     (state,) = states(script.point(), kinds=[kind])
     return state
 
@@ -64,7 +64,7 @@ def test_names_need_not_be_text(tmp_path: Path) -> None:
     script.operations[0] = type(one)(1, 1, 1, "open", type(one.action)((type(one.action.changes[0])(name, 1),)))  # type: ignore[union-attr, call-arg, arg-type]
     only(script).write(tmp_path)
     assert os.listdir(os.fsencode(tmp_path)) == [name]
-    assert only(script, Kind.MINIMUM).text == (
+    assert only(script, StateRule.MINIMUM).text == (
         "unsynced dropped: a change of names had not been synced (op 1 +\\xff\n)"
     )
 

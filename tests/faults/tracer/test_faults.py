@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Event, Failed, Operation, Recording, Sync, Write
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 from tests.faults.tracer.traced import PATIENCE_S, program, run
 from tests.pace import busy
 
@@ -52,7 +52,7 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 
 @pytest.mark.parametrize("point", range(1, 7))
 def test_a_kill_leaves_the_state_before_the_point(point: int, untouched: Recording, tmp_path: Path) -> None:
-    done = run(STORE, tmp_path, Fault(kill=point))
+    done = run(STORE, tmp_path, Injection(kill=point))
     assert (done.status, done.recording.ending.status, done.recording.ending.fired) == (-9, -9, True)
     assert without_times(done.recording, 9) == without_times(untouched, point - 1)
     assert done.differences == ()
@@ -77,14 +77,14 @@ print(db.execute("SELECT group_concat(x) FROM t").fetchone()[0], flush=True)
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
 def test_a_program_gets_the_lock_of_a_database_once_and_can_read_it_on(mode: str, tmp_path: Path) -> None:
-    fault = Fault(overtake=(tmp_path / "work" / "facts.db", tmp_path / "armed"))
+    fault = Injection(overtake=(tmp_path / "work" / "facts.db", tmp_path / "armed"))
     done = run(DATABASE.replace("MODE", mode), tmp_path, fault)
     assert done.output == b"database is locked\n1,2\n", done.errors
     assert done.recording.ending.fired
 
 
 def test_a_log_whose_index_is_made_first_leaves_the_program_its_lock(tmp_path: Path) -> None:
-    fault = Fault(overtake=(tmp_path / "work" / "facts.db", tmp_path / "armed"))
+    fault = Injection(overtake=(tmp_path / "work" / "facts.db", tmp_path / "armed"))
     again = (
         'db.close()\nos.close(os.open("../armed", os.O_CREAT))\ndb = sqlite3.connect("facts.db", isolation_level=None)'
     )
@@ -94,7 +94,7 @@ def test_a_log_whose_index_is_made_first_leaves_the_program_its_lock(tmp_path: P
 
 
 def test_a_point_behind_the_end_is_not_reached(tmp_path: Path) -> None:
-    done = run(STORE, tmp_path, Fault(kill=7))
+    done = run(STORE, tmp_path, Injection(kill=7))
     done.assert_whole()
     assert not done.recording.ending.fired
 
@@ -114,7 +114,7 @@ class TestHalves:
     """A write of every kind can be done by half."""
 
     def test_torn(self, write: str, half: bytes, tmp_path: Path) -> None:
-        done = run(write, tmp_path, Fault(kill=2, torn=True))
+        done = run(write, tmp_path, Injection(kill=2, torn=True))
         assert (done.status, done.recording.ending.fired) == (-9, True)
         assert done.actions[1:] == [Write(1, 0, half)]
         assert done.differences == ()
@@ -123,7 +123,7 @@ class TestHalves:
     def test_short(self, write: str, half: bytes, tmp_path: Path) -> None:
         # The program gets the number of bytes done, and its input is unchanged.
         *before, last = write.split("; ")
-        done = run("\n".join([*before, f"print({last})"]), tmp_path, Fault(short=1))
+        done = run("\n".join([*before, f"print({last})"]), tmp_path, Injection(short=1))
         done.assert_whole()
         assert done.recording.ending.fired
         assert done.actions[1:] == [Write(1, 0, half)]
@@ -131,13 +131,13 @@ class TestHalves:
 
 
 def test_torn_at_what_is_no_write_is_a_kill(untouched: Recording, tmp_path: Path) -> None:
-    done = run(STORE, tmp_path, Fault(kill=3, torn=True))
+    done = run(STORE, tmp_path, Injection(kill=3, torn=True))
     assert without_times(done.recording, 9) == without_times(untouched, 2)
 
 
 def test_a_short_write_is_one_and_the_next_is_whole(tmp_path: Path) -> None:
     source = 'fd = make("a", b"1"); os.writev(fd, [b"2345"]); os.writev(fd, [b"67"])'
-    done = run(source, tmp_path, Fault(short=2))
+    done = run(source, tmp_path, Injection(short=2))
     done.assert_whole()
     assert done.actions[1:] == [Write(1, 0, b"1"), Write(1, 1, b"23"), Write(1, 3, b"67")]
 
@@ -150,7 +150,7 @@ try: os.write(fd, b"34")
 except OSError as error: print(errno.errorcode[error.errno])
 print(os.write(fd, b"34"), flush=True)
 """
-    done = run(source, tmp_path, Fault(short=2, error=errno.ENOSPC, at=3, once=True))
+    done = run(source, tmp_path, Injection(short=2, error=errno.ENOSPC, at=3, once=True))
     done.assert_whole()
     assert done.output.split() == [b"2", b"ENOSPC", b"2"]
 
@@ -169,7 +169,7 @@ attempt(lambda: os.rename("a", "b"))
 
 
 def test_an_error_from_a_point_on_spares_events(tmp_path: Path) -> None:
-    done = run(TRIES, tmp_path, Fault(error=errno.ENOSPC, at=2))
+    done = run(TRIES, tmp_path, Injection(error=errno.ENOSPC, at=2))
     done.assert_whole()
     assert done.output.split() == [b"ENOSPC"] * 3
     assert done.recording.ending.fired
@@ -178,7 +178,7 @@ def test_an_error_from_a_point_on_spares_events(tmp_path: Path) -> None:
 
 def test_an_error_once(tmp_path: Path) -> None:
     # Operation 3 is the event that says how the write went, so the sync is the first on files there or later.
-    done = run(TRIES, tmp_path, Fault(error=errno.EIO, at=3, once=True))
+    done = run(TRIES, tmp_path, Injection(error=errno.EIO, at=3, once=True))
     done.assert_whole()
     assert done.output.split() == [b"done", b"EIO", b"done"]
     assert Sync(1, error=errno.EIO) in done.actions
@@ -210,7 +210,7 @@ def remaining(folder: Path) -> list[psutil.Process]:
 
 
 def test_nothing_is_left_of_a_whole_family(tmp_path: Path) -> None:
-    done = run(FAMILY + 'make("b")', tmp_path, Fault(kill=3))
+    done = run(FAMILY + 'make("b")', tmp_path, Injection(kill=3))
     assert (done.status, done.recording.ending.fired, done.differences) == (-9, True, ())
     assert remaining(tmp_path) == []
 
@@ -219,7 +219,7 @@ def test_nothing_is_left_of_a_whole_family(tmp_path: Path) -> None:
 def test_the_end_of_the_tracer_is_the_end_of_all(number: int, tmp_path: Path) -> None:
     work, out = tmp_path / "work", tmp_path / "recording"
     work.mkdir()
-    argv = Fault().argv(out, work, program(FAMILY + 'os.write(1, b"!"); time.sleep(60)'))
+    argv = Injection().argv(out, work, program(FAMILY + 'os.write(1, b"!"); time.sleep(60)'))
     root = str(Path(__file__).parents[3])
     with subprocess.Popen(argv, cwd=work, env={**os.environ, "PYTHONPATH": root}, stdout=subprocess.PIPE) as tracer:
         assert tracer.stdout is not None

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Event, Mapped, Names, Sync, Write
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 from tests.faults.tracer.traced import PATIENCE_S, run, trace
 
 pytestmark = pytest.mark.usefixtures("tracer")
@@ -66,7 +66,7 @@ def test_sqlite(mode: str, tmp_path: Path) -> None:
 def test_sqlite_killed_anywhere(tmp_path: Path) -> None:
     for point in (20, 57):
         (tmp_path / str(point)).mkdir()
-        done = run(SQLITE.format(mode="WAL"), tmp_path / str(point), Fault(kill=point))
+        done = run(SQLITE.format(mode="WAL"), tmp_path / str(point), Injection(kill=point))
         assert (done.recording.ending.fired, done.differences) == (True, ())
         operations = done.recording.operations
         # What a map held at the kill may come behind.
@@ -176,7 +176,7 @@ def test_pipes_are_the_program_s_own(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     source = "line = sys.stdin.readline(); os.write(1, line.encode()); os.close(1); sys.stdin.read()"
-    argv = Fault().argv(tmp_path / "recording", work, [sys.executable, "-S", "-c", "import os, sys\n" + source])
+    argv = Injection().argv(tmp_path / "recording", work, [sys.executable, "-S", "-c", "import os, sys\n" + source])
     root = str(Path(__file__).parents[3])
     with subprocess.Popen(
         argv, cwd=work, env={**os.environ, "PYTHONPATH": root}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -205,7 +205,7 @@ def test_a_stopped_program_stays_stopped(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_traced_fails_with_a_reason(tmp_path: Path) -> None:
-    argv = Fault().argv(tmp_path / "recording", tmp_path / "absent", ["true"])
+    argv = Injection().argv(tmp_path / "recording", tmp_path / "absent", ["true"])
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
         argv, env={**os.environ, "PYTHONPATH": root}, capture_output=True, timeout=PATIENCE_S, check=False

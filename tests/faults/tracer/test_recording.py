@@ -20,7 +20,7 @@ from holdfast.conformance.faults.recording import (
     Named,
     Names,
     Operation,
-    Place,
+    OutsideFile,
     Recording,
     Rights,
     Sync,
@@ -58,7 +58,7 @@ TEXTS = st.lists(st.text(), max_size=2).map(tuple)
 def recordings(draw: st.DrawFn) -> Recording:
     told = draw(st.lists(st.tuples(COUNTS, COUNTS, st.text(), ACTIONS), max_size=4))
     operations = tuple(Operation(number, *one) for number, one in enumerate(told, start=1))
-    places = st.lists(st.builds(Place, COUNTS, COUNTS, st.text()), max_size=2).map(tuple)
+    places = st.lists(st.builds(OutsideFile, COUNTS, COUNTS, st.text()), max_size=2).map(tuple)
     lives = st.lists(st.builds(Life, COUNTS, COUNTS, COUNTS), max_size=2).map(tuple)
     ending = Ending(
         draw(st.integers(-64, 255)),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.conformance.faults import fidelity, recording
 from holdfast.conformance.faults.recording import Action, Event, Named, Names, Recording
-from holdfast.conformance.faults.tracer import Fault
+from holdfast.conformance.faults.tracer import Injection
 from tests.pace import busy
 
 PATIENCE_S = 30
@@ -58,14 +58,14 @@ class Run:
         assert not [one for one in self.recording.operations if one.call == "unseen"]
 
 
-def trace(command: Sequence[str], tmp_path: Path, fault: Fault | None = None) -> Run:
+def trace(command: Sequence[str], tmp_path: Path, fault: Injection | None = None) -> Run:
     """Run a command in the folder `work` of `tmp_path`, which it makes unless it is there."""
     workdir, out = tmp_path / "work", tmp_path / "recording"
     workdir.mkdir(exist_ok=True)
     # The kit is found by its place, as the current directory is that of the program.
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
-        (fault or Fault()).argv(out, workdir, command),
+        (fault or Injection()).argv(out, workdir, command),
         cwd=workdir,
         env={"PYTHONPATH": root, "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
@@ -90,6 +90,6 @@ def program(source: str) -> list[str]:
     return [sys.executable, "-S", "-c", PRELUDE + imports + source]
 
 
-def run(source: str, tmp_path: Path, fault: Fault | None = None) -> Run:
+def run(source: str, tmp_path: Path, fault: Injection | None = None) -> Run:
     """Run a Python program under the tracer."""
     return trace(program(source), tmp_path, fault)

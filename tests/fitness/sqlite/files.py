@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.model import Evidence, Judgement, Part, Surface
+from holdfast.conformance.fitness.model import Evidence, FitnessJudgement, Part, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.sqlite import gather_evidence, relation_name
 from tests.fitness.sqlite.schemas import Schema
@@ -85,7 +85,7 @@ def surface_of(schema: Schema, files: Files) -> Surface:
     return Surface(schema.name, parts, None)
 
 
-def judged(schema: Schema, home: Path) -> tuple[Evidence, Judgement]:
+def judged(schema: Schema, home: Path) -> tuple[Evidence, FitnessJudgement]:
     """The files, made, inspected and judged."""
     with made(schema, home) as files:
         evidence = gather_evidence(files.live, surface_of(schema, files), policy_of(schema))

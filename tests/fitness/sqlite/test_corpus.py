@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.fitness.model import Finding, Standing, Status
+from holdfast.conformance.fitness.model import CriterionResult, Standing, Status
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from holdfast.conformance.fitness.sqlite.outcomes import Outcome, of_attempt
 from tests.conftest import thinned
@@ -39,11 +39,11 @@ def test_each_schema_is_judged_as_it_deserves(schema: Schema, tmp_path: Path) ->
     ), text
 
 
-def _letters(findings: tuple[Finding, ...], standing: Standing) -> list[str]:
+def _letters(findings: tuple[CriterionResult, ...], standing: Standing) -> list[str]:
     return [finding.criterion.value for finding in findings if finding.standing is standing]
 
 
-def _has_codes(findings: tuple[Finding, ...], expected: Mapping[str, str], text: str) -> None:
+def _has_codes(findings: tuple[CriterionResult, ...], expected: Mapping[str, str], text: str) -> None:
     for finding in findings:
         codes = {reason.code for reason in finding.reasons}
         wanted = set(expected.get(finding.criterion.value, "").split())

@@ -9,7 +9,15 @@ import pytest
 from msgspec import structs
 
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Judgement, Observed, Standing, Status, Surface
+from holdfast.conformance.fitness.model import (
+    Evidence,
+    EvidenceClass,
+    FitnessJudgement,
+    Observed,
+    Standing,
+    Status,
+    Surface,
+)
 from holdfast.conformance.fitness.sqlite.judging import NEEDS
 from holdfast.conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
 from holdfast.specs.typed import json_of, read
@@ -27,7 +35,7 @@ def test_evidence_goes_into_a_proof_and_comes_back_equal_and_is_judged_equal(sch
     back = Evidence(surface, again.snapshot, again.probes, again.lost)
 
     assert judge(back, policy_of(schema)) == judgement
-    assert read(json_of(judgement), Judgement) == judgement
+    assert read(json_of(judgement), FitnessJudgement) == judgement
 
 
 @pytest.mark.parametrize("each", [EvidenceClass.CLONE, EvidenceClass.CONCURRENCY])

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.vectors.jcs.construct.blocks import stock_of
-from holdfast.vectors.jcs.construct.defects import Place
+from holdfast.vectors.jcs.construct.defects import DefectPlace
 from holdfast.vectors.jcs.construct.recipes import RECIPES
 from holdfast.vectors.jcs.opening import opening_of
 from holdfast.vectors.taxonomy import Category
@@ -31,7 +31,7 @@ def test_every_reason_and_every_defect_comes_up() -> None:
         "NONCHARACTER", "NUMBER_TOO_PRECISE", "NUMBER_UNDERFLOW", "UNSAFE_INTEGER", None,
     }  # fmt: skip
     defects = stock_of(0, 0).defects
-    assert {each.place for each in defects} == set(Place) - {Place.NONE}
+    assert {each.place for each in defects} == set(DefectPlace) - {DefectPlace.NONE}
     assert {each.category for each in defects} == {category for category in Category if category.refused}
     assert len({(each.category, each.note, each.place) for each in defects}) > 180
 

@@ -14,7 +14,7 @@ from holdfast.vectors.jcs.es6.job import Comparison, environment, run
 from holdfast.vectors.jcs.es6.stream import ORIGIN, StreamBrokenError, StreamLostError, walk
 from holdfast.vectors.jcs.es6.transport import Collector, Sender
 from holdfast.vectors.jcs.spark.progress import Snapshot
-from holdfast.vectors.jcs.spark.session import Place, opened
+from holdfast.vectors.jcs.spark.session import SparkSite, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with opened(
-        Place(scratch=tmp_path_factory.mktemp("spark"), master="local[2]", environment=environment(os.environ))
+        SparkSite(scratch=tmp_path_factory.mktemp("spark"), master="local[2]", environment=environment(os.environ))
     ) as session:
         yield session
 

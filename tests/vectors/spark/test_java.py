@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.vectors.jcs.spark import java
 from holdfast.vectors.jcs.spark.java import Java, NotAvailableError, find_java, require_bash
-from holdfast.vectors.jcs.spark.session import Place, opened
+from holdfast.vectors.jcs.spark.session import SparkSite, opened
 
 
 def _fake(folder: Path, version: str, *, knows_vector_module: bool = True) -> Path:
@@ -64,7 +64,7 @@ def test_without_bash_no_session_opens_and_the_error_says_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path / "shells"))
     with (
         pytest.raises(NotAvailableError, match=r"expected bash on PATH.*apt-get install bash"),
-        opened(Place(tmp_path)),
+        opened(SparkSite(tmp_path)),
     ):
         pass
     bash = tmp_path / "shells" / "bash"

@@ -25,18 +25,18 @@ from holdfast.vectors.jcs.measures import Measure
 from holdfast.vectors.jcs.opening import Opening, opening_of
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, leaf, partition_digest, root
 from holdfast.vectors.jcs.spark.fingerprints import check_fingerprints
+from holdfast.vectors.jcs.spark.generate import GenerateRequest as Rows
 from holdfast.vectors.jcs.spark.generate import Mode, generate
-from holdfast.vectors.jcs.spark.generate import Request as Rows
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import MANIFEST, OutputError, read_manifest
 from holdfast.vectors.jcs.spark.numbers import verify_numbers
 from holdfast.vectors.jcs.spark.page import page
 from holdfast.vectors.jcs.spark.parity import NotFound, Parity, parity_json
 from holdfast.vectors.jcs.spark.progress import watched
-from holdfast.vectors.jcs.spark.results import Generated, Request, Result, Stored, Target
-from holdfast.vectors.jcs.spark.session import Place, opened
+from holdfast.vectors.jcs.spark.results import Generated, Result, Stored, Target, VerifyRequest
+from holdfast.vectors.jcs.spark.session import SparkSite, opened
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
-from holdfast.vectors.jcs.spark.tally import Finding
+from holdfast.vectors.jcs.spark.tally import Meaning
 from holdfast.vectors.jcs.spark.verify import verify
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -54,7 +54,7 @@ FAKE = str(Path(__file__).with_name("fake_sdk.py"))
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with opened(Place(scratch=tmp_path_factory.mktemp("spark"), master="local[2]")) as session:
+    with opened(SparkSite(scratch=tmp_path_factory.mktemp("spark"), master="local[2]")) as session:
         yield session
 
 
@@ -67,7 +67,7 @@ def _reference(profile: Profile = Profile.CORE) -> Command:
 def _verified(spark: SparkSession, out: Path, command: Command, *, count: int = 3000, **more: Any) -> Result:
     target = Target("fake", "Python", "json", "1", command)
     profile = more.pop("profile", Profile.CORE)
-    request = Request(
+    request = VerifyRequest(
         target, more.pop("source", Generated(SEED, count)), profile, _reference(profile), shrink_s=1, **more
     )
     return verify(spark, request, str(out))
@@ -262,7 +262,7 @@ def test_the_reference_agrees_on_every_row_in_its_own_profile(
     spark: SparkSession, tmp_path: Path, profile: Profile
 ) -> None:
     result = _verified(spark, tmp_path / "out", _reference(profile), profile=profile)
-    assert result.total(Finding.AGREE) == result.count == 3000
+    assert result.total(Meaning.AGREE) == result.count == 3000
     assert result.counterexamples == ()
     assert record(result, tmp_path / "run.jsonl") is Exit.OK
     run = read_evidence(tmp_path / "run.jsonl")
@@ -292,10 +292,10 @@ def test_stored_rows_and_constructed_ones_give_the_same_table(
 
 
 def test_a_naive_sdk_departs_and_the_evidence_says_where(spark: SparkSession, naive: Result, tmp_path: Path) -> None:
-    assert naive.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED] > 0
-    assert naive.row(Category.NUMBER_NOTATION).counts[Finding.WRONG_BYTES] > 0
+    assert naive.row(Category.DUPLICATE_NAMES).counts[Meaning.ACCEPTED] > 0
+    assert naive.row(Category.NUMBER_NOTATION).counts[Meaning.WRONG_BYTES] > 0
     smallest = {(found.category, found.finding): found for found in naive.counterexamples}
-    assert smallest[Category.DUPLICATE_NAMES, Finding.ACCEPTED].rows > 0
+    assert smallest[Category.DUPLICATE_NAMES, Meaning.ACCEPTED].rows > 0
     assert record(naive, tmp_path / "run.jsonl") is Exit.FAIL_OPEN
     run = read_evidence(tmp_path / "run.jsonl")
     assert run.defects == ()
@@ -304,7 +304,7 @@ def test_a_naive_sdk_departs_and_the_evidence_says_where(spark: SparkSession, na
     verdicts = {line.case: line.verdict for line in run.verdicts}
     assert verdicts["vectors/core/N1"] == "fail_open"
     kept = spark.read.parquet(naive.mismatches)
-    assert kept.filter("category = 'N1'").count() == naive.row(Category.DUPLICATE_NAMES).counts[Finding.ACCEPTED]
+    assert kept.filter("category = 'N1'").count() == naive.row(Category.DUPLICATE_NAMES).counts[Meaning.ACCEPTED]
 
 
 def test_a_table_that_does_not_add_up_is_damaged_evidence(spark: SparkSession, tmp_path: Path) -> None:
@@ -330,8 +330,8 @@ def test_the_opening_finds_what_no_generated_row_shows_and_names_clause_and_sect
     spark: SparkSession, tmp_path: Path
 ) -> None:
     result = _verified(spark, tmp_path / "out", _bug("edge-63"), opening=_few_rungs("integer-2^63"), count=400)
-    assert sum(row.counts[Finding.WRONG_BYTES] for row in result.generated) == 0
-    assert result.row(Category.NUMBER_INTEGERS).counts[Finding.WRONG_BYTES] > 0
+    assert sum(row.counts[Meaning.WRONG_BYTES] for row in result.generated) == 0
+    assert result.row(Category.NUMBER_INTEGERS).counts[Meaning.WRONG_BYTES] > 0
     assert record(result, tmp_path / "run.jsonl") is Exit.NON_CONFORMING
     run = read_evidence(tmp_path / "run.jsonl")
     assert run.defects == ()
@@ -351,7 +351,7 @@ def test_a_verdict_says_how_far_it_reached_and_a_limit_of_depth_is_no_departure(
 ) -> None:
     opening = _few_rungs("depth-first-", "depth-bare-", "members-1001-")
     result = _verified(spark, tmp_path / "out", _bug("depth-limit"), opening=opening, count=400)
-    assert result.total(Finding.AGREE) == result.asked
+    assert result.total(Meaning.AGREE) == result.asked
     assert result.reached[Category.SIZE][Measure.DEPTH] == opening.floor
     assert result.reached[Category.SIZE][Measure.MEMBERS] == 1001
     assert record(result, tmp_path / "run.jsonl") is Exit.OK
@@ -368,12 +368,12 @@ def test_what_crashes_the_runner_costs_only_its_own_rows(spark: SparkSession, tm
     crashing = _verified(spark, tmp_path / "b", _fake("crash"), count=2000)
     rows = batch(SEED, 0, 2000)
     deadly = sum(b"]]]" in document for document in rows.column("document").to_pylist())
-    assert 0 < crashing.total(Finding.NO_VERDICT) <= deadly
+    assert 0 < crashing.total(Meaning.NO_VERDICT) <= deadly
     assert crashing.missing == 0
     for before, after in zip(naive.own(), crashing.own(), strict=True):
-        gone = after.counts[Finding.NO_VERDICT]
+        gone = after.counts[Meaning.NO_VERDICT]
         assert after.rows == before.rows
-        assert 0 <= before.counts[Finding.AGREE] - after.counts[Finding.AGREE] <= gone
+        assert 0 <= before.counts[Meaning.AGREE] - after.counts[Meaning.AGREE] <= gone
     assert exit_of_result(crashing) is Exit.FAIL_OPEN
 
 
@@ -381,7 +381,7 @@ def test_a_runner_that_answers_everything_and_dies_now_and_then_does_not_pass(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     result = _verified(spark, tmp_path / "out", _fake("tired"), count=30)
-    assert result.total(Finding.AGREE) == 30
+    assert result.total(Meaning.AGREE) == 30
     assert result.restarts > 0
     assert "exited with status 5" in result.restarted
     assert record(result, tmp_path / "run.jsonl") is Exit.INCOMPLETE
@@ -390,14 +390,14 @@ def test_a_runner_that_answers_everything_and_dies_now_and_then_does_not_pass(
     assert {line.verdict for line in run.verdicts} == {"no_verdict"}
     assert {line.silence for line in run.verdicts} == {"crash"}
     numbers = verify_numbers(spark, 25, _fake("tired"))
-    assert numbers.counts[Finding.AGREE] == 25
+    assert numbers.counts[Meaning.AGREE] == 25
     assert numbers.restarts > 0
 
 
 def test_a_runner_that_aborts_when_its_input_ends_does_not_pass(spark: SparkSession, tmp_path: Path) -> None:
     # The first 138 rows of the seed have all categories.
     result = _verified(spark, tmp_path / "out", _fake("abort-at-end"), count=200, partitions=1)
-    assert result.total(Finding.AGREE) == 200
+    assert result.total(Meaning.AGREE) == 200
     assert result.without_rows == ()
     assert result.restarts == 1
     assert "SIGABRT at the end of its input" in result.restarted
@@ -427,7 +427,7 @@ def test_answers_of_another_run_in_the_same_place_are_not_taken(
 
 def test_a_runner_that_never_answers_is_no_verdict_everywhere_and_exit_13(spark: SparkSession, tmp_path: Path) -> None:
     result = _verified(spark, tmp_path / "out", _fake("dead"), count=60)
-    assert result.total(Finding.NO_VERDICT) == 60
+    assert result.total(Meaning.NO_VERDICT) == 60
     assert exit_of_result(result) is Exit.ADAPTER
     gone = _verified(spark, tmp_path / "gone", Command((str(tmp_path / "nothing"),), 5, 5), count=60)
     assert gone.missing == 60
@@ -440,7 +440,7 @@ def test_parity_puts_everybody_in_one_page_and_one_published_json(
     spark: SparkSession, naive: Result, tmp_path: Path
 ) -> None:
     reference = Target("reference", "Python", "holdfast reference", "1", _reference())
-    core = Request(reference, Generated(SEED, 3000), Profile.CORE, _reference(), shrink_s=5)
+    core = VerifyRequest(reference, Generated(SEED, 3000), Profile.CORE, _reference(), shrink_s=5)
     results = (verify(spark, core, str(tmp_path / "r")), naive)
     found = Parity(results, (NotFound("zig-json", "Zig", "std.json", "no <zig> here"),))
     assert found.faults == ()
@@ -457,11 +457,11 @@ def test_parity_puts_everybody_in_one_page_and_one_published_json(
 
 def test_the_number_stream_goes_through_an_sdk(spark: SparkSession) -> None:
     good = verify_numbers(spark, 3000, _reference())
-    assert good.counts[Finding.AGREE] == 3000
+    assert good.counts[Meaning.AGREE] == 3000
     naive = verify_numbers(spark, 3000, _fake("naive"))
     assert naive.missing == 0
-    assert naive.counts[Finding.WRONG_BYTES] > 0
-    assert naive.first[Finding.WRONG_BYTES].document.startswith(b"[")
+    assert naive.counts[Meaning.WRONG_BYTES] > 0
+    assert naive.first[Meaning.WRONG_BYTES].document.startswith(b"[")
 
 
 def test_fingerprints_are_compared_over_all_partitions(spark: SparkSession) -> None:

@@ -33,12 +33,12 @@ from holdfast.vectors.jcs.spark.parity import Parity, parity_json
 from holdfast.vectors.jcs.spark.results import Result, Stored, Target
 from holdfast.vectors.jcs.spark.shrink import Shrinker
 from holdfast.vectors.jcs.spark.storage import Store
-from holdfast.vectors.jcs.spark.tally import Finding, Row
+from holdfast.vectors.jcs.spark.tally import Meaning, Row
 from holdfast.vectors.taxonomy import Category, Profile
 
 
 def result_of(
-    *, without: Sequence[Category] = (), found: Mapping[Category, Finding] | None = None, name: str = "fake"
+    *, without: Sequence[Category] = (), found: Mapping[Category, Meaning] | None = None, name: str = "fake"
 ) -> Result:
     """Two rows of each category but some, all of which agree but those of the categories that are `found` wanting."""
     departing = found or {}
@@ -46,7 +46,7 @@ def result_of(
         Row(
             category,
             profile,
-            {**dict.fromkeys(Finding, 0), departing.get(category, Finding.AGREE): 0 if category in without else 2},
+            {**dict.fromkeys(Meaning, 0), departing.get(category, Meaning.AGREE): 0 if category in without else 2},
         )
         for profile in Profile
         for category in Category
@@ -82,13 +82,13 @@ def test_a_category_without_rows_is_no_pass_anywhere(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("finding", "status"),
     [
-        (Finding.ACCEPTED, Exit.FAIL_OPEN),
-        (Finding.WRONG_BYTES, Exit.INCOMPLETE),
-        (Finding.NO_VERDICT, Exit.INCOMPLETE),
-        (Finding.OVER_REFUSAL, Exit.INCOMPLETE),
+        (Meaning.ACCEPTED, Exit.FAIL_OPEN),
+        (Meaning.WRONG_BYTES, Exit.INCOMPLETE),
+        (Meaning.NO_VERDICT, Exit.INCOMPLETE),
+        (Meaning.OVER_REFUSAL, Exit.INCOMPLETE),
     ],
 )
-def test_a_category_without_rows_hides_nothing_graver(finding: Finding, status: Exit) -> None:
+def test_a_category_without_rows_hides_nothing_graver(finding: Meaning, status: Exit) -> None:
     assert exit_of_result(result_of(without=LACKING, found={Category.SIZE: finding})) is status
 
 
@@ -113,7 +113,7 @@ def test_a_comparison_without_rows_of_a_category_does_not_stand(capsys: pytest.C
 def test_a_runner_that_failed_of_nothing_in_particular_has_an_unproven_column(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tired = replace(result_of(found={Category.SIZE: Finding.WRONG_BYTES}), restarts=3, restarted="exited with status 5")
+    tired = replace(result_of(found={Category.SIZE: Meaning.WRONG_BYTES}), restarts=3, restarted="exited with status 5")
     found = _compared(tired, result_of(name="sound"))
     assert _status(found, ()) is Exit.INCOMPLETE
     raw = parity_json(found, counterexample_json, 12)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
-from holdfast.vectors.jcs.spark.kinds import Kind, kinds, wanted
+from holdfast.vectors.jcs.spark.kinds import DiffKind, kinds, wanted
 from holdfast.vectors.jcs.spark.shrink import Shrinker
 from holdfast.vectors.jcs.spark.verify import clause_of
 from holdfast.vectors.taxonomy import Category
@@ -62,13 +62,13 @@ BOTH = Answered(Status.CANONICAL, '{"𐀀":{"a":null,"b":1e+21},"\ue000":[100,"t
 @pytest.mark.parametrize(
     ("category", "expected"),
     [
-        (Category.ORDER_UTF16, {Kind.ORDER}),
-        (Category.NUMBER_SPELLING, {Kind.NUMBER}),
-        (None, {Kind.ORDER, Kind.NUMBER}),
+        (Category.ORDER_UTF16, {DiffKind.ORDER}),
+        (Category.NUMBER_SPELLING, {DiffKind.NUMBER}),
+        (None, {DiffKind.ORDER, DiffKind.NUMBER}),
     ],
 )
 def test_a_counterexample_of_a_category_does_not_shrink_into_another(
-    shrinker: Shrinker, category: Category | None, expected: set[Kind]
+    shrinker: Shrinker, category: Category | None, expected: set[DiffKind]
 ) -> None:
     found = shrinker.shrink(ORDER_AND_NUMBER, BOTH, category)
     assert found is not None
@@ -81,30 +81,33 @@ def test_a_counterexample_of_a_category_does_not_shrink_into_another(
 @pytest.mark.parametrize(
     ("expected", "answered", "found"),
     [
-        (b"[1,20]", b"[1,2e1]", {Kind.NUMBER}),
-        (b"1", b'"1"', {Kind.NUMBER}),
-        (b'["a","b"]', b'["a","\\u0062"]', {Kind.STRING}),
-        (b'{"a":1,"b":2}', b'{"b":2,"a":1}', {Kind.ORDER}),
-        (b'{"a":1,"b":[2]}', b'{"b":[2.0],"a":1}', {Kind.ORDER, Kind.NUMBER}),
-        (b'{"a":1,"b":2}', b'{"b":2,"\\u0061":1}', {Kind.STRING}),
-        (b'{"a":1,"b":2}', b'{"a":1}', {Kind.OTHER}),
-        (b'{"a":1}', b'{"a": 1}', {Kind.OTHER}),
-        (b"[]", b"{}", {Kind.OTHER}),
-        (b'{"a":1}', b"{{}:1}", {Kind.STRING}),
-        (b"[1]", b"[1]]]", {Kind.OTHER}),
-        (b"[null]", b'["', {Kind.OTHER}),
-        (b"[" * 50_000 + b"1", b"[" * 50_000 + b"2", {Kind.NUMBER}),
-        (b'{"":' * 50_000 + b"1", b'{"":' * 50_000 + b"2", {Kind.NUMBER}),
+        (b"[1,20]", b"[1,2e1]", {DiffKind.NUMBER}),
+        (b"1", b'"1"', {DiffKind.NUMBER}),
+        (b'["a","b"]', b'["a","\\u0062"]', {DiffKind.STRING}),
+        (b'{"a":1,"b":2}', b'{"b":2,"a":1}', {DiffKind.ORDER}),
+        (b'{"a":1,"b":[2]}', b'{"b":[2.0],"a":1}', {DiffKind.ORDER, DiffKind.NUMBER}),
+        (b'{"a":1,"b":2}', b'{"b":2,"\\u0061":1}', {DiffKind.STRING}),
+        (b'{"a":1,"b":2}', b'{"a":1}', {DiffKind.OTHER}),
+        (b'{"a":1}', b'{"a": 1}', {DiffKind.OTHER}),
+        (b"[]", b"{}", {DiffKind.OTHER}),
+        (b'{"a":1}', b"{{}:1}", {DiffKind.STRING}),
+        (b"[1]", b"[1]]]", {DiffKind.OTHER}),
+        (b"[null]", b'["', {DiffKind.OTHER}),
+        (b"[" * 50_000 + b"1", b"[" * 50_000 + b"2", {DiffKind.NUMBER}),
+        (b'{"":' * 50_000 + b"1", b'{"":' * 50_000 + b"2", {DiffKind.NUMBER}),
     ],
     ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else ascii(value)[:24],
 )
-def test_a_departure_has_kinds(expected: bytes, answered: bytes, found: set[Kind]) -> None:
+def test_a_departure_has_kinds(expected: bytes, answered: bytes, found: set[DiffKind]) -> None:
     assert kinds(expected, answered) == found
 
 
 def test_what_has_kinds_of_other_categories_only_keeps_all_of_them() -> None:
-    assert wanted(frozenset({Kind.NUMBER, Kind.ORDER}), Category.STRING_RAW) == {Kind.NUMBER, Kind.ORDER}
-    assert wanted(frozenset({Kind.OTHER}), Category.STRUCTURE) == {Kind.OTHER}
+    assert wanted(frozenset({DiffKind.NUMBER, DiffKind.ORDER}), Category.STRING_RAW) == {
+        DiffKind.NUMBER,
+        DiffKind.ORDER,
+    }
+    assert wanted(frozenset({DiffKind.OTHER}), Category.STRUCTURE) == {DiffKind.OTHER}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from holdfast.vectors.jcs.frames import Answered, Status
 from holdfast.vectors.jcs.spark.judge import packed, unpacked
 from holdfast.vectors.jcs.spark.tally import (
     CELLS,
-    Finding,
+    Meaning,
     Outcome,
     count,
     disagreement,
@@ -27,29 +27,29 @@ from holdfast.vectors.taxonomy import Profile
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.HUNG, Outcome.GARBLED, Outcome.MISSING])
 @pytest.mark.parametrize("refused", [False, True])
 def test_silence_is_never_a_refusal_and_never_a_pass(outcome: Outcome, refused: bool) -> None:
-    assert finding(refused, outcome) is Finding.NO_VERDICT
+    assert finding(refused, outcome) is Meaning.NO_VERDICT
 
 
 def test_what_must_be_refused_is_open_when_it_is_accepted_whatever_the_bytes() -> None:
-    assert finding(True, Outcome.REFUSED) is Finding.AGREE
-    assert finding(True, Outcome.EXPECTED_BYTES) is Finding.ACCEPTED
-    assert finding(True, Outcome.OTHER_BYTES) is Finding.ACCEPTED
+    assert finding(True, Outcome.REFUSED) is Meaning.AGREE
+    assert finding(True, Outcome.EXPECTED_BYTES) is Meaning.ACCEPTED
+    assert finding(True, Outcome.OTHER_BYTES) is Meaning.ACCEPTED
 
 
 def test_what_must_be_accepted_has_another_finding_with_other_bytes_than_with_a_refusal() -> None:
-    assert finding(False, Outcome.EXPECTED_BYTES) is Finding.AGREE
-    assert finding(False, Outcome.OTHER_BYTES) is Finding.WRONG_BYTES
-    assert finding(False, Outcome.REFUSED) is Finding.OVER_REFUSAL
+    assert finding(False, Outcome.EXPECTED_BYTES) is Meaning.AGREE
+    assert finding(False, Outcome.OTHER_BYTES) is Meaning.WRONG_BYTES
+    assert finding(False, Outcome.REFUSED) is Meaning.OVER_REFUSAL
 
 
 def test_an_answer_to_one_document_means_the_same_as_in_the_columns() -> None:
     canonical, refused = Answered(Status.CANONICAL, b"[1]"), Answered(Status.REFUSED, b"SYNTAX")
-    assert disagreement(canonical, canonical) is Finding.AGREE
-    assert disagreement(canonical, Answered(Status.CANONICAL, b"[1.0]")) is Finding.WRONG_BYTES
-    assert disagreement(canonical, refused) is Finding.OVER_REFUSAL
-    assert disagreement(refused, canonical) is Finding.ACCEPTED
-    assert disagreement(refused, Answered(Status.REFUSED, b"anything")) is Finding.AGREE
-    assert disagreement(refused, Answered(Status.CRASHED, b"")) is Finding.NO_VERDICT
+    assert disagreement(canonical, canonical) is Meaning.AGREE
+    assert disagreement(canonical, Answered(Status.CANONICAL, b"[1.0]")) is Meaning.WRONG_BYTES
+    assert disagreement(canonical, refused) is Meaning.OVER_REFUSAL
+    assert disagreement(refused, canonical) is Meaning.ACCEPTED
+    assert disagreement(refused, Answered(Status.REFUSED, b"anything")) is Meaning.AGREE
+    assert disagreement(refused, Answered(Status.CRASHED, b"")) is Meaning.NO_VERDICT
 
 
 def _frames(*answers: tuple[Status, bytes]) -> pa.BinaryArray:
@@ -84,7 +84,7 @@ def test_each_profile_counts_every_row_once() -> None:
     rows = table(cells)
     for profile in Profile:
         assert sum(row.rows for row in rows if row.profile is profile) == 5000
-    strict = sum(row.counts[Finding.ACCEPTED] for row in rows if row.profile is Profile.SAFE_INT)
+    strict = sum(row.counts[Meaning.ACCEPTED] for row in rows if row.profile is Profile.SAFE_INT)
     assert strict == int(((refused_by & Profile.SAFE_INT.bit != 0) & (codes < 2)).sum())
 
 

@@ -16,7 +16,7 @@ from holdfast.vectors.jcs.construct.reasons import Reason
 from holdfast.vectors.taxonomy import Category
 
 
-class Place(IntEnum):
+class DefectPlace(IntEnum):
     """What of a document a defect takes the place of."""
 
     NONE = 0
@@ -47,7 +47,7 @@ class Defect:
 
     category: Category
     note: str
-    place: Place
+    place: DefectPlace
     bad: bytes
     good: bytes
     reason: Reason
@@ -121,7 +121,7 @@ def defects(dice: Dice) -> Iterator[Defect]:
     """The defects of a block, in no particular order; each kind several times if it has surroundings to vary."""
     yield from _structure()
     yield from _encodings()
-    yield Defect(Category.DUPLICATE_NAMES, "a name twice", Place.DUPLICATE, b"", TWIN_NAME, Reason.DUPLICATE_NAME,
+    yield Defect(Category.DUPLICATE_NAMES, "a name twice", DefectPlace.DUPLICATE, b"", TWIN_NAME, Reason.DUPLICATE_NAME,
                  Host.OBJECT, 2)  # fmt: skip
     for _ in range(ROUNDS):
         yield from _strings(dice)
@@ -142,11 +142,11 @@ def _strings(dice: Dice) -> Iterator[Defect]:
                        ("two strings in a row", f'"{begin}""{end}"'), ("strings added", f'"{begin}"+"{end}"'),
                        ("typographic quotes", f"\u201c{begin}\u201d")):  # fmt: skip
         good = f'"{begin}{end}"'.encode()
-        yield Defect(Category.STRING_GRAMMAR, note, Place.VALUE, text.encode(), good, _SYNTAX)
-        yield Defect(Category.STRING_GRAMMAR, note, Place.NAME, text.encode(), good, _SYNTAX, Host.OBJECT)
+        yield Defect(Category.STRING_GRAMMAR, note, DefectPlace.VALUE, text.encode(), good, _SYNTAX)
+        yield Defect(Category.STRING_GRAMMAR, note, DefectPlace.NAME, text.encode(), good, _SYNTAX, Host.OBJECT)
     for note, ending in (("a string without an end", ""), ("a string with an escaped end", '\\"')):
         bad, good = f',"{begin}{ending}]'.encode(), f',"{begin}"]'.encode()
-        yield Defect(Category.STRING_GRAMMAR, f"{note}, at the end", Place.CLOSE, bad, good, _SYNTAX, Host.ARRAY)
+        yield Defect(Category.STRING_GRAMMAR, f"{note}, at the end", DefectPlace.CLOSE, bad, good, _SYNTAX, Host.ARRAY)
 
 
 def _both(dice: Dice, category: Category, note: str, bad: bytes, reason: Reason) -> Iterator[Defect]:
@@ -155,8 +155,8 @@ def _both(dice: Dice, category: Category, note: str, bad: bytes, reason: Reason)
     if dice.one_in(3):
         begin += dice.pick((b"\\ud83d\\ude00", b"\\n", "\u20ac".encode(), "\U0001f600".encode(), b"\\\\"))
     inside, twin = b'"' + begin + bad + end + b'"', b'"' + begin + b"\\u20ac" + end + b'"'
-    yield Defect(category, f"{note}, in a string", Place.VALUE, inside, twin, reason)
-    yield Defect(category, f"{note}, in a name", Place.NAME, inside, twin, reason, Host.OBJECT)
+    yield Defect(category, f"{note}, in a string", DefectPlace.VALUE, inside, twin, reason)
+    yield Defect(category, f"{note}, in a name", DefectPlace.NAME, inside, twin, reason, Host.OBJECT)
 
 
 def _word(dice: Dice) -> str:
@@ -204,51 +204,51 @@ def _numbers(dice: Dice) -> Iterator[Defect]:
 
 
 def _number(category: Category, note: str, bad: str, good: str, reason: Reason) -> Defect:
-    return Defect(category, note, Place.VALUE, bad.encode(), good.encode(), reason)
+    return Defect(category, note, DefectPlace.VALUE, bad.encode(), good.encode(), reason)
 
 
 def _structure() -> Iterator[Defect]:
     category = Category.STRUCTURE_GRAMMAR
 
-    def at(place: Place, note: str, bad: bytes, good: bytes, host: Host = Host.ANY, children: int = 1) -> Defect:
+    def at(place: DefectPlace, note: str, bad: bytes, good: bytes, host: Host = Host.ANY, children: int = 1) -> Defect:
         return Defect(category, note, place, bad, good, _SYNTAX, host, children)
 
     for word in _LITERALS:
-        yield at(Place.VALUE, "a literal that JSON has not", word.encode(), b"true")
+        yield at(DefectPlace.VALUE, "a literal that JSON has not", word.encode(), b"true")
     for note, text in (("no comma", b" "), ("two commas", b",,"), ("a semicolon", b";"), ("a colon for a comma", b":"),
                        ("an arrow for a comma", b"=>")):  # fmt: skip
-        yield at(Place.SEPARATOR, note, text, b",", Host.CONTAINER, 2)
+        yield at(DefectPlace.SEPARATOR, note, text, b",", Host.CONTAINER, 2)
     for note, text in (("no colon", b" "), ("an equals sign", b"="), ("two colons", b"::"), ("a comma", b","),
                        ("no value", b":,"), ("an arrow", b"=>")):  # fmt: skip
-        yield at(Place.COLON, note, text, b":", Host.OBJECT)
+        yield at(DefectPlace.COLON, note, text, b":", Host.OBJECT)
     for note, text in _NOT_SPACE:
-        yield at(Place.SEPARATOR, note, b"," + text, b", ", Host.CONTAINER, 2)
-        yield at(Place.COLON, note, text + b":", b" :", Host.OBJECT)
-        yield at(Place.TRAIL, note, text, b" ")
+        yield at(DefectPlace.SEPARATOR, note, b"," + text, b", ", Host.CONTAINER, 2)
+        yield at(DefectPlace.COLON, note, text + b":", b" :", Host.OBJECT)
+        yield at(DefectPlace.TRAIL, note, text, b" ")
         if text != b"\xef\xbb\xbf":  # which is a byte order mark there
-            yield at(Place.LEAD, note, text, b" ")
+            yield at(DefectPlace.LEAD, note, text, b" ")
     for note, text in (("a comma at the end", b",]"), ("the wrong bracket", b"}"), ("no bracket", b" "),
                        ("a bracket too many", b"]]"), ("a parenthesis", b")")):  # fmt: skip
-        yield at(Place.CLOSE, note, text, b"]", Host.ARRAY)
-    yield at(Place.CLOSE, "no value at the end", b',"alone":}', b',"alone":0}', Host.OBJECT)
+        yield at(DefectPlace.CLOSE, note, text, b"]", Host.ARRAY)
+    yield at(DefectPlace.CLOSE, "no value at the end", b',"alone":}', b',"alone":0}', Host.OBJECT)
     for note, text in (("a comma at the end", b",}"), ("the wrong bracket", b"]"), ("no bracket", b" "),
                        ("a bracket too many", b"}}"), ("a name without a value", b',"alone"}')):  # fmt: skip
-        yield at(Place.CLOSE, note, text, b"}", Host.OBJECT)
+        yield at(DefectPlace.CLOSE, note, text, b"}", Host.OBJECT)
     for note, text in (("a name without quotes", b"name"), ("a number as a name", b"1"), ("null as a name", b"null"),
                        ("an array as a name", b"[]"), ("a name in brackets", b'["x"]'), ("no name", b"")):  # fmt: skip
-        yield at(Place.NAME, note, text, TWIN_NAME, Host.OBJECT)
+        yield at(DefectPlace.NAME, note, text, TWIN_NAME, Host.OBJECT)
     for note, text in (("a comma behind it", b","), ("a bracket behind it", b"]"), ("a second document", b" {}"),
                        ("a second document", b"\nnull"), ("text behind it", b" x"), ("end of file as text", b"\x1a"),
                        ("a semicolon behind it", b";")):  # fmt: skip
-        yield at(Place.TRAIL, note, text, b" ")
+        yield at(DefectPlace.TRAIL, note, text, b" ")
     for note, text in (("a comma before it", b","), ("a bracket before it", b"]"), ("a guard against scripts", b")]}'"),
                        ("an assignment", b"x="), ("a label", b"data: "), ("a callback", b"f(")):  # fmt: skip
-        yield at(Place.LEAD, note, text, b" ")
-    yield at(Place.VALUE, "nothing", b"", b"0", Host.SCALAR)
-    yield at(Place.VALUE, "nothing but whitespace", b" \n", b"0", Host.SCALAR)
+        yield at(DefectPlace.LEAD, note, text, b" ")
+    yield at(DefectPlace.VALUE, "nothing", b"", b"0", Host.SCALAR)
+    yield at(DefectPlace.VALUE, "nothing but whitespace", b" \n", b"0", Host.SCALAR)
     for bad in (b"]", b"}", b"[", b"{", b",", b":"):
-        yield at(Place.VALUE, "a mark alone", bad, b"0", Host.SCALAR)
-    yield at(Place.VALUE, "no value", b"", b"0", Host.OBJECT)
+        yield at(DefectPlace.VALUE, "a mark alone", bad, b"0", Host.SCALAR)
+    yield at(DefectPlace.VALUE, "no value", b"", b"0", Host.OBJECT)
 
 
 def _encodings() -> Iterator[Defect]:
@@ -259,4 +259,4 @@ def _encodings() -> Iterator[Defect]:
         ("UTF-8 with a mark", "utf-8", b"\xef\xbb\xbf"),
     ):  # fmt: skip
         reason = _SYNTAX if not mark else Reason.BYTE_ORDER_MARK if codec == "utf-8" else Reason.INVALID_UTF8
-        yield Defect(Category.ENCODING, note, Place.ENCODING, mark, b"", reason, codec=codec)
+        yield Defect(Category.ENCODING, note, DefectPlace.ENCODING, mark, b"", reason, codec=codec)

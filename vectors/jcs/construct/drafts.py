@@ -14,7 +14,7 @@ from holdfast.vectors.jcs.construct.faults import Flags, Needs
 from holdfast.vectors.jcs.construct.fragments import places_within, starts_of
 from holdfast.vectors.jcs.construct.marks import FORMS
 from holdfast.vectors.jcs.construct.names import SHAPES, Family
-from holdfast.vectors.jcs.construct.recipes import Guise, Kind, Recipe, Weights
+from holdfast.vectors.jcs.construct.recipes import CoreKind, Guise, Recipe, Weights
 from holdfast.vectors.jcs.construct.segments import Segment
 from holdfast.vectors.jcs.construct.stock import Stock
 
@@ -117,10 +117,10 @@ def draw(
         kinds, depths = _hosted(kinds, depths, needs, shape)
         counts = np.maximum(np.where(needs.placed & (byte(plant, 2) < _ALONE_OF_256), 1, counts), needs.children)
     sizes = _sizes(tables.size_bits[recipes], lane(keys, _LANE_SIZE))
-    pieces = np.where(kinds == Kind.TEXT, _BYTES_OF_PIECE, _BYTES_OF_CHILD)
+    pieces = np.where(kinds == CoreKind.TEXT, _BYTES_OF_PIECE, _BYTES_OF_CHILD)
     counts = np.where(sizes > 0, sizes // pieces + 1, counts)
-    counts = np.where(kinds == Kind.SCALAR, 1, counts)
-    counts = np.where(kinds == Kind.OBJECT, np.minimum(counts, _GROUP_SIZES[families]), counts)
+    counts = np.where(kinds == CoreKind.SCALAR, 1, counts)
+    counts = np.where(kinds == CoreKind.OBJECT, np.minimum(counts, _GROUP_SIZES[families]), counts)
 
     guise = tables.guises[recipes, byte(lane(guise_keys, _LANE_GUISE), 0)]
     spelled = (guise & Guise.SPELLED) != 0
@@ -130,12 +130,12 @@ def draw(
     places = np.arange(len(rows)) - starts[rows]
     draws = _each(lane(keys, _LANE_CHILD), rows, places)
     segments = tables.company.ravel()[(recipes * 256)[rows] + byte(draws, 0)]
-    segments[(kinds == Kind.TEXT)[rows]] = Segment.BODY
+    segments[(kinds == CoreKind.TEXT)[rows]] = Segment.BODY
     planted = _planted(plant, counts)
-    loose = kinds != Kind.TEXT
+    loose = kinds != CoreKind.TEXT
     segments[(starts[:-1] + planted)[loose]] = tables.planted[recipes, byte(plant, 0)][loose]
     values = stock.starts[segments] + below(draws, stock.sizes[segments])
-    members = np.flatnonzero((kinds == Kind.OBJECT)[rows])
+    members = np.flatnonzero((kinds == CoreKind.OBJECT)[rows])
     names = np.zeros(len(rows), dtype=np.int64)
     bits = byte(draws, 1)[members]
     names[members] = _names(stock, families, counts, lane(keys, _LANE_NAMES), rows[members], places[members], bits)
@@ -179,15 +179,15 @@ def draw(
 
 def _hosted(kinds: Integers, depths: Integers, needs: Needs, shape: Words) -> tuple[Integers, Integers]:
     hosts = needs.hosts
-    either = np.where(byte(shape, 4) & 1, Kind.ARRAY, Kind.OBJECT)
+    either = np.where(byte(shape, 4) & 1, CoreKind.ARRAY, CoreKind.OBJECT)
     kinds = np.select(
         [
             hosts == Host.SCALAR,
             hosts == Host.ARRAY,
             hosts == Host.OBJECT,
-            (hosts == Host.CONTAINER) & (kinds != Kind.ARRAY) & (kinds != Kind.OBJECT),
+            (hosts == Host.CONTAINER) & (kinds != CoreKind.ARRAY) & (kinds != CoreKind.OBJECT),
         ],
-        [np.int64(Kind.SCALAR), np.int64(Kind.ARRAY), np.int64(Kind.OBJECT), either],
+        [np.int64(CoreKind.SCALAR), np.int64(CoreKind.ARRAY), np.int64(CoreKind.OBJECT), either],
         default=kinds,
     )
     return kinds, np.where(hosts == Host.SCALAR, 0, depths)
@@ -250,8 +250,8 @@ def _cut(stock: Stock, drafts: Drafts, sizes: Integers) -> None:
     at = np.repeat(drafts.starts[sized], counts) + places
     costs = stock.lengths[drafts.values[at] * SPELLINGS + drafts.value_spelling[at]] + _BYTES_OF_MARKS
     names = stock.lengths[drafts.names[at] * SPELLINGS + drafts.name_spelling[at]]
-    costs += np.where(drafts.kinds[rows] == Kind.OBJECT, names, 0)
-    costs += np.where(drafts.spaced[rows] & (drafts.kinds[rows] != Kind.TEXT), stock.most_space * 2, 0)
+    costs += np.where(drafts.kinds[rows] == CoreKind.OBJECT, names, 0)
+    costs += np.where(drafts.spaced[rows] & (drafts.kinds[rows] != CoreKind.TEXT), stock.most_space * 2, 0)
     sums = starts_of(costs)
     reached = sums[1:] - np.repeat(sums[starts[:-1]], counts)
     room = sizes - _outside(stock, drafts)
@@ -264,7 +264,7 @@ def _cut(stock: Stock, drafts: Drafts, sizes: Integers) -> None:
     drafts.rows = drafts.rows[kept]
     drafts.values = drafts.values[kept]
     drafts.names = drafts.names[kept]
-    drafts.members = np.flatnonzero((drafts.kinds == Kind.OBJECT)[drafts.rows])
+    drafts.members = np.flatnonzero((drafts.kinds == CoreKind.OBJECT)[drafts.rows])
     drafts.value_spelling = drafts.value_spelling[kept]
     drafts.name_spelling = drafts.name_spelling[kept]
     drafts.draws = drafts.draws[kept]

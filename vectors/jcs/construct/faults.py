@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from holdfast.vectors.jcs.construct.defects import Defect, Host, Place
+from holdfast.vectors.jcs.construct.defects import Defect, DefectPlace, Host
 from holdfast.vectors.jcs.construct.dice import Integers, Words, below
 from holdfast.vectors.taxonomy import Category
 
@@ -39,7 +39,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Plants:
-    """The replacements of generated parts, by document: a `Place` and a fragment."""
+    """The replacements of generated parts, by document: a `DefectPlace` and a fragment."""
 
     places: Integers
     fragments: Integers
@@ -68,7 +68,7 @@ class Faults:
         return Faults(
             np.asarray(firsts, dtype=np.int64),
             counts,
-            np.asarray([each.place for each in found] + [Place.NONE], dtype=np.int64),
+            np.asarray([each.place for each in found] + [DefectPlace.NONE], dtype=np.int64),
             np.asarray([each.host for each in found] + [0], dtype=np.int64),
             np.asarray([each.children for each in found] + [1], dtype=np.int64),
             np.asarray([each.reason.code for each in found] + [0], dtype=np.int64),
@@ -84,11 +84,11 @@ class Faults:
         """The requirements of these defects for their documents; where `members`, the document needs two members."""
         hosts = np.where(members, Host.OBJECT, self.hosts[numbers])
         children = np.where(members, 2, self.children[numbers])
-        return Needs(hosts, children, self.places[numbers] == Place.DUPLICATE, numbers >= 0)
+        return Needs(hosts, children, self.places[numbers] == DefectPlace.DUPLICATE, numbers >= 0)
 
     def plants(self, defect_start: int, numbers: Integers, side: Side) -> Plants:
         """The replacements for the defects of these numbers."""
         places = self.places[numbers]
         if side is Side.TWIN:
-            places = np.where(places == Place.DUPLICATE, Place.NAME, places)
+            places = np.where(places == DefectPlace.DUPLICATE, DefectPlace.NAME, places)
         return Plants(places, defect_start + 2 * numbers + side)

@@ -96,14 +96,14 @@ def _sources(dice: Dice, block: int) -> Iterator[tuple[Segment, Iterator[Signed]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NumberReading:
     """The canonical text of a literal, and the reasons for which strict profiles refuse it."""
 
     canonical: str
     reasons: tuple[Reason, ...]
 
 
-def reading(sign: str, literal: Decimal) -> Reading | None:
+def reading(sign: str, literal: Decimal) -> NumberReading | None:
     """What a literal is in profile `core`; None if it overflows."""
     literal = literal.stripped()
     if isinstance(literal, Shortest) or round_trips(literal):
@@ -122,7 +122,7 @@ def reading(sign: str, literal: Decimal) -> Reading | None:
         (Reason.NUMBER_TOO_PRECISE, literal.digits >= _TOO_PRECISE),
         (Reason.NUMBER_UNDERFLOW, literal.digits != 0 and value.digits == 0),
     )
-    return Reading(canonical, tuple(reason for reason, applies in found if applies))
+    return NumberReading(canonical, tuple(reason for reason, applies in found if applies))
 
 
 def lexeme(dice: Dice, sign: str, literal: Decimal, wanted: Segment) -> Lexeme | None:

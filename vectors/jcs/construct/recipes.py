@@ -12,7 +12,7 @@ from holdfast.vectors.jcs.construct.segments import Segment
 from holdfast.vectors.taxonomy import Category
 
 
-class Kind(IntEnum):
+class CoreKind(IntEnum):
     """What the innermost part of a document is, inside its wrappers."""
 
     SCALAR = 0  # one child and nothing around it
@@ -64,7 +64,7 @@ class Recipe:
     share: int
     planted: Weights
     company: Weights
-    kinds: Weights = field(default_factory=lambda: {Kind.ARRAY: 5, Kind.OBJECT: 3})
+    kinds: Weights = field(default_factory=lambda: {CoreKind.ARRAY: 5, CoreKind.OBJECT: 3})
     counts: Weights = field(default_factory=lambda: _FEW)
     families: Weights = field(default_factory=lambda: _FAMILIES)
     depths: Weights = field(default_factory=lambda: {0: 8, 1: 3, 2: 1, 3: 1})
@@ -79,12 +79,12 @@ def _beside(company: Segment) -> Weights:
 
 
 def _numbers(share: int, planted: Weights, company: Segment) -> Recipe:
-    kinds = {Kind.ARRAY: 6, Kind.OBJECT: 2, Kind.SCALAR: 1}
+    kinds = {CoreKind.ARRAY: 6, CoreKind.OBJECT: 2, CoreKind.SCALAR: 1}
     return Recipe(share, planted, _beside(company), kinds)
 
 
 def _strings(share: int, planted: Weights, company: Segment, families: Weights) -> Recipe:
-    kinds = {Kind.ARRAY: 4, Kind.OBJECT: 4, Kind.SCALAR: 1}
+    kinds = {CoreKind.ARRAY: 4, CoreKind.OBJECT: 4, CoreKind.SCALAR: 1}
     return Recipe(share, planted, _beside(company), kinds, families=families)
 
 
@@ -92,11 +92,11 @@ def _order(family: Family) -> Recipe:
     counts = {2: 4, 3: 4, 4: 3, 5: 2, 8: 2, 12: 1}
     guises = {_ALL: 5, Guise.SHUFFLED: 3, Guise.SHUFFLED | Guise.SPELLED: 2, Guise.PLAIN: 1}
     company = {Segment.INTEGERS: 6, Segment.LITERALS: 2, Segment.TEXT: 3, Segment.SMALL: 2, Segment.LARGE: 2}
-    return Recipe(6, company, company, {Kind.OBJECT: 1}, counts, {family: 1}, guises=guises)
+    return Recipe(6, company, company, {CoreKind.OBJECT: 1}, counts, {family: 1}, guises=guises)
 
 
 def _negative(share: int, company: Weights = _TREE, families: Weights = _FAMILIES) -> Recipe:
-    kinds = {Kind.ARRAY: 4, Kind.OBJECT: 4, Kind.SCALAR: 1}
+    kinds = {CoreKind.ARRAY: 4, CoreKind.OBJECT: 4, CoreKind.SCALAR: 1}
     return Recipe(share, company, company, kinds, _HOSTS, families, _HOST_DEPTHS)
 
 
@@ -125,12 +125,12 @@ RECIPES: dict[Category, Recipe] = {
         6, _with_containers(_MIXED, 40, 20), _with_containers(_MIXED, 20, 10), depths={0: 3, 1: 3, 2: 3, 4: 2, 8: 1}
     ),
     Category.WHITESPACE: Recipe(
-        5, _TREE, _TREE, {Kind.SCALAR: 3, Kind.ARRAY: 1, Kind.OBJECT: 1}, {1: 2, 2: 2, 3: 1},
+        5, _TREE, _TREE, {CoreKind.SCALAR: 3, CoreKind.ARRAY: 1, CoreKind.OBJECT: 1}, {1: 2, 2: 2, 3: 1},
         depths={0: 6, 1: 1}, guises={Guise.SPACED: 3, Guise.SPACED | Guise.SPELLED: 1},
     ),
     Category.SIZE: Recipe(
         2, _TREE, _with_containers(_MIXED, 30, 20),
-        {Kind.ARRAY: 5, Kind.OBJECT: 2, Kind.TEXT: 2}, families={Family.PLAIN: 1, Family.TEXT: 1},
+        {CoreKind.ARRAY: 5, CoreKind.OBJECT: 2, CoreKind.TEXT: 2}, families={Family.PLAIN: 1, Family.TEXT: 1},
         # With what stands in them, at most the 64 levels that every implementation accepts; the ladder has more.
         depths={0: 10, 1: 2, 8: 1, 16: 1, 32: 1, 56: 1}, largest=2**16,
     ),
@@ -138,7 +138,7 @@ RECIPES: dict[Category, Recipe] = {
         6, {**_TREE, Segment.UNSAFE: 3, Segment.NONCHARACTER: 2}, _TREE, guises={Guise.PLAIN: 1}
     ),
     Category.DUPLICATE_NAMES: Recipe(
-        3, _TREE, _TREE, {Kind.OBJECT: 1}, {2: 6, 3: 6, 4: 4, 6: 2, 9: 2, 16: 1, 40: 1, 96: 1},
+        3, _TREE, _TREE, {CoreKind.OBJECT: 1}, {2: 6, 3: 6, 4: 4, 6: 2, 9: 2, 16: 1, 40: 1, 96: 1},
         {Family.PLAIN: 3, Family.TEXT: 2, Family.UTF16: 1, Family.PREFIX: 1, Family.TRAPS: 2}, _HOST_DEPTHS,
     ),
     Category.LONE_SURROGATES: _negative(3),
@@ -157,8 +157,8 @@ RECIPES: dict[Category, Recipe] = {
 
 # Containers that documents are made of; they are written like documents.
 CONTAINERS: dict[Segment, Recipe] = {
-    Segment.SMALL: Recipe(1280, _MIXED, _MIXED, {Kind.ARRAY: 1, Kind.OBJECT: 1}, {1: 2, 2: 3, 3: 3, 4: 2, 6: 1},
+    Segment.SMALL: Recipe(1280, _MIXED, _MIXED, {CoreKind.ARRAY: 1, CoreKind.OBJECT: 1}, {1: 2, 2: 3, 3: 3, 4: 2, 6: 1},
                           depths={0: 1}),
-    Segment.LARGE: Recipe(768, {Segment.SMALL: 1}, {**_MIXED, Segment.SMALL: 14}, {Kind.ARRAY: 2, Kind.OBJECT: 3},
-                          {3: 2, 5: 3, 8: 2, 12: 1}, depths={0: 1}),
+    Segment.LARGE: Recipe(768, {Segment.SMALL: 1}, {**_MIXED, Segment.SMALL: 14}, {CoreKind.ARRAY: 2,
+                          CoreKind.OBJECT: 3}, {3: 2, 5: 3, 8: 2, 12: 1}, depths={0: 1}),
 }  # fmt: skip

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.vectors.jcs.construct.blocks import blocks_of, stock_of
-from holdfast.vectors.jcs.construct.defects import Place
+from holdfast.vectors.jcs.construct.defects import DefectPlace
 from holdfast.vectors.jcs.construct.dice import Integers, Words, below, byte, derive, keys_of, lane
 from holdfast.vectors.jcs.construct.drafts import Drafts, Menu, draw, menu, table
 from holdfast.vectors.jcs.construct.faults import Side
@@ -172,7 +172,7 @@ def _change(drafts: Drafts, changed: Integers, draws: Words) -> None:
 
 def _encoded(stock: Stock, documents: pa.BinaryArray, numbers: Integers) -> pa.BinaryArray:
     """The same documents, those with a defect of their encoding in that encoding."""
-    mask = stock.faults.places[numbers] == Place.ENCODING
+    mask = stock.faults.places[numbers] == DefectPlace.ENCODING
     places = np.flatnonzero(mask)
     if len(places) == 0:
         return documents

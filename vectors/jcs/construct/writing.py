@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from holdfast.vectors.jcs.construct.characters import SPELLINGS
-from holdfast.vectors.jcs.construct.defects import Place
+from holdfast.vectors.jcs.construct.defects import DefectPlace
 from holdfast.vectors.jcs.construct.dice import Integers, byte
 from holdfast.vectors.jcs.construct.drafts import Drafts
 from holdfast.vectors.jcs.construct.faults import Plants
 from holdfast.vectors.jcs.construct.fragments import canonical_of, gather, starts_of
 from holdfast.vectors.jcs.construct.marks import FORMS, Mark
-from holdfast.vectors.jcs.construct.recipes import Kind
+from holdfast.vectors.jcs.construct.recipes import CoreKind
 from holdfast.vectors.jcs.construct.stock import Stock
 
 # By kind: its opening, its closing, and the separator of its children.
@@ -57,7 +57,7 @@ def write_documents(stock: Stock, drafts: Drafts, plants: Plants | None) -> tupl
     names = drafts.names[members] * SPELLINGS + spelling
     values = drafts.values * SPELLINGS + drafts.value_spelling
     # Marks of spaced documents take any of their forms, those of others the first.
-    marked = np.where(drafts.spaced & (drafts.kinds != Kind.TEXT), FORMS - 1, 0)
+    marked = np.where(drafts.spaced & (drafts.kinds != CoreKind.TEXT), FORMS - 1, 0)
     forms = byte(drafts.draws, 3) & marked[rows]
     # The canonical spelling of a name has the colon in it already.
     colons = np.where(spelling > 0, Mark.COLON.fragment + (byte(drafts.draws, 2)[members] & marked[rows[members]]), 0)
@@ -102,15 +102,15 @@ def _disorder(drafts: Drafts, text: _Text) -> None:
 
 def _plant_in_children(drafts: Drafts, text: _Text, plants: Plants) -> None:
     at = drafts.starts[:-1] + drafts.planted
-    chosen = plants.places == Place.VALUE
+    chosen = plants.places == DefectPlace.VALUE
     text.values[at[chosen]] = plants.fragments[chosen]
     assert text.colons is not None
-    chosen = plants.places == Place.NAME
+    chosen = plants.places == DefectPlace.NAME
     members = np.searchsorted(text.members, at[chosen])
     text.names[members] = plants.fragments[chosen]
     # A name in its canonical spelling brings a colon along; a planted one does not.
     text.colons[members] = np.maximum(text.colons[members], Mark.COLON.fragment)
-    chosen = plants.places == Place.COLON
+    chosen = plants.places == DefectPlace.COLON
     members = np.searchsorted(text.members, at[chosen])
     text.colons[members] = plants.fragments[chosen]
     text.names[members] += drafts.name_spelling[at[chosen]] == 0
@@ -118,13 +118,13 @@ def _plant_in_children(drafts: Drafts, text: _Text, plants: Plants) -> None:
 
 def _plant_around(drafts: Drafts, marks: Integers, plants: Plants, ends: npt.NDArray[np.int64]) -> None:
     first, last = drafts.starts[:-1], drafts.starts[1:] - 1
-    chosen = plants.places == Place.SEPARATOR
+    chosen = plants.places == DefectPlace.SEPARATOR
     # Behind any child but the last.
     between = first + np.minimum(drafts.planted, np.maximum(drafts.counts - 2, 0))
     marks[between[chosen]] = plants.fragments[chosen]
-    chosen = plants.places == Place.CLOSE
+    chosen = plants.places == DefectPlace.CLOSE
     marks[last[chosen]] = plants.fragments[chosen]
-    for place, row in ((Place.LEAD, 0), (Place.TRAIL, 1)):
+    for place, row in ((DefectPlace.LEAD, 0), (DefectPlace.TRAIL, 1)):
         chosen = plants.places == place
         ends[row, chosen] = plants.fragments[chosen]
 
@@ -140,7 +140,7 @@ def _assembled(
     """Lay the numbers out: lead, wrappers, opening, children, wrappers backwards, trail; and gather them."""
     around = 0 if ends is None else 1
     # A child is its value and a mark, a member has a name before it, and a colon.
-    widths: Integers = np.where(drafts.kinds == Kind.OBJECT, 3 if text.colons is None else 4, 2)
+    widths: Integers = np.where(drafts.kinds == CoreKind.OBJECT, 3 if text.colons is None else 4, 2)
     bounds = starts_of(1 + 2 * around + 2 * drafts.depths + widths * drafts.counts)
     numbers = np.empty(bounds[-1], dtype=np.int64)
     starts, stops = bounds[:-1], bounds[1:]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 
 from holdfast.vectors.jcs.clauses import OF_CATEGORY
-from holdfast.vectors.jcs.construct.defects import ROUNDS, Defect, Host, Place, defects
+from holdfast.vectors.jcs.construct.defects import ROUNDS, Defect, DefectPlace, Host, defects
 from holdfast.vectors.jcs.construct.dice import Dice
 from holdfast.vectors.jcs.ladder.members import DEFECTS
 from holdfast.vectors.jcs.ladder.pieces import Defective, Made, Step, Tools, hosted
@@ -20,7 +20,7 @@ _MEMBERS = 257
 _TEXT = 16384
 _OF_STRINGS = (Category.LONE_SURROGATES, Category.INVALID_UTF8, Category.STRING_GRAMMAR)
 # What a defect is, regardless of the rest of the document; several may differ in their text alone.
-Key = tuple[Category, Place, str, Host]
+Key = tuple[Category, DefectPlace, str, Host]
 
 
 def steps() -> Iterator[Step]:
@@ -48,7 +48,9 @@ def _keys() -> Mapping[Key, int]:
     found = Counter(
         (each.category, each.place, each.note, each.host)
         for each in defects(Dice(0))
-        if each.place in (Place.VALUE, Place.NAME) and each.host in (Host.ANY, Host.OBJECT) and each.category in DEFECTS
+        if each.place in (DefectPlace.VALUE, DefectPlace.NAME)
+        and each.host in (Host.ANY, Host.OBJECT)
+        and each.category in DEFECTS
     )
     return {key: count // _rounds(key[0]) for key, count in found.items()}
 

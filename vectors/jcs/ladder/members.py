@@ -7,7 +7,7 @@ from functools import partial
 
 from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.construct.characters import units
-from holdfast.vectors.jcs.construct.defects import Defect, Host, Place
+from holdfast.vectors.jcs.construct.defects import Defect, DefectPlace, Host
 from holdfast.vectors.jcs.construct.reasons import Reason
 from holdfast.vectors.jcs.construct.segments import Segment
 from holdfast.vectors.jcs.ladder.pieces import (
@@ -42,7 +42,7 @@ DEFECTS = (
 )
 _IN_A_NAME = {Category.LONE_SURROGATES: "JCS-SUR-02", Category.INVALID_UTF8: "JCS-UTF8-01",
               Category.STRING_GRAMMAR: "JCS-GRAM-03", Category.STRUCTURE_GRAMMAR: "JCS-GRAM-01"}  # fmt: skip
-_AROUND = (Place.SEPARATOR, Place.COLON, Place.CLOSE, Place.LEAD, Place.TRAIL)
+_AROUND = (DefectPlace.SEPARATOR, DefectPlace.COLON, DefectPlace.CLOSE, DefectPlace.LEAD, DefectPlace.TRAIL)
 # What is planted among plain neighbours, and the clause that it is about.
 _PLANTED = (
     (Segment.THRESHOLD, Category.NUMBER_NOTATION, "JCS-NUM-02"),
@@ -100,18 +100,18 @@ def _defects(count: int, at: int) -> Iterator[Step]:
     for category in DEFECTS:
         clause = OF_CATEGORY[category]
         for word, members in (("elements", False), ("members", True)):
-            value = partial(_defective, count, at, category, (Place.VALUE,), members=members)
+            value = partial(_defective, count, at, category, (DefectPlace.VALUE,), members=members)
             yield Step(f"{word}-{count}-{category.value}-{where}", category, clause, value)
             if category is Category.STRUCTURE_GRAMMAR:
                 around = partial(_defective, count, at, category, _AROUND, members=members)
                 yield Step(f"{word}-{count}-{category.value}-around-{where}", category, clause, around)
     for category, clause in _IN_A_NAME.items():
-        name = partial(_defective, count, at, category, (Place.NAME,), members=True)
+        name = partial(_defective, count, at, category, (DefectPlace.NAME,), members=True)
         yield Step(f"members-{count}-{category.value}-name-{where}", category, clause, name)
 
 
 def _defective(
-    count: int, at: int, category: Category, places: tuple[Place, ...], tools: Tools, *, members: bool
+    count: int, at: int, category: Category, places: tuple[DefectPlace, ...], tools: Tools, *, members: bool
 ) -> Made:
     hosts = (Host.ANY, Host.CONTAINER, Host.OBJECT if members else Host.ARRAY)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from holdfast.vectors.jcs.construct.characters import SPELLINGS, spellings
 from holdfast.vectors.jcs.construct.decimals import Decimal
-from holdfast.vectors.jcs.construct.defects import Defect, Place
+from holdfast.vectors.jcs.construct.defects import Defect, DefectPlace
 from holdfast.vectors.jcs.construct.dice import Dice
 from holdfast.vectors.jcs.construct.numbers import reading
 from holdfast.vectors.jcs.construct.reasons import Reason
@@ -62,7 +62,7 @@ class Tools:
         reasons = frozenset(reason for reason in Reason if reason.code == self.stock.reasons[chosen])
         return Piece(fragments[first].as_py(), fragments[chosen].as_py(), reasons)
 
-    def defect(self, category: Category, places: Sequence[Place], fits: Callable[[Defect], bool]) -> Defect:
+    def defect(self, category: Category, places: Sequence[DefectPlace], fits: Callable[[Defect], bool]) -> Defect:
         """The next defect of the category at one of these places of a document."""
         found = [
             each for each in self.stock.defects if each.category is category and each.place in places and fits(each)
@@ -162,17 +162,17 @@ def hosted(dice: Dice, defect: Defect, count: int, at: int, *, members: bool) ->
         colons, separators = [b":"] * count, [b","] * (count - 1)
         opening, closing = (b"{", b"}") if members else (b"[", b"]")
         lead = trail = b""
-        if defect.place is Place.VALUE:
+        if defect.place is DefectPlace.VALUE:
             values[at] = planted
-        elif defect.place is Place.NAME:
+        elif defect.place is DefectPlace.NAME:
             names[at] = planted
-        elif defect.place is Place.COLON:
+        elif defect.place is DefectPlace.COLON:
             colons[at] = planted
-        elif defect.place is Place.SEPARATOR:
+        elif defect.place is DefectPlace.SEPARATOR:
             separators[min(at, count - 2)] = planted
-        elif defect.place is Place.CLOSE:
+        elif defect.place is DefectPlace.CLOSE:
             closing = planted
-        elif defect.place is Place.LEAD:
+        elif defect.place is DefectPlace.LEAD:
             lead = planted
         else:
             trail = planted

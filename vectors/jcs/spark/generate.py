@@ -58,7 +58,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GenerateRequest:
     """Which rows, and into how many tasks at a time (None: by the number of cores)."""
 
     seed: int
@@ -113,7 +113,7 @@ def _largest(blocks: int, size: int, partitions: int) -> int:
 
 
 def generate(
-    spark: SparkSession, request: Request, out: str, *, mode: Mode = Mode.FRESH, listener: Listener = silent
+    spark: SparkSession, request: GenerateRequest, out: str, *, mode: Mode = Mode.FRESH, listener: Listener = silent
 ) -> Manifest:
     """Generate the rows of `request` into folder `out`.
 
@@ -135,7 +135,7 @@ def generate(
     return read_manifest(store)
 
 
-def _plan(spark: SparkSession, request: Request, store: Store, mode: Mode) -> Plan:
+def _plan(spark: SparkSession, request: GenerateRequest, store: Store, mode: Mode) -> Plan:
     """The plan of this folder: the one that stands there when resuming, else a new one, written down."""
     found = read_plan(store)
     if found is None:
@@ -159,7 +159,7 @@ def _plan(spark: SparkSession, request: Request, store: Store, mode: Mode) -> Pl
     return found
 
 
-def _new_plan(spark: SparkSession, request: Request) -> Plan:
+def _new_plan(spark: SparkSession, request: GenerateRequest) -> Plan:
     blocks = block_count(request.count)
     size = max(_GROUP_BLOCKS, spark.sparkContext.defaultParallelism * _GROUP_STOCKS * STOCK_BLOCKS)
     groups = tuple((first, min(size, blocks - first)) for first in range(0, blocks, size))

@@ -26,7 +26,7 @@ from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, leaf, regrouped
 from holdfast.vectors.jcs.spark.reached import Reached
-from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Finding, Outcome, count, findings, outcomes
+from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Meaning, Outcome, count, findings, outcomes
 from holdfast.vectors.jcs.spark.tasks import Units, block_of
 from holdfast.vectors.taxonomy import Profile
 
@@ -56,7 +56,7 @@ _ARROW = pa.schema(
     ]
 )
 _CATEGORIES = pa.array([category.value for category in CATEGORIES])
-_FINDINGS = tuple(Finding)
+_FINDINGS = tuple(Meaning)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _Pair: TypeAlias = "tuple[_Tree, _Tree]"
 
 
 @unique
-class Kind(StrEnum):
+class DiffKind(StrEnum):
     """What came out otherwise than expected: the text of a number or a string, or the place of a member."""
 
     NUMBER = "number"
@@ -31,15 +31,15 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-def wanted(kinds: frozenset[Kind], category: Category | None) -> frozenset[Kind]:
+def wanted(kinds: frozenset[DiffKind], category: Category | None) -> frozenset[DiffKind]:
     """The kinds that a smaller document has to keep: that of its category if it is among them, otherwise all."""
     family = _FAMILIES.get(category) if category is not None else None
     return kinds if family is None else kinds & {family} or kinds
 
 
-def kinds(expected: bytes, answered: bytes) -> frozenset[Kind]:
+def kinds(expected: bytes, answered: bytes) -> frozenset[DiffKind]:
     """All kinds in which the texts differ, which they do."""
-    found: set[Kind] = set()
+    found: set[DiffKind] = set()
     pairs: list[_Pair] = [(_tree(expected), _tree(answered))]
     while pairs:
         ours, theirs = pairs.pop()
@@ -47,14 +47,14 @@ def kinds(expected: bytes, answered: bytes) -> frozenset[Kind]:
             if ours != theirs:
                 found.add(_kind(ours))
         elif len(ours) != len(theirs):
-            found.add(Kind.OTHER)
+            found.add(DiffKind.OTHER)
         elif ours[0] == theirs[0] == b"{":
             found.update(_misplaced(ours, theirs))
             pairs += _values(ours, theirs)
         else:
             pairs += zip(ours, theirs, strict=True)
     # Equal but for whitespace, commas and colons.
-    return frozenset(found or {Kind.OTHER})
+    return frozenset(found or {DiffKind.OTHER})
 
 
 def _tree(text: bytes) -> list[_Tree]:
@@ -72,21 +72,21 @@ def _tree(text: bytes) -> list[_Tree]:
     return root
 
 
-def _kind(expected: _Tree) -> Kind:
+def _kind(expected: _Tree) -> DiffKind:
     """What a token is that did not come out."""
     if isinstance(expected, bytes) and expected.startswith(b'"'):
-        return Kind.STRING
-    return Kind.NUMBER if isinstance(expected, bytes) and expected[:1] in b"-0123456789" else Kind.OTHER
+        return DiffKind.STRING
+    return DiffKind.NUMBER if isinstance(expected, bytes) and expected[:1] in b"-0123456789" else DiffKind.OTHER
 
 
-def _misplaced(ours: list[_Tree], theirs: list[_Tree]) -> Iterator[Kind]:
+def _misplaced(ours: list[_Tree], theirs: list[_Tree]) -> Iterator[DiffKind]:
     """What is wrong with the names of an object's members."""
     expected, answered = ([name for name in names if isinstance(name, bytes)] for names in (ours[1::2], theirs[1::2]))
     common = set(expected) & set(answered)
     if len(common) < len(expected):
-        yield Kind.STRING
+        yield DiffKind.STRING
     if [name for name in expected if name in common] != [name for name in answered if name in common]:
-        yield Kind.ORDER
+        yield DiffKind.ORDER
 
 
 def _values(ours: list[_Tree], theirs: list[_Tree]) -> Iterator[_Pair]:
@@ -104,9 +104,9 @@ def _members(of: list[_Tree]) -> Iterator[tuple[bytes, _Tree]]:
 _FAMILIES = {
     category: kind
     for kind, categories in (
-        (Kind.NUMBER, [category for category in Category if category.name.startswith("NUMBER_")]),
-        (Kind.STRING, [category for category in Category if category.name.startswith("STRING_")]),
-        (Kind.ORDER, [category for category in Category if category.name.startswith("ORDER_")]),
+        (DiffKind.NUMBER, [category for category in Category if category.name.startswith("NUMBER_")]),
+        (DiffKind.STRING, [category for category in Category if category.name.startswith("STRING_")]),
+        (DiffKind.ORDER, [category for category in Category if category.name.startswith("ORDER_")]),
     )
     for category in categories
 }

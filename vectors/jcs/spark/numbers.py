@@ -18,7 +18,7 @@ from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import OutputError
 from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
-from holdfast.vectors.jcs.spark.tally import Finding, disagreement
+from holdfast.vectors.jcs.spark.tally import Meaning, disagreement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,8 +45,8 @@ class NumberResult:
     """
 
     lines: int
-    counts: dict[Finding, int]
-    first: dict[Finding, Departure]
+    counts: dict[Meaning, int]
+    first: dict[Meaning, Departure]
     failure: str | None
     restarts: int = 0
 
@@ -74,8 +74,8 @@ class JudgeNumbers:
                 )
 
     def _judged(self, partition: Partition) -> Iterator[tuple[Any, ...]]:
-        counts: Counter[Finding] = Counter()
-        first: dict[Finding, tuple[int, bytes, bytes, str]] = {}
+        counts: Counter[Meaning] = Counter()
+        first: dict[Meaning, tuple[int, bytes, bytes, str]] = {}
         waiting: deque[pa.RecordBatch] = deque()
         unexplained: list[str] = []
         try:
@@ -93,12 +93,12 @@ class JudgeNumbers:
                 expected = rows.column("canonical").to_pylist()
                 # Nearly all agree: compared as whole lists first.
                 if held == [(Status.CANONICAL, body) for body in expected]:
-                    counts[Finding.AGREE] += len(held)
+                    counts[Meaning.AGREE] += len(held)
                     continue
                 for position, (said, body) in enumerate(zip(held, expected, strict=True)):
                     found = disagreement(Answered(Status.CANONICAL, body), said)
                     counts[found] += 1
-                    if found is not Finding.AGREE and found not in first:
+                    if found is not Meaning.AGREE and found not in first:
                         words = said.body.decode("utf-8", "replace")
                         first[found] = (
                             rows.column("line")[position].as_py(),
@@ -132,8 +132,8 @@ def verify_numbers(spark: SparkSession, lines: int, command: Command, *, listene
     """Run the SDK over the first `lines` lines. Raises OutputError if the counts cannot be right."""
     number = len(_plan(lines))
     frame = spark.range(0, number, 1, number).mapInArrow(JudgeNumbers(command, lines), _SCHEMA)
-    counts: Counter[Finding] = Counter()
-    first: dict[Finding, Departure] = {}
+    counts: Counter[Meaning] = Counter()
+    first: dict[Meaning, Departure] = {}
     failure: str | None = None
     restarts = 0
     for row in sorted(watched(spark, f"{lines:,} numbers", frame.collect, listener), key=lambda r: r["partition"]):
@@ -143,11 +143,11 @@ def verify_numbers(spark: SparkSession, lines: int, command: Command, *, listene
         if row["finding"] == "restarted":
             restarts += row["rows"]
             continue
-        found = Finding(row["finding"])
+        found = Meaning(row["finding"])
         counts[found] += row["rows"]
         if row["line"] is not None and found not in first:
             first[found] = Departure(row["line"], bytes(row["document"]), bytes(row["canonical"]), row["said"])
-    result = NumberResult(lines, {found: counts[found] for found in Finding}, first, failure, restarts)
+    result = NumberResult(lines, {found: counts[found] for found in Meaning}, first, failure, restarts)
     if result.missing < 0:
         raise OutputError(f"expected {lines} lines, {sum(counts.values())} were judged; run it again")
     return result

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 from holdfast.vectors.jcs.spark.parity import Parity, gravest, share
 from holdfast.vectors.jcs.spark.results import Counterexample, Result
-from holdfast.vectors.jcs.spark.tally import Finding, Row
+from holdfast.vectors.jcs.spark.tally import Meaning, Row
 from holdfast.vectors.taxonomy import Category, Profile
 
 # Pixels. A cell is wide enough for a percentage, a column's name stands slanted above it.
@@ -21,18 +21,18 @@ TOP = 150
 
 # Worst first: a cell shows the gravest finding with its share of the rows. The letter says it without colour.
 _COLOURS = {
-    Finding.ACCEPTED: (178, 24, 43),
-    Finding.WRONG_BYTES: (214, 96, 77),
-    Finding.NO_VERDICT: (118, 42, 131),
-    Finding.OVER_REFUSAL: (224, 168, 38),
-    Finding.AGREE: (70, 150, 90),
+    Meaning.ACCEPTED: (178, 24, 43),
+    Meaning.WRONG_BYTES: (214, 96, 77),
+    Meaning.NO_VERDICT: (118, 42, 131),
+    Meaning.OVER_REFUSAL: (224, 168, 38),
+    Meaning.AGREE: (70, 150, 90),
 }
 LETTERS = {
-    Finding.ACCEPTED: "A",
-    Finding.WRONG_BYTES: "W",
-    Finding.NO_VERDICT: "-",
-    Finding.OVER_REFUSAL: "R",
-    Finding.AGREE: "",
+    Meaning.ACCEPTED: "A",
+    Meaning.WRONG_BYTES: "W",
+    Meaning.NO_VERDICT: "-",
+    Meaning.OVER_REFUSAL: "R",
+    Meaning.AGREE: "",
 }
 
 
@@ -92,24 +92,24 @@ def _cell(row: Row, result: Result, x: int, y: int) -> Cell:
     )
 
 
-def _fill(finding: Finding, part: float) -> str:
+def _fill(finding: Meaning, part: float) -> str:
     # Agreement is all or nothing; of a departure even a single row must be visible, so the scale begins at a third.
-    weight = 0.35 if finding is Finding.AGREE else 0.35 + 0.65 * part
+    weight = 0.35 if finding is Meaning.AGREE else 0.35 + 0.65 * part
     mixed = [round(255 + (one - 255) * weight) for one in _COLOURS[finding]]
     return "#{:02x}{:02x}{:02x}".format(*mixed)
 
 
-def _text(row: Row, worst: Finding) -> str:
-    if worst is Finding.AGREE:
+def _text(row: Row, worst: Meaning) -> str:
+    if worst is Meaning.AGREE:
         return ""
-    departing = 1 - share(row, Finding.AGREE)
+    departing = 1 - share(row, Meaning.AGREE)
     percent = "<1" if departing < 0.01 else f"{departing * 100:.0f}"
     return f"{LETTERS[worst]} {percent}%"
 
 
 def legend() -> list[tuple[str, str, str]]:
     """Colour, letter and description of each finding, the worst first."""
-    return [(_fill(finding, 1.0), LETTERS[finding], finding.words) for finding in Finding]
+    return [(_fill(finding, 1.0), LETTERS[finding], finding.words) for finding in Meaning]
 
 
 def page(parity: Parity, describe: Callable[[Result, Counterexample], dict[str, Any]]) -> str:
@@ -125,11 +125,11 @@ def page(parity: Parity, describe: Callable[[Result, Counterexample], dict[str, 
         first=parity.results[0],
         pictures=[picture(parity, profile) for profile in Profile],
         legend=legend(),
-        findings=list(Finding),
+        findings=list(Meaning),
         describe=describe,
         cell_width=CELL_WIDTH,
         cell_height=CELL_HEIGHT,
         left=LEFT,
         top=TOP,
-        agree=Finding.AGREE,
+        agree=Meaning.AGREE,
     )

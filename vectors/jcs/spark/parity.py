@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.vectors.jcs.spark.results import Counterexample, Result
-from holdfast.vectors.jcs.spark.tally import Finding, Row
+from holdfast.vectors.jcs.spark.tally import Meaning, Row
 from holdfast.vectors.taxonomy import Category, Profile
 
 # The kit's own measure: if it departs from the construction, one of the two is wrong and no other column counts.
@@ -63,15 +63,15 @@ class Parity:
     def faults(self) -> tuple[str, ...]:
         """Where a reference is not right on every row: a fault of the kit."""
         return tuple(
-            f"{result.target.name}: {result.total(Finding.AGREE)} of {result.asked} rows agree"
+            f"{result.target.name}: {result.total(Meaning.AGREE)} of {result.asked} rows agree"
             for result in self.references
-            if result.total(Finding.AGREE) != result.asked
+            if result.total(Meaning.AGREE) != result.asked
         )
 
     @property
     def departing(self) -> tuple[Result, ...]:
         """The libraries that do not agree on every row."""
-        return tuple(result for result in self.libraries if result.total(Finding.AGREE) != result.asked)
+        return tuple(result for result in self.libraries if result.total(Meaning.AGREE) != result.asked)
 
 
 def is_reference(name: str) -> bool:
@@ -84,7 +84,7 @@ def profile_of(name: str) -> Profile:
     return Profile(name.removeprefix(f"{REFERENCE}-")) if name.startswith(f"{REFERENCE}-") else Profile.CORE
 
 
-def gravest(result: Result, row: Row) -> Finding | None:
+def gravest(result: Result, row: Row) -> Meaning | None:
     """What a cell shows: the gravest finding of a category, `row` of the table. None where nothing is proven.
 
     That is where rows are missing, and where all agree but there are no generated ones, or processes of the runner
@@ -92,7 +92,7 @@ def gravest(result: Result, row: Row) -> Finding | None:
     """
     worst = row.worst
     unproven = result.restarts or row.category in result.without_rows
-    return None if result.lost or (worst is Finding.AGREE and unproven) else worst
+    return None if result.lost or (worst is Meaning.AGREE and unproven) else worst
 
 
 def parity_json(
@@ -127,7 +127,7 @@ def _sdk(result: Result, counterexample: Callable[[Result, Counterexample], dict
         "version": target.version,
         "command": list(target.command.words),
         "profile": result.profile.value,
-        "agree": sum(row.counts[Finding.AGREE] for row in result.generated if row.profile is result.profile),
+        "agree": sum(row.counts[Meaning.AGREE] for row in result.generated if row.profile is result.profile),
         "missing": result.missing,
         "restarts": result.restarts,
         "seconds": round(result.seconds, 3),
@@ -138,6 +138,6 @@ def _sdk(result: Result, counterexample: Callable[[Result, Counterexample], dict
     }
 
 
-def share(row: Row, finding: Finding) -> float:
+def share(row: Row, finding: Meaning) -> float:
     """The share of a category's rows with `finding`, 0 to 1."""
     return row.counts[finding] / row.rows if row.rows else 0.0

@@ -12,7 +12,7 @@ from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import Manifest
 from holdfast.vectors.jcs.spark.shrink import Shrunk
 from holdfast.vectors.jcs.spark.storage import Store
-from holdfast.vectors.jcs.spark.tally import Finding, Row, summed
+from holdfast.vectors.jcs.spark.tally import Meaning, Row, summed
 from holdfast.vectors.taxonomy import Category, Profile
 
 # At most this number of characters of a process's last output is shown.
@@ -60,7 +60,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class VerifyRequest:
     """What to verify, in which profile, how many mismatches of each cell to keep of a partition.
 
     The rows of `opening` go first; None leaves them out, and the run then says nothing of sizes. `reference` is the
@@ -86,7 +86,7 @@ class Counterexample:
     """
 
     category: Category
-    finding: Finding
+    finding: Meaning
     rows: int
     index: int
     name: str | None
@@ -195,14 +195,14 @@ class Result:
             )
         return tuple(words)
 
-    def total(self, finding: Finding) -> int:
+    def total(self, finding: Meaning) -> int:
         """Rows with `finding` in the run's own profile."""
         return sum(row.counts[finding] for row in self.own())
 
     @property
     def answered(self) -> int:
         """Rows for which the SDK itself gave an answer."""
-        return sum(row.rows - row.counts[Finding.NO_VERDICT] for row in self.own())
+        return sum(row.rows - row.counts[Meaning.NO_VERDICT] for row in self.own())
 
     def reached_json(self) -> list[dict[str, object]]:
         """The greatest measures, as they stand in evidence and reports."""

@@ -53,7 +53,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SparkSite:
     """Where a session runs: Spark's master URL, a folder of its own, and variables that every process is to carry."""
 
     scratch: Path
@@ -68,7 +68,7 @@ class Place:
 
 
 @contextlib.contextmanager
-def opened(place: Place) -> Iterator[SparkSession]:
+def opened(place: SparkSite) -> Iterator[SparkSession]:
     """A session at `place`; closed, with its JVM and its files, on the way out.
 
     One at a time in a process. Raises NotAvailableError when pyspark, Java or bash is missing, or the JVM does not
@@ -101,7 +101,7 @@ def _require_packages() -> None:
 
 
 @contextlib.contextmanager
-def _environment(place: Place, home: Path) -> Iterator[None]:
+def _environment(place: SparkSite, home: Path) -> Iterator[None]:
     """The variables that the JVM and its Python workers inherit, for as long as the session lives."""
     wanted = {
         **place.environment,
@@ -135,7 +135,7 @@ def _spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def _conf(place: Place) -> dict[str, str]:
+def _conf(place: SparkSite) -> dict[str, str]:
     scratch = place.scratch
     config = scratch / "log4j2.properties"
     config.write_text(_LOG_CONFIG, encoding="utf-8")
@@ -168,7 +168,7 @@ def _conf(place: Place) -> dict[str, str]:
     return conf | dict(place.conf)
 
 
-def _launch(place: Place, log: Any, logged: Path) -> Any:
+def _launch(place: SparkSite, log: Any, logged: Path) -> Any:
     from pyspark import SparkConf
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -182,7 +182,7 @@ def _launch(place: Place, log: Any, logged: Path) -> Any:
 
 
 @contextlib.contextmanager
-def _started(place: Place, gateway: Any, logged: Path) -> Iterator[SparkSession]:
+def _started(place: SparkSite, gateway: Any, logged: Path) -> Iterator[SparkSession]:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException

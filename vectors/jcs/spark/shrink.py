@@ -19,7 +19,7 @@ from itertools import pairwise
 from holdfast.vectors.fewest import fewest
 from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
 from holdfast.vectors.jcs.spark.kinds import PUNCTUATION, TOKEN, kinds, wanted
-from holdfast.vectors.jcs.spark.tally import Finding, disagreement
+from holdfast.vectors.jcs.spark.tally import Meaning, disagreement
 from holdfast.vectors.taxonomy import Category
 
 # Attempts of one pass; a pass that needs more has a document that a later, finer pass makes smaller anyway.
@@ -61,9 +61,9 @@ class Shrinker:
         if ours.status is not expected.status or (expected.status is Status.CANONICAL and ours.body != expected.body):
             return None
         finding = disagreement(ours, theirs)
-        if finding is Finding.AGREE:
+        if finding is Meaning.AGREE:
             return None
-        due = wanted(kinds(ours.body, theirs.body), category) if finding is Finding.WRONG_BYTES else frozenset()
+        due = wanted(kinds(ours.body, theirs.body), category) if finding is Meaning.WRONG_BYTES else frozenset()
 
         def departs(candidate: bytes) -> bool:
             if time.monotonic() > self._until:

@@ -37,7 +37,7 @@ class Outcome(IntEnum):
 
 
 @unique
-class Finding(StrEnum):
+class Meaning(StrEnum):
     """What the outcome means in one profile. Only the first is of the fail-open class."""
 
     ACCEPTED = "accepted_must_refuse"
@@ -78,34 +78,34 @@ def outcomes(answers: pa.BinaryArray, canonical: pa.BinaryArray) -> npt.NDArray[
     return np.where(same, np.int8(Outcome.EXPECTED_BYTES), codes)
 
 
-def finding(refused: bool, outcome: Outcome) -> Finding:  # noqa: FBT001  (one bit of the row, not a switch)
+def finding(refused: bool, outcome: Outcome) -> Meaning:  # noqa: FBT001  (one bit of the row, not a switch)
     """What an outcome means where the profile refuses the row, or accepts it."""
     if outcome > Outcome.REFUSED:
-        return Finding.NO_VERDICT
+        return Meaning.NO_VERDICT
     if refused:
-        return Finding.AGREE if outcome is Outcome.REFUSED else Finding.ACCEPTED
+        return Meaning.AGREE if outcome is Outcome.REFUSED else Meaning.ACCEPTED
     if outcome is Outcome.REFUSED:
-        return Finding.OVER_REFUSAL
-    return Finding.AGREE if outcome is Outcome.EXPECTED_BYTES else Finding.WRONG_BYTES
+        return Meaning.OVER_REFUSAL
+    return Meaning.AGREE if outcome is Outcome.EXPECTED_BYTES else Meaning.WRONG_BYTES
 
 
-def disagreement(expected: Answered, answered: Answered) -> Finding:
+def disagreement(expected: Answered, answered: Answered) -> Meaning:
     """The finding of one document, given the answer that is expected. Both may be anything a runner can say."""
     if not answered.status.is_verdict:
-        return Finding.NO_VERDICT
+        return Meaning.NO_VERDICT
     if expected.status is Status.REFUSED:
-        return Finding.AGREE if answered.status is Status.REFUSED else Finding.ACCEPTED
+        return Meaning.AGREE if answered.status is Status.REFUSED else Meaning.ACCEPTED
     if answered.status is Status.REFUSED:
-        return Finding.OVER_REFUSAL
-    return Finding.AGREE if answered.body == expected.body else Finding.WRONG_BYTES
+        return Meaning.OVER_REFUSAL
+    return Meaning.AGREE if answered.body == expected.body else Meaning.WRONG_BYTES
 
 
 # finding number by [refused, outcome]
-_FINDINGS = tuple(Finding)
+_FINDINGS = tuple(Meaning)
 _LOOKUP = np.array(
     [[_FINDINGS.index(finding(refused, outcome)) for outcome in Outcome] for refused in (False, True)], dtype=np.int8
 )
-AGREE = _FINDINGS.index(Finding.AGREE)
+AGREE = _FINDINGS.index(Meaning.AGREE)
 
 
 def findings(refused_by: npt.NDArray[np.int8], codes: npt.NDArray[np.int8], profile: Profile) -> npt.NDArray[np.int8]:
@@ -128,7 +128,7 @@ class Row:
 
     category: Category
     profile: Profile
-    counts: Mapping[Finding, int]
+    counts: Mapping[Meaning, int]
 
     @property
     def rows(self) -> int:
@@ -136,9 +136,9 @@ class Row:
         return sum(self.counts.values())
 
     @property
-    def worst(self) -> Finding | None:
+    def worst(self) -> Meaning | None:
         """The gravest finding that is there; None where there are no rows."""
-        return next((found for found in Finding if self.counts[found]), None)
+        return next((found for found in Meaning if self.counts[found]), None)
 
     def as_json(self) -> dict[str, object]:
         """As it stands in evidence and reports."""
@@ -146,7 +146,7 @@ class Row:
             "category": self.category.value,
             "profile": self.profile.value,
             "rows": self.rows,
-            **{found.value: self.counts[found] for found in Finding},
+            **{found.value: self.counts[found] for found in Meaning},
         }
 
 
@@ -156,7 +156,7 @@ def table(cells: npt.NDArray[np.int64], profiles: Iterable[Profile] = tuple(Prof
     rows = []
     for profile in profiles:
         for position, category in enumerate(CATEGORIES):
-            counts = dict.fromkeys(Finding, 0)
+            counts = dict.fromkeys(Meaning, 0)
             for refusing in range(_PROFILE_SETS):
                 for outcome in Outcome:
                     counts[finding(bool(refusing & profile.bit), outcome)] += int(cube[position, refusing, outcome])
@@ -167,6 +167,6 @@ def table(cells: npt.NDArray[np.int64], profiles: Iterable[Profile] = tuple(Prof
 def summed(one: Iterable[Row], other: Iterable[Row]) -> tuple[Row, ...]:
     """The lines of two tables of the same profiles and categories, their counts added."""
     return tuple(
-        Row(a.category, a.profile, {found: a.counts[found] + b.counts[found] for found in Finding})
+        Row(a.category, a.profile, {found: a.counts[found] + b.counts[found] for found in Meaning})
         for a, b in zip(one, other, strict=True)
     )

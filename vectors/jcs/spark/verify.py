@@ -21,24 +21,24 @@ from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, unpa
 from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
 from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
 from holdfast.vectors.jcs.spark.reached import Reached
-from holdfast.vectors.jcs.spark.results import Counterexample, Opened, Request, Result, Source, Stored
+from holdfast.vectors.jcs.spark.results import Counterexample, Opened, Result, Source, Stored, VerifyRequest
 from holdfast.vectors.jcs.spark.shrink import Shrinker, Shrunk
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
-from holdfast.vectors.jcs.spark.tally import CELLS, Finding, Row, disagreement, summed, table
+from holdfast.vectors.jcs.spark.tally import CELLS, Meaning, Row, disagreement, summed, table
 from holdfast.vectors.jcs.spark.tasks import block_of
 from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-from holdfast.vectors.jcs.spark.kinds import Kind, kinds
+from holdfast.vectors.jcs.spark.kinds import DiffKind, kinds
 
 # Which clause of the contract a departing row is about, so that a finding can be looked up in its source.
 # Rows of the opening name their clause themselves, and that of a generated row is its category's. Where bytes are
 # wrong, it follows from what came out otherwise: a number, a string, or the order of members.
 
 # The clauses that are about one kind of thing, and the clause where another one came out otherwise.
-_OF_KIND = {Kind.NUMBER: "JCS-NUM-03", Kind.STRING: "JCS-STR-04", Kind.ORDER: "JCS-ORD-05"}
-_KIND_OF = {"NUM": Kind.NUMBER, "STR": Kind.STRING, "SUR": Kind.STRING, "ORD": Kind.ORDER}
+_OF_KIND = {DiffKind.NUMBER: "JCS-NUM-03", DiffKind.STRING: "JCS-STR-04", DiffKind.ORDER: "JCS-ORD-05"}
+_KIND_OF = {"NUM": DiffKind.NUMBER, "STR": DiffKind.STRING, "SUR": DiffKind.STRING, "ORD": DiffKind.ORDER}
 
 
 def clause_of(own: str, expected: Answered, answered: Answered) -> str:
@@ -61,7 +61,7 @@ SAMPLED_BLOCKS = 4
 _SHRINK_DEADLINE_S = 2.0
 
 
-def verify(spark: SparkSession, request: Request, out: str, *, listener: Listener = silent) -> Result:
+def verify(spark: SparkSession, request: VerifyRequest, out: str, *, listener: Listener = silent) -> Result:
     """Run the SDK over all rows; mismatches go to `out`/answers/kind=mismatch as Parquet.
 
     Raises OutputError when stored rows are not what their manifest says or another run writes to `out` as well,
@@ -135,7 +135,7 @@ def _make_room(store: Store) -> None:
         )
 
 
-def _judged(spark: SparkSession, request: Request) -> DataFrame:
+def _judged(spark: SparkSession, request: VerifyRequest) -> DataFrame:
     source = request.source
     judge = partial(
         Judge, command=request.target.command, profile=request.profile, count=source.count, kept=request.kept
@@ -153,7 +153,7 @@ def _judged(spark: SparkSession, request: Request) -> DataFrame:
     return work.range(spark).mapInArrow(judge(seed=source.seed, units=work.units), ANSWER_SCHEMA)
 
 
-def _opening(spark: SparkSession, request: Request) -> DataFrame | None:
+def _opening(spark: SparkSession, request: VerifyRequest) -> DataFrame | None:
     """The judged rows of the opening, None without one. A process of the runner for each core, and no more."""
     opening = request.opening
     if opening is None or not opening.slices:
@@ -252,18 +252,18 @@ def _adds_up(result: Result) -> None:
             )
 
 
-def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[Any]) -> Iterator[Counterexample]:
+def _counterexamples(request: VerifyRequest, rows: Sequence[Row], shortest: Sequence[Any]) -> Iterator[Counterexample]:
     """One for each cell, the open ones shrunk first; all from the shortest row over all partitions."""
-    best: dict[tuple[Category, Finding], Any] = {}
+    best: dict[tuple[Category, Meaning], Any] = {}
     for row in shortest:
-        cell = (Category(row["category"]), Finding(row["finding"]))
+        cell = (Category(row["category"]), Meaning(row["finding"]))
         if cell not in best or (len(row["document"]), row["index"]) < (
             len(best[cell]["document"]),
             best[cell]["index"],
         ):
             best[cell] = row
     counts = {row.category: row.counts for row in rows if row.profile is request.profile}
-    order = sorted(best, key=lambda cell: (list(Finding).index(cell[1]), list(Category).index(cell[0])))
+    order = sorted(best, key=lambda cell: (list(Meaning).index(cell[1]), list(Category).index(cell[0])))
     with _shrinker(request) as shrinker:
         for category, found in order:
             row = best[category, found]
@@ -282,7 +282,7 @@ def _counterexamples(request: Request, rows: Sequence[Row], shortest: Sequence[A
                 expected=expected,
                 answered=answered,
                 # What crashes or hangs costs seconds for each attempt; the row as it is has to do.
-                shrunk=None if found is Finding.NO_VERDICT else _shrunk(shrinker, document, expected, category),
+                shrunk=None if found is Meaning.NO_VERDICT else _shrunk(shrinker, document, expected, category),
             )
 
 
@@ -302,7 +302,7 @@ def expected_of(row: Mapping[str, Any], profile: Profile) -> Answered:
 
 
 @contextmanager
-def _shrinker(request: Request) -> Iterator[Shrinker]:
+def _shrinker(request: VerifyRequest) -> Iterator[Shrinker]:
     def dialogue(command: Command) -> Dialogue:
         environment = {**scrubbed_environment(), **command.environment}
         deadline = min(command.deadline, _SHRINK_DEADLINE_S)

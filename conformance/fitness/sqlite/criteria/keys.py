@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.policy import KEYS, NONCE
 from holdfast.conformance.fitness.sqlite.catalogue import BINARY, Index, Relation
 from holdfast.conformance.fitness.sqlite.judging import Judging
 from holdfast.conformance.fitness.sqlite.outcomes import Outcome, came_to, of_attempt
-from holdfast.conformance.fitness.sqlite.sqltext import Kind, Token
+from holdfast.conformance.fitness.sqlite.sqltext import Token, TokenKind
 
 # CHECKs of SQLite whose text shows that a key has one spelling only; see `criteria.spelling` for why a text is asked.
 # SQLite has two traps more: without STRICT or typeof() the bytes of a text are another value that every other condition
@@ -55,12 +55,12 @@ def _written(part: Sequence[Token], column: str) -> str:
 
 
 def _word(token: Token, column: str) -> str:
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return "'" + token.text.replace("'", "''") + "'"
-    if token.kind in (Kind.WORD, Kind.QUOTED) and token.names(column):
+    if token.kind in (TokenKind.WORD, TokenKind.QUOTED) and token.names(column):
         return "{c}"
     # A name in quotes is no function and no keyword.
-    return f'"{token.text}"' if token.kind is Kind.QUOTED else token.text.lower()
+    return f'"{token.text}"' if token.kind is TokenKind.QUOTED else token.text.lower()
 
 
 def _found(parts: Sequence[str], before: str, value: str) -> list[str]:
