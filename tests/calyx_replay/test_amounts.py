@@ -35,8 +35,8 @@ class GivesUp(Store):
 @pytest.mark.parametrize(
     ("taken", "long_s", "verdict"),
     [
-        ([0.8] * 2, 0.75, Verdict.CONFORMS),
-        ([0.8] * 5, 0.75, Verdict.NOT_REACHED),
+        ([0.3] * 2, 0.25, Verdict.CONFORMS),
+        ([0.3] * 5, 0.25, Verdict.NOT_REACHED),
         # On a busy machine even what is refused at once takes a while.
         ([0.0] * 5, 60.0, Verdict.OVER_REFUSAL),
     ],
@@ -48,6 +48,9 @@ def test_a_prune_that_takes_too_long_is_no_finding(
     monkeypatch.setattr(amounts, "_LONG_S", long_s)
     # What it takes here does not grow with the load of this machine.
     monkeypatch.setattr(amounts, "scaled", float)
+    # How many there are does not matter here.
+    monkeypatch.setattr(amounts, "_HELD", 200)
+    monkeypatch.setattr(amounts, "_SHOWN", 100)
     GivesUp.left = list(taken)
     judgement, _ = played(PRUNED, template, "amounts", factory=replace(REFERENCE, store=GivesUp))
     assert judgement.verdict is verdict, judgement

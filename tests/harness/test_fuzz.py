@@ -28,11 +28,11 @@ NEARLY, KEYED, DRAWN = (
 )
 
 
-def fuzzed(bug: str, folder: Path, *cases: str) -> tuple[int, dict[str, Any]]:
+def fuzzed(bug: str, folder: Path, *cases: str, requests: int = 200) -> tuple[int, dict[str, Any]]:
     """The exit status, and the cases by their ids."""
     chosen = [word for case in cases for word in ("--case", case)]
     words = [
-        *("fuzz", "--contract", "calyx-replay", "--launcher", LAUNCH, "--requests", "200", "--seed", "a"),
+        *("fuzz", "--contract", "calyx-replay", "--launcher", LAUNCH, "--requests", str(requests), "--seed", "a"),
         *("--start", f"{sys.executable} {SERVER} {bug} --port {{port}}", "--format", "json", *chosen),
     ]
     done = warm.run(words, cwd=folder, env=environment(folder), limit=LIMIT_S)
@@ -67,7 +67,7 @@ def test_a_bug_that_only_http_has_is_found(bug: str, case: str, verdict: str, tm
 
 
 def test_a_sound_server_is_not_accused(tmp_path: Path) -> None:
-    status, found = fuzzed("Sound", tmp_path, NEARLY, KEYED, DRAWN)
+    status, found = fuzzed("Sound", tmp_path, NEARLY, KEYED, DRAWN, requests=60)
     assert {case: each["verdict"] for case, each in found.items()} == dict.fromkeys((NEARLY, KEYED, DRAWN), "conforms")
     # It was narrowed to three cases.
     assert status == 12

@@ -135,50 +135,6 @@ def test_no_refusal_of_what_is_right_is_said_to_make_an_effect() -> None:
     assert [name for name, harm in said.items() if effect.search(harm)] == []
 
 
-# What a test of the clause shows without it: of several causes, or of one effect alone.
-NOT_IN_EACH = {
-    ("IK-ONCE-5", Verdict.FAIL_OPEN): r"loses its connection|^(?!.*where).*(twice|second time)",
-    ("IK-ONCE-3", Verdict.FAIL_OPEN): "balancer",
-    ("IK-RESP-4", Verdict.FAIL_OPEN): "throws",
-    ("IK-RESP-3", Verdict.FAIL_OPEN): "payment",
-    ("IK-FP-1", Verdict.FAIL_OPEN): r"^(?!.*\bor\b).*result",
-    ("IK-RACE-5", Verdict.FAIL_OPEN): "behind the effect",
-    ("IK-CRASH-1", Verdict.FAIL_OPEN): "deploy",
-    ("IK-CRASH-3", Verdict.FAIL_OPEN): "empty",
-    ("IK-STORE-1", Verdict.FAIL_OPEN): "each request",
-    ("IK-STORE-3", Verdict.FAIL_OPEN): "time-out",
-    ("IK-STORE-4", Verdict.FAIL_OPEN): "every",
-    ("IK-SCOPE-2", Verdict.FAIL_OPEN): r"^(?!.*\bor\b).*stored answer",
-    ("IK-SCOPE-4", Verdict.FAIL_OPEN): r"\blog\b",
-    ("IK-FP-6", Verdict.WRONG_REASON): "executed",
-    ("IK-SCOPE-3", Verdict.WRONG_REASON): "deletes",
-    ("IK-ONCE-1", Verdict.OVER_REFUSAL): "was not",
-    ("IK-FP-1", Verdict.OVER_REFUSAL): "does not happen",
-    ("IK-RACE-2", Verdict.OVER_REFUSAL): "is never done",
-    ("JCS-REQ-01", Verdict.FAIL_OPEN): "profile",
-    ("JCS-PURE-01", Verdict.WRONG_REASON): "cache",
-    ("JCS-LIT-01", Verdict.WRONG_REASON): "language",
-    ("JCS-DEPTH-01", Verdict.OVER_REFUSAL): "takes the service down",
-    ("JCS-UTF8-01", Verdict.WRONG_REASON): "get one canonical form",
-    ("JCS-VER-03", Verdict.WRONG_REASON): "verify",
-    ("JCS-PROF-05", Verdict.WRONG_REASON): "neighbour",
-    ("CALYX-ALG-2", Verdict.WRONG_REASON): "is delivered",
-    ("CALYX-ALG-7", Verdict.OVER_REFUSAL): "lets",
-    ("CALYX-KEY-4b", Verdict.OVER_REFUSAL): "share a key",
-    ("MESH-15.1-B10", Verdict.WRONG_REASON): "delivered twice",
-    ("MESH-15.5-X1", Verdict.FAIL_OPEN): "restart loop",
-    ("MESH-4.7-T10", Verdict.OVER_REFUSAL): "for ever",
-    ("RS4A-S4-1", Verdict.OVER_REFUSAL): "Both commit",
-    ("M5-EPO-1", Verdict.OVER_REFUSAL): "what was revoked",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "verdict"), NOT_IN_EACH)
-def test_a_harm_is_true_of_every_test_of_its_clause(name: str, verdict: Verdict) -> None:
-    clause = next(each for each in CLAUSES if each.id == name)
-    assert not re.search(NOT_IN_EACH[name, verdict], harm_of(clause, verdict))
-
-
 def test_a_stuck_key_a_lost_message_and_a_burnt_nonce_have_harms_of_their_own() -> None:
     clauses = {clause.id: clause for clause in CLAUSES}
     stuck = harm_of(clauses["IK-CRASH-1"], Verdict.OVER_REFUSAL)

@@ -219,21 +219,20 @@ def keys(outcome: Outcome) -> set[str]:
     return found - {""}
 
 
-def test_the_same_seed_makes_the_same_requests_and_another_seed_others(tmp_path: Path) -> None:
-    once, again, other, fresh = runs(tmp_path, ["--seed", "s1"], ["--seed", "s1"], ["--seed", "s2"], [])
-    assert requests(once) == requests(again)
+def test_the_same_seed_makes_the_same_requests_in_any_number_of_processes_and_another_seed_others(
+    tmp_path: Path,
+) -> None:
+    once, several, other, fresh = runs(
+        tmp_path, ["--seed", "s1"], ["--seed", "s1", "--jobs", "2"], ["--seed", "s2"], []
+    )
+    assert requests(once) == requests(several)
+    assert once.verdicts == several.verdicts
+    assert (once.exit, several.exit) == (0, 0)
+    assert once.plan == several.plan
     for different in (other, fresh):
         assert requests(once).keys() == requests(different).keys()
         assert keys(different)
         assert not keys(different) & keys(once)
-
-
-def test_several_processes_of_the_kit_come_to_the_same_verdicts_and_requests(tmp_path: Path) -> None:
-    one, two = runs(tmp_path, ["--seed", "s1"], ["--seed", "s1", "--jobs", "2"])
-    assert one.verdicts == two.verdicts
-    assert requests(one) == requests(two)
-    assert (one.exit, two.exit) == (0, 0)
-    assert one.plan == two.plan
 
 
 # Formats
@@ -248,21 +247,17 @@ def test_the_summary_as_json_fits_its_schema_and_the_evidence(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("what", ["contracts", "clauses", "cases", "methods", "reasons"])
-def test_a_list_as_json_fits_its_schema(what: str, temp: Path, tmp_path: Path) -> None:
+def test_a_list_fits_its_schema_as_json_and_has_a_row_on_each_line_in_a_pipe(
+    what: str, temp: Path, tmp_path: Path
+) -> None:
     data = as_json(command("list", what, "--format", "json", temp=temp, cwd=tmp_path), "list")
     assert data["list"] == what
     only = as_json(command("list", what, "--contract", "toy", "--format", "json", temp=temp, cwd=tmp_path), "list")
     due = {"contracts": 1, "clauses": 5, "cases": len(TOY.cases), "methods": len(TOY.methods), "reasons": 3}
     assert len(only["rows"]) == due[what] < len(data["rows"])
-
-
-@pytest.mark.parametrize("what", ["contracts", "clauses", "cases", "methods", "reasons"])
-def test_a_list_that_goes_into_a_pipe_has_a_row_on_each_line(what: str, temp: Path, tmp_path: Path) -> None:
-    rows = as_json(command("list", what, "--format", "json", temp=temp, cwd=tmp_path), "list")["rows"]
     head, *lines = command("list", what, temp=temp, cwd=tmp_path).stdout.splitlines()
-    assert len(lines) == len(rows)
     last = head.split()[-1]
-    for line, row in zip(lines, rows, strict=True):
+    for line, row in zip(lines, data["rows"], strict=True):
         assert line.startswith(next(iter(row.values())))
         assert line.endswith(str(row[last]))
 
