@@ -16,11 +16,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.cli.console import out, print_lines, stop
+from holdfast.conformance.cli.console import out, print_lines, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
 from holdfast.conformance.cli.verify.failure import log_tail, transcribed
-from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session

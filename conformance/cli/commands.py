@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import typer
 
 import holdfast
-from holdfast.conformance.cli.group import REST, Entry, Group
-from holdfast.conformance.cli.reading import QuietCommand
+from holdfast.conformance.cli.group import REST, Entry, Group, QuietCommand
 
 
 class _Commands(Group):
@@ -85,7 +86,7 @@ class _Commands(Group):
             "declared.",
         ),
         "reference": Entry(
-            "reference:reference",
+            "commands:reference",
             "Run the reference implementation's own commands: provision, adapter, mutants, launch (`--help` lists "
             "them).",
             settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
@@ -115,3 +116,13 @@ def _holdfast(
     ] = False,
 ) -> None:
     """A conformance kit for systems that promise at most once and never lost. It fails closed."""
+
+
+def reference(context: typer.Context) -> None:
+    """Run the reference implementation's own commands: provision, adapter, mutants, launch (`--help` lists them)."""
+    from holdfast.conformance.run.settings import REFERENCE
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # It takes the place of this process, so a signal to this process ends the reference.
+    os.execv(REFERENCE[0], [*REFERENCE, *context.args])  # noqa: S606 - no shell, and the arguments are the user's own

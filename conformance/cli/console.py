@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, unique
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.cells import cell_len
@@ -17,7 +17,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from holdfast.conformance.verdict import Exit
+from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.plain import plain
 
 
@@ -29,6 +29,18 @@ class Format(Enum):
     JSON = "json"
 
 
+OutputFormat = Annotated[Format, typer.Option("--format", help="text or json")]
+
+
+_STYLE = {
+    Verdict.CONFORMS: "green",
+    Verdict.KIT_FAULT: "bold magenta",
+    Verdict.FAIL_OPEN: "bold red",
+    Verdict.STATE_LEAK: "bold red",
+    Verdict.LOST_DURABILITY: "bold red",
+    Verdict.WRONG_REASON: "yellow",
+    Verdict.OVER_REFUSAL: "yellow",
+}
 # A column that is cut needs so many cells to say anything, and a space or line stands between two columns.
 _LEAST, _BETWEEN = 24, 3
 # An id is broken behind one of these.
@@ -89,6 +101,18 @@ def out() -> Console:
 def err() -> Console:
     """Where progress and errors go."""
     return PlainConsole(stderr=True, highlight=False, soft_wrap=True)
+
+
+def style_of(verdict: Verdict) -> str:
+    """The colour of a verdict."""
+    return _STYLE.get(verdict, "cyan")
+
+
+def styled(verdict: Verdict | None) -> str:
+    """A verdict with its colour."""
+    if verdict is None:
+        return "[dim]-[/dim]"
+    return f"[{style_of(verdict)}]{verdict.value}[/]"
 
 
 def print_lines(console: Console, lines: Iterable[str], *, style: str | None = None) -> None:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.cli.console import Format, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table, stop
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import (
     Config,
@@ -44,7 +44,7 @@ def doctor(
     url: Url = None,
     start: Start = None,
     service: Service = None,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
     known_contracts([] if contract is None else [contract])

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from holdfast import install_line
 from holdfast.conformance.cases.record import CaseResult
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.target import (
@@ -30,7 +30,6 @@ from holdfast.conformance.cli.target import (
     target_of,
 )
 from holdfast.conformance.cli.verify.failure import log_tail
-from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.plan import unclaimed
 from holdfast.conformance.run.recorder import Recorder, header_of
@@ -60,7 +59,7 @@ def fuzz(
     slow: Slow = 1.0,
     pass_env: PassEnv = None,
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Send what no client should send to an implementation that is asked over HTTP."""
     contracts = known_contracts(contract)

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop
 from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
@@ -61,7 +61,7 @@ def gate(
         bool, typer.Option("--allow-excused", help="take a run with excused MUSTs; one that failed open stays held")
     ] = False,
     max_age: Annotated[str, typer.Option(metavar="D", help="how old the run may be: 30m, 12h, 7d")] = "7d",
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."""
     requirements = _requirements(require)

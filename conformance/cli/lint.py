@@ -1,18 +1,18 @@
-"""`holdfast lint specs`: schemas, unique ids, twins, mutants and reviews of every contract."""
+"""`holdfast lint`: every contract, or the committed vectors, which needs no Spark."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from enum import Enum, unique
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from msgspec import structs
 
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_lines, stop
 from holdfast.conformance.cli.target import known_contracts
-from holdfast.conformance.cli.vectors.committed import lint as lint_vectors
 from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.plan import Form, generators_of, plan_of
 from holdfast.conformance.run.settings import REFERENCE
@@ -41,13 +41,13 @@ def lint(
         bool,
         typer.Option("--update", help="write into lock.json that the cases were reviewed"),
     ] = False,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Check contracts, their cases and their mutants; exit 20 if something is wrong with the kit's own data."""
     if what is What.VECTORS:
         if contract or update:
             stop(Exit.USAGE, "--contract and --update belong to `holdfast lint specs`")
-        lint_vectors(format_)
+        vectors(format_)
     names = contract or list(contract_names())
     problems: list[str] = []
     for name in names:
@@ -61,13 +61,22 @@ def lint(
             problems += [f"{name}: {problem}" for problem in problems_of(loaded)]
         except SpecError as error:
             problems.append(str(error))
+    _report({"contracts": list(names), "problems": problems}, f"{what.value}: {len(names)} contracts,", format_)
+
+
+def vectors(format_: OutputFormat = Format.TEXT) -> NoReturn:
+    """Check the committed vectors: shapes, ids, twins, near misses, and every expected value that can be computed."""
+    from holdfast.vectors.lint import lint as problems_of_vectors
+
+    _report({"problems": [str(problem) for problem in problems_of_vectors()]}, "vectors:", format_)
+
+
+def _report(found: Mapping[str, list[str]], what: str, format_: Format) -> NoReturn:
+    problems = found["problems"]
     if format_ is Format.JSON:
-        print_json({"contracts": list(names), "problems": problems})
+        print_json(found)
     else:
-        console = out()
-        for problem in problems:
-            console.print(problem, markup=False)
-        console.print(f"{what.value}: {len(names)} contracts, {len(problems)} problems")
+        print_lines(out(), [*problems, f"{what} {len(problems)} problems"])
     raise typer.Exit(int(Exit.KIT if problems else Exit.OK))
 
 

@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, err, out, print_json, print_table, stop
 from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.run.baselines import Policy, baseline_json
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
@@ -118,7 +118,7 @@ def selfcheck(
     seed: Annotated[str, typer.Option(help="with --automatic: decides which of them, and the values of tests")] = SEED,
     only: Annotated[list[str] | None, typer.Option("--only", help="with --automatic: this mutant; repeat")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=32, help="mutants run at once")] = min(2, os.cpu_count() or 1),
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Lint the contracts, run every mutant, print the kill matrix. Exit 20 unless every bug is caught as declared."""
     names = contract or list(contract_names())

@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from holdfast.conformance.cases.expect import alternatives
-from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.cli.console import out, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import (
     Config,
@@ -25,7 +25,6 @@ from holdfast.conformance.cli.target import (
     target_of,
 )
 from holdfast.conformance.cli.verify.failure import log_tail
-from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.run.plan import methods_of, unclaimed
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest

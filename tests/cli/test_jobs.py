@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.cli.verify import jobs
-from holdfast.conformance.cli.verify.jobs import CASES_EACH, default_jobs
+from holdfast.conformance.cli.verify import options
+from holdfast.conformance.cli.verify.options import CASES_EACH, default_jobs
 from holdfast.servers.processors import processors
 
 
@@ -47,5 +47,5 @@ def test_without_control_groups_the_affinity_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("cases", "due"), [(0, 1), (CASES_EACH, 1), (3 * CASES_EACH, 3), (1000 * CASES_EACH, 9)])
 def test_a_process_is_started_for_so_many_cases(cases: int, due: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "processors", lambda: 8)
+    monkeypatch.setattr(options, "processors", lambda: 8)
     assert default_jobs(cases) == due

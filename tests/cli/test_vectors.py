@@ -17,9 +17,9 @@ import psutil
 import pytest
 import typer
 
+from holdfast.conformance.cli.vectors.evidence import answer_text
 from holdfast.conformance.cli.vectors.parity import _written
-from holdfast.conformance.cli.vectors.spark_failures import JobError, _words, words_kept
-from holdfast.conformance.cli.vectors.text import answer_text
+from holdfast.conformance.cli.vectors.spark import JobError, _words, words_kept
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import schema
 from holdfast.vectors.jcs.frames import Answered, Status

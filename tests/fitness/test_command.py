@@ -27,7 +27,7 @@ from holdfast.conformance.cli.console import PlainConsole
 from holdfast.conformance.cli.explain.command import explain
 from holdfast.conformance.cli.fitness import assessment
 from holdfast.conformance.cli.fitness.command import fitness
-from holdfast.conformance.cli.reading import QuietCommand
+from holdfast.conformance.cli.group import QuietCommand
 from holdfast.conformance.fitness import gather
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.deadline import NEVER

@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.fitness.command import fitness
-from holdfast.conformance.cli.reading import QuietCommand
+from holdfast.conformance.cli.group import QuietCommand
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Part, RelationName, Surface

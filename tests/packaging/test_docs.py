@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.cli.commands import _Commands, app
-from holdfast.conformance.cli.explain.commands_page import PAGE, commands_page
+from holdfast.conformance.cli.explain.pages import COMMANDS, commands_page
 from holdfast.conformance.cli.group import Entry, Group, load
 from tests.hostile.verify import environment
 from tests.pace import busy
@@ -144,7 +144,7 @@ def test_a_command_in_a_block_is_one_that_a_test_names_with_these_options() -> N
 
 
 def test_the_committed_page_of_commands_is_what_is_generated() -> None:
-    committed = (ROOT / "docs" / PAGE).read_text(encoding="utf-8")
+    committed = (ROOT / "docs" / COMMANDS).read_text(encoding="utf-8")
     assert committed == commands_page(), "run `holdfast explain --write docs`"
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, err, out, print_json, print_table, stop
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
@@ -113,7 +113,7 @@ def crash(
         bool, typer.Option("--detects", help="the store promises to notice damaged bytes: no older state will do")
     ] = False,
     slow: Annotated[float, typer.Option(min=0.01, max=1000, help="factor on every limit of time")] = 1.0,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Find out what a crash, a power loss or a full disk costs a store: `holdfast crash -- COMMAND…`.
 

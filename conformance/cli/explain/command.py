@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_lines, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_lines, stop
 from holdfast.conformance.cli.explain import described
-from holdfast.conformance.cli.explain.text import lines_of
 from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
@@ -32,7 +31,7 @@ def explain(
     evidence: Annotated[
         Path | None, typer.Option("--evidence", metavar="RUN", help="with --matrix: the pairs that this run has sent")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Explain a clause, a case, a method, a reason or a contract."""
     if evidence is not None and not matrix:
@@ -69,7 +68,7 @@ def explain(
     if format_ is Format.JSON:
         print_json(data)
     else:
-        print_lines(out(), lines_of(where, data))
+        print_lines(out(), described.lines_of(where, data))
 
 
 def _found(name: str, names: Sequence[str]) -> Iterator[tuple[Contract, dict[str, Any]]]:
@@ -99,8 +98,7 @@ def _known(contract: Contract) -> Iterator[str]:
 
 
 def _write(docs: Path, contracts: Sequence[Contract]) -> None:
-    from holdfast.conformance.cli.explain.commands_page import PAGE, commands_page
-    from holdfast.conformance.cli.explain.pages import FOLDER, page_of
+    from holdfast.conformance.cli.explain.pages import COMMANDS, FOLDER, commands_page, page_of
     from holdfast.specs.openapi import openapi_of
 
     if not docs.is_dir():
@@ -115,5 +113,5 @@ def _write(docs: Path, contracts: Sequence[Contract]) -> None:
         place.parent.mkdir(exist_ok=True)
         place.write_text(json.dumps(openapi_of(contract), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         out().print(f"wrote {place}", markup=False)
-    (docs / PAGE).write_text(commands_page(), encoding="utf-8")
-    out().print(f"wrote {docs / PAGE}", markup=False)
+    (docs / COMMANDS).write_text(commands_page(), encoding="utf-8")
+    out().print(f"wrote {docs / COMMANDS}", markup=False)

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_lines, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_lines, print_table, stop
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -35,7 +35,7 @@ class What(Enum):
 def list_(
     what: Annotated[What, typer.Argument(help="what to list")],
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only of this contract; repeat")] = None,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """List contracts, clauses, cases, methods, reasons, or the categories of `vectors verify`."""
     try:

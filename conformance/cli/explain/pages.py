@@ -1,18 +1,21 @@
-"""The page of a contract's methods in docs/, made from its contract.yaml and methods.yaml."""
+"""The pages of docs/ that are made: of a contract's methods, and of the commands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from holdfast.conformance.cli.explain.described import written
-from holdfast.conformance.cli.explain.text import yaml_lines
+from holdfast.conformance.cli.commands import app
+from holdfast.conformance.cli.explain.described import written, yaml_lines
+from holdfast.conformance.cli.group import Group as CommandGroup
+from holdfast.conformance.cli.group import load
 from holdfast.specs import Contract
 from holdfast.specs.model import Group, Method
 from holdfast.specs.routes import Route
 
 # Below docs/.
 FOLDER = "methods"
+COMMANDS = "commands.md"
 
 _GROUPS = {
     Group.OPERATION: (
@@ -189,3 +192,54 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[
 
 def _block(part: Any) -> list[str]:
     return ["```yaml", *yaml_lines(part), "```"]
+
+
+def commands_page() -> str:
+    """The page as Markdown."""
+    return "\n".join(_commands_page()).rstrip() + "\n"
+
+
+def _commands_page() -> Iterator[str]:
+    yield from (
+        "# Commands",
+        "",
+        "<!-- Written by `holdfast explain --write docs`. Change conformance/cli/ and run it again. -->",
+    )
+    yield from ("", "Every command uses the same exit statuses ([verdicts.md](verdicts.md)). `--help` prints the same.")
+    kind = app.info.cls
+    assert isinstance(kind, type)
+    assert issubclass(kind, CommandGroup)
+    yield from _commands(kind, "holdfast")
+
+
+def _commands(group: type[CommandGroup], prefix: str) -> Iterator[str]:
+    for name, entry in group.entries.items():
+        command = load(name, entry)
+        words = f"{prefix} {name}"
+        if isinstance(command, CommandGroup):
+            yield from ("", f"## {words}", "", _one_line(entry.summary))
+            yield from _commands(type(command), words)
+        elif not entry.settings.get("ignore_unknown_options"):
+            yield from _command(words, command)
+
+
+def _command(words: str, command: Any) -> Iterator[str]:
+    yield from ("", f"## {words}", "", _one_line(command.help or ""))
+    rows = [row for row in map(_row, command.params) if row is not None]
+    if rows:
+        yield from ("", "| option | meaning |", "|---|---|", *rows)
+
+
+def _row(parameter: Any) -> str | None:
+    if "--help" in parameter.opts:
+        return None
+    if parameter.param_type_name == "argument":
+        name = parameter.name.upper()
+    else:
+        name = ", ".join((*parameter.opts, *parameter.secondary_opts))
+        name += "" if parameter.is_flag else f" {parameter.metavar or 'VALUE'}"
+    return f"| `{name}` | {_one_line(getattr(parameter, 'help', None) or '').replace('|', chr(92) + '|')} |"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

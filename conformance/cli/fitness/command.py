@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.conformance.cli.console import Format, err, print_lines, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, err, print_lines, stop
 from holdfast.conformance.fitness.deadline import TIMEOUT_S
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.janitor import JanitorLostError
@@ -31,7 +31,7 @@ def fitness(
     challenge: Annotated[
         str | None, typer.Option(metavar="TEXT", help="stands in the proof; the gate asks for it with --challenge")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
     timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = TIMEOUT_S,
 ) -> None:
     """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.

@@ -37,7 +37,7 @@ class _Vectors(Group):
         ),
         "sdk": Entry("vectors.commands:sdk", "SDK runners in six languages: list, build, run."),
         "lint": Entry(
-            "vectors.committed:lint",
+            "lint:vectors",
             "Check the committed vectors: shapes, ids, twins, near misses, and every expected value that can be "
             "computed.",
         ),

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.conformance.cli.console import Format, out, print_json, stop
-from holdfast.conformance.cli.vectors.evidence import verdict_of
-from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, working
-from holdfast.conformance.cli.vectors.text import shown
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop
+from holdfast.conformance.cli.vectors.evidence import shown, verdict_of
+from holdfast.conformance.cli.vectors.spark import Master, working
 from holdfast.conformance.cli.vectors.verify import DEADLINE_S, target_of
 from holdfast.conformance.verdict import Exit, exit_of, gravest
 

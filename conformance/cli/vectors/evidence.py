@@ -1,4 +1,4 @@
-"""The evidence of `holdfast vectors verify`: one verdict for each category, the whole table, and the exit status.
+"""The result of `holdfast vectors verify` as evidence, and its parts as text.
 
 A category conforms only if every one of its rows agrees, and there is one; without any it was not reached, and the run
 is not a whole one. If rows are missing anywhere, no category conforms: their categories are unknown. Nor does one if
@@ -7,13 +7,13 @@ the runner died and no document can be blamed: the cause is unknown.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast import __version__
-from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.kit import environment, kit_digest, pin_of
 from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, gravest_finding, worst
@@ -39,6 +39,7 @@ from holdfast.reports.evidence import (
 from holdfast.specs import load_contract
 from holdfast.specs.typed import read, written
 from holdfast.vectors.jcs.clauses import section_of
+from holdfast.vectors.taxonomy import Profile
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.frames import Answered
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 CONTRACT = "jcs"
 # Of a category without rows.
 NO_ROWS = "no generated rows, so that nothing is proven about it"
+# Longer documents are not printed; the reproduction command has its own way to them.
+MAX_SHOWN = 120
 
 
 def verdict_of(finding: str) -> Verdict:
@@ -240,3 +243,42 @@ def line_of_one(result: Result, found: Counterexample) -> tuple[str, str, str]:
         answer_text(pair[1]),
         f"run {reproduction(result, found)}",
     )
+
+
+def shown(data: bytes) -> str:
+    """Bytes for people: as text if they are printable, else in hexadecimal; cut if they are long."""
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError:
+        text = ""
+    if text and text.isprintable():
+        return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}… ({len(data)} bytes)"
+    word = f"hex:{data[: MAX_SHOWN // 2].hex()}"
+    readable = data.decode("utf-8", "backslashreplace") if len(data) <= MAX_SHOWN // 2 else ""
+    if len(data) > MAX_SHOWN // 2:
+        return f"{word}… ({len(data)} bytes)"
+    return f"{word}  {readable!a}" if readable else word
+
+
+def answer_text(answer: Answered) -> str:
+    """An answer in one line."""
+    if answer.status.value == "canonical":
+        return shown(answer.body)
+    # The text of a runner. A line of its own could be taken for a line of the report.
+    words = answer.body.decode("utf-8", "replace")[:200]
+    return f"{answer.status.value}: {''.join(one if one.isprintable() else ascii(one)[1:-1] for one in words)}"
+
+
+def reproduction(result: Result, found: Counterexample) -> str:
+    """One command that asks the SDK about the document again, and says what is expected."""
+    from holdfast.vectors.jcs.opening import argument_of
+
+    document = f"hex:{found.smallest.hex()}"
+    if len(found.smallest) > MAX_SHOWN:
+        document = f"{result.seed}:{found.index}" if found.name is None else argument_of(result.seed, found.name)
+    words = ["holdfast", "vectors", "show", document]
+    if result.profile is not Profile.CORE:
+        words += ["--profile", result.profile.value]
+    named = bool(result.target.language)
+    words += ["--sdk", result.target.name] if named else ["--", *result.target.command.words]
+    return shlex.join(words)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_table
-from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Seed, working
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table
+from holdfast.conformance.cli.vectors.spark import Master, Seed, working
 from holdfast.conformance.verdict import Exit
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_table
-from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, working
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table
+from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, working
 from holdfast.vectors.taxonomy import Category
 
 

@@ -12,11 +12,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_table, stop
-from holdfast.conformance.cli.vectors.evidence import counterexample_json, without_rows
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table, stop
+from holdfast.conformance.cli.vectors.evidence import (
+    answer_text,
+    counterexample_json,
+    reproduction,
+    shown,
+    without_rows,
+)
 from holdfast.conformance.cli.vectors.sdk import looked_up
-from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, Work, working
-from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
+from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, Work, working
 from holdfast.conformance.cli.vectors.verify import (
     DEADLINE_S,
     place_of,

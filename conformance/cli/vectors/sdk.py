@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, err, out, print_json, print_table, stop
 from holdfast.conformance.verdict import Exit
 
 
@@ -28,7 +28,7 @@ def looked_up() -> Iterator[None]:
         stop(Exit.USAGE, str(error))
 
 
-def list_(format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT) -> None:
+def list_(format_: OutputFormat = Format.TEXT) -> None:
     """List every runner, and what is missing of those that cannot run here."""
     from holdfast.vectors.jcs.sdk import find, names
 

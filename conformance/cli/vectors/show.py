@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.conformance.cli.console import Format, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop
 from holdfast.conformance.cli.vectors.evidence import answer_json, verdict_of
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.cli.vectors.verify import runnable
@@ -57,7 +57,7 @@ def show(
     profile: Annotated[
         Profile, typer.Option("--profile", help="hold the SDK's answer against this one")
     ] = Profile.CORE,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Show one document, what each profile expects of it, and with `--sdk NAME` or `-- COMMAND…` what an SDK answers.
 

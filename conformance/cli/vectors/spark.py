@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.vectors.sdk import looked_up
-from holdfast.conformance.cli.vectors.spark_failures import JobError, words_kept
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.janitor import Janitor
 
@@ -56,7 +56,6 @@ Seed = Annotated[
         help="rows of equal seed are equal; `random` picks one that no runner can be prepared for, and prints it",
     ),
 ]
-OutputFormat = Annotated[Format, typer.Option("--format", help="text or json")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +136,74 @@ def working(master: str, format_: Format, environment: Mapping[str, str] | None 
         stop(Exit.INCOMPLETE, f"not proven: expected Spark to finish, got {error}; what was read may be damaged")
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven. `vectors generate` can go on with --resume")
+
+
+# The cause of a failed job in one line: Java's own message, and the end of a worker's traceback
+
+# The number of causes that are read of a failure, and the length of the shown text of each.
+_MOST_CAUSES = 20
+_MOST_WORDS = 500
+_TRACEBACK = "Traceback (most recent call last)"
+_LACKING = (
+    "the workers' Python, which PYSPARK_PYTHON names, needs numpy, pandas, pyarrow and holdfast's other dependencies; "
+    "holdfast itself travels with the job"
+)
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception)(:|$)")
+
+
+class JobError(Exception):
+    """A job failed; the text says why."""
+
+
+@contextlib.contextmanager
+def words_kept() -> Iterator[None]:
+    """Turn what Spark raises into JobError while its JVM, which has the text, still runs."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_of_spark(error):
+            raise
+        raise JobError(_words(error)) from error
+
+
+def _is_of_spark(error: Exception) -> bool:
+    """Whether a job failed: a worker died, a file could not be read, a cluster or the JVM itself went away."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JError | PySparkException | ConnectionError)
+
+
+def _words(error: Exception) -> str:
+    said: list[str] = []
+    # After the end of the JVM its messages are lost.
+    with contextlib.suppress(Exception):
+        java = _java(error)
+        said.append(_first_line(str(error) if java is None else str(java.toString())))
+        cause = _cause(error)
+        said += [cause, _LACKING] if "ModuleNotFoundError" in cause else [cause]
+    return ": ".join(dict.fromkeys(filter(None, said))) or type(error).__name__
+
+
+def _cause(error: Exception) -> str:
+    """The most useful line: of the first cause, and of the end of a worker's traceback."""
+    java = _java(error)
+    for _ in range(_MOST_CAUSES):
+        deeper = None if java is None else java.getCause()
+        if deeper is None:
+            break
+        java = deeper
+    text = str(error) if java is None else str(java.toString())
+    raised = [line.strip() for line in text.splitlines() if _RAISED.match(line.strip())] if _TRACEBACK in text else []
+    return raised[-1][:_MOST_WORDS] if raised else _first_line(text)
+
+
+def _java(error: Exception) -> Any:
+    """The exception of Java, if there is one; pyspark hides it in its own exception."""
+    from py4j.protocol import Py4JJavaError
+
+    return error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:_MOST_WORDS]

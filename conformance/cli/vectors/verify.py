@@ -11,12 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table, stop
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
 from holdfast.conformance.cli.target import found_here
-from holdfast.conformance.cli.vectors.evidence import record, without_rows
-from holdfast.conformance.cli.vectors.spark import Master, OutputFormat, Partitions, Seed, Work, working
-from holdfast.conformance.cli.vectors.text import answer_text, reproduction, shown
+from holdfast.conformance.cli.vectors.evidence import answer_text, record, reproduction, shown, without_rows
+from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, Work, working
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import EvidenceError, EvidenceFile
 from holdfast.reports.plain import difference

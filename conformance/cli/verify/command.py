@@ -17,7 +17,7 @@ from holdfast.conformance.adapter.pool import Exhausted
 from holdfast.conformance.adapter.worker import Greeting, GreetingError
 from holdfast.conformance.cases.failure import no_verdict
 from holdfast.conformance.cases.record import CaseResult, Judgement
-from holdfast.conformance.cli.console import Format, err, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, err, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import current_folder, unusable
 from holdfast.conformance.cli.target import (
@@ -32,8 +32,7 @@ from holdfast.conformance.cli.target import (
     known_contracts,
     target_of,
 )
-from holdfast.conformance.cli.verify.jobs import MOST
-from holdfast.conformance.cli.verify.options import QUICK, WITHOUT_FAULTS, Options
+from holdfast.conformance.cli.verify.options import MOST, QUICK, WITHOUT_FAULTS, Options
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
@@ -235,7 +234,7 @@ def verify(
     junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None,
     alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="also print why cases are not claimed")] = False,
-    format_: Annotated[Format, typer.Option("--format", help="text or json")] = Format.TEXT,
+    format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Verify an adapter: `holdfast verify reference`, `holdfast verify -- COMMAND…`, or an HTTP service (--service)."""
     if not current_folder():

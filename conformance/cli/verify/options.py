@@ -9,10 +9,15 @@ from holdfast.conformance.cli.console import Format
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected
 from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import Redactor
+from holdfast.servers.processors import processors
 
 # What --no-faults and --quick leave of a run, and how the evidence calls that.
 WITHOUT_FAULTS, QUICK = frozenset({Form.SCRIPT, Form.SUITE}), frozenset({Form.SCRIPT})
 _NARROWED = {ALL_FORMS: None, WITHOUT_FAULTS: "not faults", QUICK: "scripts alone"}
+
+# One more process costs a start and a launcher, which is worth it for this number of cases.
+CASES_EACH = 40
+MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Options:
     cases: tuple[str, ...]
     forms: frozenset[Form]
     xfail: Path | None
-    # None: as many as `jobs.default_jobs` says.
+    # None: as many as `default_jobs` says.
     jobs: int | None
     exit_first: bool
     junitxml: Path | None
@@ -61,3 +66,11 @@ class Options:
     def redactor(self) -> Redactor:
         """Knows the secrets that the user handed to this run."""
         return self.settings.redactor
+
+
+def default_jobs(cases: int) -> int:
+    """How many processes run the cases, where `--jobs` does not say it. Verdicts do not depend on it.
+
+    One more than the machine has processors, because many cases wait; at most as many as `cases` are worth.
+    """
+    return max(1, min(processors() + 1, cases // CASES_EACH, MOST))

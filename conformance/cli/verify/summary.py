@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import out, print_table
+from holdfast.conformance.cli.console import out, print_table, styled
 from holdfast.conformance.cli.verify.failure import print_group
-from holdfast.conformance.cli.verify.styles import styled
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
 from holdfast.conformance.run.baselines import Policy

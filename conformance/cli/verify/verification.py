@@ -22,10 +22,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from holdfast.conformance.adapter.worker import Greeting
 from holdfast.conformance.cases.record import CaseResult
-from holdfast.conformance.cli.console import Format, err, print_json, stop
-from holdfast.conformance.cli.verify.jobs import default_jobs
-from holdfast.conformance.cli.verify.options import Options
-from holdfast.conformance.cli.verify.styles import styled
+from holdfast.conformance.cli.console import Format, err, print_json, stop, styled
+from holdfast.conformance.cli.verify.options import Options, default_jobs
 from holdfast.conformance.cli.verify.summary import print_summary, summary_json
 from holdfast.conformance.gate.decision import GateDecision, decide, parse_requirement
 from holdfast.conformance.run import xfail
