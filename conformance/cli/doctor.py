@@ -21,6 +21,7 @@ from holdfast.conformance.cli.target import (
     Url,
     config_of,
     known_contracts,
+    settings_of,
     target_of,
 )
 from holdfast.conformance.doctor.conversation import Examination, Health, Subject, examine
@@ -64,15 +65,7 @@ def doctor(
             # This start was that of holdfast's own adapter.
             found = [item for item in found if (item.name, item.health) != ("start", Health.GOOD)]
         if target.is_server and all(item.health is not Health.BAD for item in found):
-            settings = RunSettings(
-                adapter=target.adapter,
-                contracts=(),
-                seed="doctor",
-                launcher=target.launcher,
-                config=config_of(config or []),
-                slow=slow,
-                passed_environment=tuple(pass_env or ()),
-            )
+            settings = settings_of(target, (), seed="doctor", config=config, slow=slow, pass_env=pass_env)
             found += _preflights(settings, contract)
     except SpecError as error:
         # A contract of the user's own, which the adapter claims.

@@ -25,8 +25,8 @@ from holdfast.conformance.cli.target import (
     Slow,
     Start,
     Url,
-    config_of,
     known_contracts,
+    settings_of,
     target_of,
 )
 from holdfast.conformance.cli.verify.failure import log_tail
@@ -68,16 +68,9 @@ def fuzz(
     if workdir is not None and not workdir.is_dir():
         stop(Exit.USAGE, f"--workdir: expected a folder, got {workdir}; make it first")
     target = target_of(context.args, launcher=launcher, url=url, start=start)
-    settings = RunSettings(
-        adapter=target.adapter,
-        contracts=contracts,
-        seed=seed or secrets.token_hex(16),
-        launcher=target.launcher,
-        config=config_of(config or []),
-        slow=slow,
-        passed_environment=tuple(pass_env or ()),
-        workdir=None if workdir is None else str(workdir.resolve()),
-    )
+    parent = None if workdir is None else str(workdir.resolve())
+    fixed = seed or secrets.token_hex(16)
+    settings = settings_of(target, contracts, seed=fixed, config=config, slow=slow, pass_env=pass_env, workdir=parent)
     origin = SeedOrigin.FRESH if seed is None else SeedOrigin.CHOSEN
     redactor = settings.redactor
     words = ["holdfast", "fuzz", "--seed", settings.seed, "--requests", str(requests)]

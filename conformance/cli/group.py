@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -62,6 +64,27 @@ class QuietCommand(OnceCommand):
                 "may hold a password",
                 ctx=ctx,
             ) from None
+
+
+_Options = TypeVar("_Options")
+
+
+def with_options(kind: Callable[..., _Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
+    """A command that takes its arguments and options as one object: each field of the dataclass `kind` is one."""
+    hints = get_type_hints(kind, include_extras=True)
+    signature = inspect.signature(kind)
+    fields = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values()]
+
+    def made(command: Callable[[_Options], None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(**given: Any) -> None:
+            command(kind(**given))
+
+        call.__annotations__ = hints
+        call.__signature__ = signature.replace(parameters=fields)  # type: ignore[attr-defined]
+        return call
+
+    return made
 
 
 class LoadError(Exception):

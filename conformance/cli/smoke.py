@@ -20,13 +20,12 @@ from holdfast.conformance.cli.target import (
     Slow,
     Start,
     Url,
-    config_of,
     known_contracts,
+    settings_of,
     target_of,
 )
 from holdfast.conformance.cli.verify.failure import log_tail
 from holdfast.conformance.run.plan import methods_of, unclaimed
-from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.specs import Case, Contract, load_contract
 
@@ -48,15 +47,9 @@ def smoke(
     """Try a script for each method that the adapter claims, within 5 seconds. It proves nothing."""
     known_contracts([contract])
     target = target_of(context.args, launcher=launcher, url=url, start=start)
-    settings = RunSettings(
-        adapter=target.adapter,
-        contracts=(contract,),
-        seed=seed or secrets.token_hex(16),
-        launcher=target.launcher,
-        config=config_of(config or []),
-        slow=slow,
-        passed_environment=tuple(pass_env or ()),
-        nursery=target.nursery,
+    fixed = seed or secrets.token_hex(16)
+    settings = settings_of(
+        target, [contract], seed=fixed, config=config, slow=slow, pass_env=pass_env, nursery=target.nursery
     )
     loaded, console, found = load_contract(contract), out(), []
     with greeted(settings, [loaded]) as (engine, _):

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
 from holdfast.conformance.cli.console import stop
-from holdfast.conformance.run.settings import REFERENCE
+from holdfast.conformance.run.settings import REFERENCE, RunSettings
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.pace import SLOW_VARIABLE
 
@@ -193,6 +193,29 @@ def config_of(pairs: Sequence[str]) -> dict[str, str]:
             stop(Exit.USAGE, f"expected --config name=VALUE with a name in lower case, got the name {name[:40]!r}")
         parsed[name] = value
     return parsed
+
+
+def settings_of(
+    target: Target,
+    contracts: Iterable[str],
+    *,
+    seed: str,
+    config: Sequence[str] | None,
+    slow: float,
+    pass_env: Sequence[str] | None,
+    **more: Any,
+) -> RunSettings:
+    """The settings of a run of this target. Ends with a usage error for a config of another form."""
+    return RunSettings(
+        adapter=target.adapter,
+        contracts=tuple(contracts),
+        seed=seed,
+        launcher=target.launcher,
+        config=config_of(config or ()),
+        slow=slow,
+        passed_environment=tuple(pass_env or ()),
+        **more,
+    )
 
 
 def known_contracts(names: Iterable[str]) -> tuple[str, ...]:

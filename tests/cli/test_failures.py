@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.core import TyperCommand
 
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.target import target_of
 from holdfast.conformance.cli.verify.failure import again, around, credentials_of, transcribed
 from holdfast.conformance.cli.verify.options import Options
 from holdfast.conformance.run.engine import twin_goes_first
-from holdfast.conformance.run.plan import ALL_FORMS, plan_of
-from holdfast.conformance.run.settings import Caller, RunSettings
-from holdfast.reports.evidence import SeedOrigin
+from holdfast.conformance.run.plan import plan_of
 from holdfast.specs import load_contract
 from tests import warm
 from tests.harness.play import toy_case
@@ -148,17 +146,11 @@ def test_a_line_repeats_a_fault(tmp_path: Path, tracer: object) -> None:
 
 
 def options(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Options:
-    """What `verify` makes of a target and settings."""
+    """What `verify` makes of a target and options."""
     monkeypatch.setattr(sys, "argv", ["holdfast", "verify", *(["--"] if words != ["reference"] else []), *words])
-    named = {name: changes.pop(name, None) for name in ("launcher", "url", "start", "service")}
-    target = target_of(words, **named)
-    settings = RunSettings(target.adapter, (), "s", launcher=target.launcher, **changes)
-    return Options(
-        settings=settings, evidence=Path("run.jsonl"), expression=None, clauses=(), cases=(), forms=ALL_FORMS,
-        xfail=None, jobs=1, exit_first=False, junitxml=None, alluredir=None,
-        caller=Caller(SeedOrigin.CHOSEN), adapter_files=(), format=Format.TEXT, reference=target.is_reference,
-        typed=target.typed,
-    )  # fmt: skip
+    context = typer.Context(TyperCommand("verify"))
+    context.args = [*words]
+    return Options(context, seed="s", **changes)
 
 
 PLANNED = plan_of(load_contract("jcs"))[0]
@@ -200,7 +192,7 @@ def test_a_line_of_curl_has_the_credential_or_a_name_for_a_secret_one(
 def test_a_secret_is_not_printed_and_the_line_says_that_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = "correct-horse-battery"
     words = ["./mine", "--password", secret]
-    config = {"api_token": secret, "note": "open"}
+    config = [f"api_token={secret}", "note=open"]
     line, gaps = again(PLANNED, options(words, monkeypatch, config=config, launcher=f"./serve --secret {secret}"))
     assert secret not in line
     assert "note=open" in shlex.split(line)

@@ -8,13 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
+from typer.core import TyperCommand
 
-from holdfast.conformance.cli.console import Format
 from holdfast.conformance.cli.verify.command import unusable_outputs
 from holdfast.conformance.cli.verify.options import Options
-from holdfast.conformance.run.plan import ALL_FORMS
-from holdfast.conformance.run.settings import Caller, RunSettings
-from holdfast.reports.evidence import SeedOrigin
 
 
 @pytest.fixture
@@ -22,20 +20,11 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     """What a plain command line asks for, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return Options(
-        settings=RunSettings(("./adapter",), (), "5eed", keep="out/faults"),
+        typer.Context(TyperCommand("verify")),
         evidence=Path("out/run.jsonl"),
-        expression=None,
-        clauses=(),
-        cases=(),
-        forms=ALL_FORMS,
-        xfail=None,
-        jobs=1,
-        exit_first=False,
         junitxml=Path("reports/junit.xml"),
         alluredir=Path("reports/allure"),
-        caller=Caller(SeedOrigin.CHOSEN),
-        adapter_files=(),
-        format=Format.TEXT,
+        start="./adapter",
     )
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -17,30 +15,18 @@ from holdfast.conformance.adapter.pool import Exhausted
 from holdfast.conformance.adapter.worker import Greeting, GreetingError
 from holdfast.conformance.cases.failure import no_verdict
 from holdfast.conformance.cases.record import CaseResult, Judgement
-from holdfast.conformance.cli.console import Format, OutputFormat, err, stop
-from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
+from holdfast.conformance.cli.console import err, stop
+from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.places import current_folder, unusable
-from holdfast.conformance.cli.target import (
-    Config,
-    Launcher,
-    PassEnv,
-    Service,
-    Slow,
-    Start,
-    Url,
-    config_of,
-    known_contracts,
-    target_of,
-)
-from holdfast.conformance.cli.verify.options import MOST, QUICK, WITHOUT_FAULTS, Options
+from holdfast.conformance.cli.verify.options import QUICK, Options
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import ArtefactError, Identity
 from holdfast.conformance.run.engine import Engine
-from holdfast.conformance.run.plan import ALL_FORMS, plan_of
+from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.results import results_of
-from holdfast.conformance.run.settings import FAULT_SECONDS, Caller, RunSettings
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Silence, Verdict
 from holdfast.reports.earlier import (
     PARTIAL,
@@ -51,7 +37,7 @@ from holdfast.reports.earlier import (
     set_aside,
     set_results_aside,
 )
-from holdfast.reports.evidence import EvidenceError, Run, SeedOrigin, seed_of_nonce
+from holdfast.reports.evidence import EvidenceError, Run
 from holdfast.reports.junit import junit_xml
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -167,159 +153,18 @@ def _collision(options: Options) -> str:
     return ""
 
 
-DEFAULT_EVIDENCE = Path(EVIDENCE)
-# Beside the evidence: states of a disk that broke a promise, as tar files with their recordings.
-_STATES = "faults"
-# What a caller may say of a run: enough for any revision, and for any random number in any spelling.
-MAX_NONCE, MAX_COMMIT = 128, 64
-
-
-def verify(
-    context: typer.Context,
-    contract: Annotated[
-        list[str] | None, typer.Option("--contract", help="only this contract; repeat for more")
-    ] = None,
-    expression: Annotated[str | None, typer.Option("-k", help="only cases whose id or clause fits (pytest -k)")] = None,
-    clause: Annotated[
-        list[str] | None, typer.Option("--clause", help="only cases of this clause; repeat for more")
-    ] = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option("--case", help="only this case; repeat for more"),
-    ] = None,
-    faults: Annotated[
-        bool,
-        typer.Option(
-            "--faults/--no-faults",
-            help="let faults strike; without, the gate will not take the run",
-        ),
-    ] = True,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="only the scripted cases, within seconds; the gate will not take the run"),
-    ] = False,
-    evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE,
-    xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None,
-    config: Config = None,
-    seed: Annotated[
-        str | None, typer.Option(help="fixes every random suffix; the gate takes such a run only with --allow-seed")
-    ] = None,
-    nonce: Annotated[
-        str | None, typer.Option(help="known to you alone before; the seed is derived from it, the gate can ask for it")
-    ] = None,
-    commit: Annotated[str | None, typer.Option(metavar="REV", help="revision that the adapter was built from")] = None,
-    adapter_file: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="file or folder that is part of the adapter; its digest counts; repeat"),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, max=MOST, help="processes that run cases; by default one more than there are processors"),
-    ] = None,
-    slow: Slow = 1.0,
-    exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False,
-    fault_seconds: Annotated[
-        float,
-        typer.Option(min=0, max=1_000_000, help="time for each layer of faults; its floor is tried in any case"),
-    ] = FAULT_SECONDS,
-    thorough: Annotated[
-        float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on floors of faults, and histories")
-    ] = 1.0,
-    pass_env: PassEnv = None,
-    workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None,
-    launcher: Launcher = None,
-    url: Url = None,
-    start: Start = None,
-    service: Service = None,
-    junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None,
-    alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="also print why cases are not claimed")] = False,
-    format_: OutputFormat = Format.TEXT,
-) -> None:
+@with_options(Options)
+def verify(options: Options) -> None:
     """Verify an adapter: `holdfast verify reference`, `holdfast verify -- COMMAND…`, or an HTTP service (--service)."""
     if not current_folder():
         stop(
             Exit.USAGE,
             "expected a working directory, got one that has been removed; go to another one (cd) and run again",
         )
-    parsed = config_of(config or [])
-    if expression is not None and not expression.isprintable():
-        stop(Exit.USAGE, f"-k: expected words joined by and, or, not and brackets, got {expression!r}")
-    target = target_of(context.args, launcher=launcher, url=url, start=start, service=service)
-    used, origin = _seed(seed, nonce)
-    settings = RunSettings(
-        adapter=target.adapter,
-        contracts=known_contracts(contract or []),
-        seed=used,
-        launcher=target.launcher,
-        config=parsed,
-        slow=slow,
-        passed_environment=tuple(pass_env or ()),
-        workdir=None if workdir is None else str(_usable(workdir)),
-        fault_seconds=fault_seconds,
-        thorough=thorough,
-        keep=str((evidence.parent / _STATES).absolute()),
-        nursery=target.nursery,
-    )
-    options = Options(
-        settings=settings,
-        evidence=evidence,
-        expression=expression,
-        clauses=tuple(clause or ()),
-        cases=tuple(case or ()),
-        forms=QUICK if quick else ALL_FORMS if faults else WITHOUT_FAULTS,
-        xfail=xfail_file,
-        jobs=jobs,
-        exit_first=exit_first,
-        junitxml=junitxml,
-        alluredir=alluredir,
-        caller=Caller(origin, nonce, commit),
-        adapter_files=tuple(adapter_file or ()),
-        format=format_,
-        reference=target.is_reference,
-        is_server=target.is_server,
-        typed=target.typed,
-        verbose=verbose,
-    )
-    _publishable(options)
+    if options.expression is not None and not options.expression.isprintable():
+        stop(Exit.USAGE, f"-k: expected words joined by and, or, not and brackets, got {options.expression!r}")
+    options.must_be_publishable()
     raise typer.Exit(int(run(options)))
-
-
-def _seed(text: str | None, nonce: str | None) -> tuple[str, SeedOrigin]:
-    """The seed of the run, and where it came from."""
-    if text is not None:
-        _must_be_printable("--seed", text, most=128)
-        return text, SeedOrigin.CHOSEN
-    if nonce is not None:
-        _must_be_printable("--nonce", nonce, most=MAX_NONCE)
-        return seed_of_nonce(nonce), SeedOrigin.NONCE
-    return secrets.token_hex(16), SeedOrigin.FRESH
-
-
-def _publishable(options: Options) -> None:
-    """What the caller says stands in the evidence as it was said, so it must be short text and no secret."""
-    for option, text, most in (
-        ("--nonce", options.caller.nonce, MAX_NONCE),
-        ("--commit", options.caller.commit, MAX_COMMIT),
-    ):
-        if text is None:
-            continue
-        _must_be_printable(option, text, most=most)
-        if options.redactor.free(text) != text:
-            stop(Exit.USAGE, f"{option}: expected something that may be published, got what looks like a secret")
-
-
-def _must_be_printable(option: str, text: str, *, most: int) -> None:
-    if not text.strip() or not text.isascii() or not text.isprintable() or len(text) > most:
-        stop(Exit.USAGE, f"{option}: expected 1 to {most} printable ASCII characters, got {text!r}")
-
-
-def _usable(folder: Path) -> Path:
-    if not folder.is_dir():
-        stop(Exit.USAGE, f"--workdir: expected a folder, got {folder}; make it first")
-    if why := unusable(folder):
-        stop(Exit.USAGE, f"--workdir: {why}; give a folder you may write to")
-    return folder.resolve()
 
 
 class _NeverStartedError(Exception):
@@ -334,10 +179,12 @@ def run(options: Options) -> Exit:
     """Run as the options say and print the summary; the exit status of the command."""
     settings = options.settings
     try:
-        expectations = () if options.xfail is None else xfail.read_xfail(options.xfail)
+        expectations = () if options.xfail_file is None else xfail.read_xfail(options.xfail_file)
         requested = [load_contract(name) for name in settings.contracts]
         started = datetime.now(UTC)
-        identity = Identity(settings.adapter, started=started, named=options.adapter_files, redactor=options.redactor)
+        identity = Identity(
+            settings.adapter, started=started, named=options.adapter_file or (), redactor=options.redactor
+        )
     except (SpecError, xfail.XfailError) as error:
         stop(Exit.USAGE, str(error))
     except ArtefactError as error:
@@ -375,16 +222,15 @@ def _run(
     """Raises StartError, EvidenceError, ReportError, OSError, KeyboardInterrupt."""
     contracts, greeting, verification = list(requested), None, None
     with Engine(options.settings) as engine:
-        options = replace(options, settings=engine.settings)
         try:
-            greeting = _greet(engine, is_server=options.is_server)
+            greeting = _greet(engine, is_server=options.target.is_server)
             identity.saw(engine.loaded(), scratch=engine.root)
             contracts = _claimed(requested, greeting)
-            _known_clauses(options.clauses, contracts)
+            _known_clauses(options.clause or (), contracts)
             _known_cases(options, contracts)
             for contract in contracts:
                 engine.provision(contract.name)
-                if options.is_server:
+                if options.target.is_server:
                     _preflight(engine, contract)
         except (StartError, _NeverStartedError) as error:
             failure = error.failure if isinstance(error, _NeverStartedError) else _silent(str(error))
@@ -392,7 +238,7 @@ def _run(
             verification = Verification(options, contracts, greeting, expectations, engine, identity, recorder)
             verification.go()
     if verification is None:
-        _record_failure(options, contracts, greeting, failure, identity, recorder)
+        _record_failure(options, engine.settings, contracts, greeting, failure, identity, recorder)
     # Only now is every process of the adapter gone, which could have changed what it reads.
     run = recorder.reread()
     publish(run, contracts, options, problem=failure.detail if verification is None else "")
@@ -442,6 +288,7 @@ def _status_of(failure: Judgement) -> Exit:
 
 def _record_failure(
     options: Options,
+    settings: RunSettings,
     contracts: Sequence[Contract],
     greeting: Greeting | None,
     failure: Judgement,
@@ -450,7 +297,7 @@ def _record_failure(
 ) -> None:
     """The adapter failed before any case: no planned case has a verdict, and the evidence says so."""
     header = header_of(
-        options.settings,
+        settings,
         contracts,
         greeting,
         caller=options.caller,
@@ -501,7 +348,7 @@ def _known_clauses(names: Sequence[str], contracts: Sequence[Contract]) -> None:
 
 def _known_cases(options: Options, contracts: Sequence[Contract]) -> None:
     planned = {each.id: each for contract in contracts for each in plan_of(contract)}
-    for name in options.cases:
+    for name in options.case or ():
         if name not in planned:
             near = meant(name, planned)
             stop(Exit.USAGE, f"--case: expected the id of a case, got {name!r}{near}; `holdfast list cases` names them")

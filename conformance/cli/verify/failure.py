@@ -121,10 +121,10 @@ def _print_failure(
 
 def credentials_of(options: Options) -> Mapping[str, Mapping[str, str]]:
     """The headers of each principal of a service, a secret as the name of a shell variable."""
-    if options.typed[:1] != ("--service",):
+    if options.target.typed[:1] != ("--service",):
         return {}
     found: dict[str, Mapping[str, str]] = {}
-    for principal, headers in read(Path(options.typed[1])).credentials.items():
+    for principal, headers in read(Path(options.target.typed[1])).credentials.items():
         shown = options.redactor.named(headers)
         found[principal] = {
             name: value if shown[name] == value else f"$CREDENTIAL_{principal.upper()}"
@@ -231,15 +231,15 @@ def again(planned: PlannedCase, options: Options) -> tuple[str, tuple[str, ...]]
     for name, value in config.items():
         words += ["--config", f"{name}={value}"]
     gaps = [f"the secret of --config {name}" for name in config if config[name] != settings.config[name]]
-    if options.reference:
+    if options.target.is_reference:
         return shlex.join([*words, "reference"]), tuple(gaps)
     if settings.launcher:
         launcher = redactor.command(settings.launcher)
         words += ["--launcher", shlex.join(launcher)]
         gaps += _gaps("--launcher", launcher, settings.launcher)
-    if options.typed:
-        typed = redactor.command(options.typed)
-        return shlex.join([*words, *typed]), (*gaps, *_gaps("what names the server", typed, options.typed))
+    if options.target.typed:
+        typed = redactor.command(options.target.typed)
+        return shlex.join([*words, *typed]), (*gaps, *_gaps("what names the server", typed, options.target.typed))
     adapter = redactor.command(settings.adapter)
     gaps += _gaps("the adapter's command", adapter, settings.adapter)
     return shlex.join([*words, "--", *adapter]), tuple(gaps)

@@ -167,7 +167,7 @@ class Verification:
         self._failed: BaseException | None = None
         self._ended_by_user = False
         header = header_of(
-            options.settings,
+            engine.settings,
             contracts,
             greeting,
             caller=options.caller,
@@ -180,7 +180,7 @@ class Verification:
         self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
         self._not_claimed = {contract.name: engine.not_claimed(contract) for contract in contracts}
         not_asked = of_other_roles(contracts, self._plan, self._not_claimed)
-        self._progress = RunProgress(self._plan, quiet=options.format is Format.JSON, not_asked=not_asked)
+        self._progress = RunProgress(self._plan, quiet=options.format_ is Format.JSON, not_asked=not_asked)
 
     # Hooks of the pytest session
 
@@ -281,7 +281,7 @@ class Verification:
             handed = Path(scratch) / "settings.json"
             # It may hold secrets of the config; the folder around it is readable by adapters of other accounts.
             handed.touch(mode=0o600)
-            handed.write_text(json.dumps(options.settings.as_json()), encoding="utf-8")
+            handed.write_text(json.dumps(self._engine.settings.as_json()), encoding="utf-8")
             ini = Path(scratch) / "pytest.ini"
             ini.write_text("[pytest]\n", encoding="utf-8")
             words = [
@@ -293,9 +293,9 @@ class Verification:
             ]
             if options.expression is not None:
                 words += ["-k", options.expression]
-            for clause in options.clauses:
+            for clause in options.clause or ():
                 words += ["--holdfast-clause", clause]
-            for case in options.cases:
+            for case in options.case or ():
                 words += ["--holdfast-case", case]
             if options.forms != ALL_FORMS:
                 words += [word for form in options.forms for word in ("--holdfast-form", form.value)]
@@ -361,7 +361,7 @@ class Verification:
         """Print what came of it; `run` is the evidence as it stands on the disk."""
         assert self._concluded is not None
         summary, applied, final = self._concluded
-        if self._options.format is Format.JSON:
+        if self._options.format_ is Format.JSON:
             said = summary_json(summary, final, self._options.evidence, applied=applied, artefacts=run.artefacts)
             print_json(said)
         else:
