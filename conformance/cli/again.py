@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.cli.console import out, print_lines, stop, styled
+from holdfast.conformance.cli.console import ending, out, print_lines, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
 from holdfast.conformance.cli.verify.failure import log_tail, transcribed
@@ -104,10 +104,8 @@ def minimise(
 def _read(
     context: typer.Context, path: Path, case: str, launcher: str | None, *, allowed: bool
 ) -> tuple[_Recorded, RunSettings]:
-    try:
+    with ending(Exit.USAGE, EvidenceError):
         run = read_evidence(path)
-    except EvidenceError as error:
-        stop(Exit.USAGE, str(error))
     header = run.header
     if header is None:
         stop(Exit.USAGE, f"{path}: expected the evidence of a run, got a file without a header")

@@ -9,7 +9,7 @@ from typing import NoReturn
 import msgspec
 import typer
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, stop
+from holdfast.conformance.cli.console import Format, ending, err, out, print_json, stop
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
 from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, stores_of, traces
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
@@ -34,12 +34,10 @@ def automatic(
     format_: Format,
 ) -> NoReturn:
     """Try the mutants of each contract and print the scores. Exit 20 if too many survive, or the list is wrong."""
-    try:
+    with ending(Exit.KIT, ListingError, WorkerError):
         scores = [
             score_of(contract, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs) for contract in contracts
         ]
-    except (ListingError, WorkerError) as error:
-        stop(Exit.KIT, str(error))
     known = {site.id for score in scores for site in score.drawn}
     if unknown := set(only) - known:
         stop(Exit.USAGE, f"unknown mutant {', '.join(sorted(unknown))}; the survivors of a run are printed with theirs")

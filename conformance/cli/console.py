@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -119,6 +120,23 @@ def print_lines(console: Console, lines: Iterable[str], *, style: str | None = N
     """Lines of the kit's own making, each printed as it is."""
     for line in lines:
         console.print(line, markup=False, style=style)
+
+
+def table_of(*columns: str, title: str | None = None) -> Table:
+    """A table with these columns, whose cells are broken where they have no room."""
+    table = Table(title=title, title_justify="left", show_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+@contextlib.contextmanager
+def ending(status: Exit, *errors: type[Exception], before: str = "") -> Iterator[None]:
+    """End the command with `status` where one of these errors is raised: its text, with `before` in front."""
+    try:
+        yield
+    except errors as error:
+        stop(status, f"{before}{error}")
 
 
 def print_table(console: Console, table: Table) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, table_of
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import (
     Config,
@@ -51,7 +51,8 @@ def doctor(
     known_contracts([] if contract is None else [contract])
     target = target_of(context.args, launcher=launcher, url=url, start=start, service=service)
     factor = paced(slow, default_parent())
-    try:
+    # A contract of the user's own, which the adapter claims, may be wrong.
+    with ending(Exit.USAGE, SpecError):
         with adopted(factor):
             found = examine(
                 Subject(target.adapter, target.launcher),
@@ -67,25 +68,10 @@ def doctor(
         if target.is_server and all(item.health is not Health.BAD for item in found):
             settings = settings_of(target, (), seed="doctor", config=config, slow=slow, pass_env=pass_env)
             found += _preflights(settings, contract)
-    except SpecError as error:
-        # A contract of the user's own, which the adapter claims.
-        stop(Exit.USAGE, str(error))
     if format_ is Format.JSON:
-        rows = [
-            {
-                "name": item.name,
-                "health": item.health.value,
-                "found": item.found,
-                "advice": item.advice,
-                "worker": item.worker,
-            }
-            for item in found
-        ]
-        print_json({"examinations": rows})
+        print_json({"examinations": [msgspec.to_builtins(item) for item in found]})
     else:
-        table = Table(show_edge=False)
-        for column in ("examined", "worker", "health", "found", "what to do"):
-            table.add_column(column, overflow="fold")
+        table = table_of("examined", "worker", "health", "found", "what to do")
         for item in found:
             colour = _COLOUR[item.health]
             table.add_row(

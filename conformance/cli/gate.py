@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, stop
 from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
@@ -64,7 +64,8 @@ def gate(
     format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Decide whether a run proves what is required; exit 0 only if CAN_PROCEED = YES."""
-    requirements = _requirements(require)
+    with ending(Exit.USAGE, SpecError):
+        requirements = [parse_requirement(name) for name in dict.fromkeys(require)]
     age = _age(max_age)
     proof = _proof(fitness, surface, server, challenge)
     expected = Expected(
@@ -75,11 +76,9 @@ def gate(
         allow_seed=allow_seed,
         allow_excused=allow_excused,
     )
-    try:
+    with ending(Exit.USAGE, EvidenceError):
         evidence = read_evidence(run)
         before = None if baseline is None else read_evidence(baseline)
-    except EvidenceError as error:
-        stop(Exit.USAGE, str(error))
     decision = decide(
         evidence,
         requirements,
@@ -95,13 +94,6 @@ def gate(
     else:
         print_decision(out(), decision, evidence, requirements, path=run)
     raise typer.Exit(int(decision.exit))
-
-
-def _requirements(names: Sequence[str]) -> list[Requirement]:
-    try:
-        return [parse_requirement(name) for name in dict.fromkeys(names)]
-    except SpecError as error:
-        stop(Exit.USAGE, str(error))
 
 
 def _age(text: str) -> timedelta:
@@ -138,13 +130,9 @@ def _proof(fitness: Path | None, surface: str | None, server: str | None, challe
         return None
     if not surface:
         stop(Exit.USAGE, "--fitness and --surface belong together: a proof speaks of one named live surface")
-    _must_be_file("--fitness", fitness)
+    if not fitness.is_file():
+        stop(Exit.USAGE, f"--fitness: expected a file, found none at {fitness}; check the name")
     return FitnessProof(str(fitness), surface, server, challenge)
-
-
-def _must_be_file(option: str, path: Path) -> None:
-    if not path.is_file():
-        stop(Exit.USAGE, f"{option}: expected a file, found none at {path}; check the name")
 
 
 def decision_json(

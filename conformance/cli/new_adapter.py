@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.conformance.cli.console import out, stop
+from holdfast.conformance.cli.console import ending, out, stop
 from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.starting.view import LANGUAGES
 from holdfast.conformance.starting.write import COMMANDS, FolderError, is_name, write_adapter
@@ -37,10 +37,8 @@ def new_adapter(
     if not is_name(called):
         what = "letters, digits, dots, underscores and hyphens behind a letter"
         stop(Exit.USAGE, f"expected a name of {what}, got {called!r}; give one with --name")
-    try:
+    with ending(Exit.USAGE, FolderError):
         made = write_adapter(loaded, lang, folder, name=called, roles=role or ())
-    except FolderError as error:
-        stop(Exit.USAGE, str(error))
     for path in made:
         out().print(str(path), markup=False)
     commands = COMMANDS[lang]

@@ -11,9 +11,18 @@ from typing import Annotated, NoReturn
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import (
+    Format,
+    OutputFormat,
+    ending,
+    err,
+    out,
+    print_json,
+    print_table,
+    stop,
+    table_of,
+)
 from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.run.baselines import Policy, baseline_json
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
@@ -127,10 +136,8 @@ def selfcheck(
     if automatic:
         _automatic(names, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
     extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES
-    try:
+    with ending(Exit.USAGE if contract else Exit.KIT, SpecError):
         planted = [chosen(load_contract(name), mutant, extent) for name in names]
-    except SpecError as error:
-        stop(Exit.USAGE if contract else Exit.KIT, str(error))
     known = [each.name for one in planted for each in one.declared.planted]
     for name in mutant or ():
         if name not in known:
@@ -140,12 +147,10 @@ def selfcheck(
             _write_baseline(one.contract)
         raise typer.Exit(int(Exit.OK))
     kills: list[Kill] = []
-    try:
+    with ending(Exit.KIT, ListingError, WorkerError):
         for one in planted:
             found = {kill.mutant.name: kill for kill in kills_of(one, jobs)}
             kills += [found[each.name] for each in one.chosen]
-    except (ListingError, WorkerError) as error:
-        stop(Exit.KIT, str(error))
     problems = [f"{one.contract.name}: {text}" for one in planted for text in problems_of(one.contract) if not mutant]
     if not kills:
         problems.append("no mutant was run, so nothing shows that the kit catches anything")
@@ -170,10 +175,8 @@ def _automatic(
     # numpy and what else the suites import takes a third of a second, for which the other mutants need not wait.
     from holdfast.conformance.cli.automatic import automatic
 
-    try:
+    with ending(Exit.USAGE, SpecError):
         contracts = [load_contract(name) for name in names]
-    except SpecError as error:
-        stop(Exit.USAGE, str(error))
     automatic(contracts, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs, format_=format_)
 
 
@@ -211,9 +214,7 @@ def _kill(planted: Planted, mutant: Mutant, harvest: Harvest) -> Kill:
 
 def _print(kills: Sequence[Kill], problems: Sequence[str]) -> None:
     console = out()
-    table = Table(title="kill matrix", title_justify="left", show_edge=False)
-    for column in ("mutant", "killed", "must fail", "also failing"):
-        table.add_column(column, overflow="fold")
+    table = table_of("mutant", "killed", "must fail", "also failing", title="kill matrix")
     for kill in kills:
         due = [f"{clause} {verdict}" for clause, verdict in kill.mutant.must_fail.items()] or ["nothing: it is sound"]
         mark = "[green]yes[/]" if kill.as_declared else "[bold red]NO[/]"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_lines, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_lines, stop
 from holdfast.conformance.cli.explain import described
 from holdfast.conformance.cli.target import known_contracts
 from holdfast.conformance.run.plan import plan_of
@@ -46,14 +46,12 @@ def explain(
     if (name is None) is (write is None):
         stop(Exit.USAGE, f"expected a name or --write, got {'neither' if name is None else 'both'}")
     names = contract_names() if contract is None else (contract,)
-    try:
+    with ending(Exit.KIT, SpecError):
         if write is not None:
             _write(write, [load_contract(each) for each in names])
             return
         assert name is not None
         found = list(_found(name, names))
-    except SpecError as error:
-        stop(Exit.KIT, str(error))
     if not found:
         near = meant(name, [known for contract in map(load_contract, names) for known in _known(contract)])
         stop(

@@ -8,9 +8,17 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_lines, print_table, stop
+from holdfast.conformance.cli.console import (
+    Format,
+    OutputFormat,
+    ending,
+    out,
+    print_json,
+    print_lines,
+    print_table,
+    table_of,
+)
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
@@ -38,10 +46,8 @@ def list_(
     format_: OutputFormat = Format.TEXT,
 ) -> None:
     """List contracts, clauses, cases, methods, reasons, or the categories of `vectors verify`."""
-    try:
+    with ending(Exit.USAGE, SpecError):
         contracts = [load_contract(name) for name in (contract or contract_names())]
-    except SpecError as error:
-        stop(Exit.USAGE, str(error))
     rows = _rows(what, contracts)
     if format_ is Format.JSON:
         print_json({"list": what.value, "rows": rows})
@@ -54,9 +60,7 @@ def list_(
     if not out().is_terminal:
         print_lines(out(), _lines([names, *cells]))
         return
-    table = Table(show_edge=False)
-    for name in names:
-        table.add_column(name, overflow="fold")
+    table = table_of(*names)
     for row in cells:
         table.add_row(*map(escape, row))
     print_table(out(), table)

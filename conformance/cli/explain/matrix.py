@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, out, print_json, print_lines, print_table, stop
+from holdfast.conformance.cli.console import Format, ending, out, print_json, print_lines, print_table, stop
 from holdfast.conformance.matrix.count import Counted, counted, held_against
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit, Verdict
@@ -25,11 +25,9 @@ def explain_matrix(name: str | None, contract: str | None, evidence: Path | None
     if len(named) != 1 or not named <= set(contract_names()):
         known, got = ", ".join(contract_names()), ", ".join(sorted(named)) or "none"
         stop(Exit.USAGE, f"--matrix: expected the name of one contract, got {got}; known contracts: {known}")
-    try:
+    with ending(Exit.KIT, SpecError):
         loaded = load_contract(named.pop())
         matrix = load_matrix(loaded.name)
-    except SpecError as error:
-        stop(Exit.KIT, str(error))
     if matrix is None:
         stop(Exit.USAGE, f"--matrix: {loaded.name} has no matrix.yaml; docs/matrix.md says how one is made")
     found = held_against(loaded, matrix, {}) if evidence is None else _of_run(loaded, evidence)
@@ -44,10 +42,8 @@ def explain_matrix(name: str | None, contract: str | None, evidence: Path | None
 
 
 def _of_run(contract: Contract, path: Path) -> Counted:
-    try:
+    with ending(Exit.USAGE, EvidenceError):
         run = read_evidence(path)
-    except EvidenceError as error:
-        stop(Exit.USAGE, str(error))
     good = {line.case for line in run.verdicts if line.verdict == Verdict.CONFORMS.value}
     found = counted(contract, [case for case in plan_of(contract) if case.id in good], run.sides())
     assert found is not None, "it has a matrix"

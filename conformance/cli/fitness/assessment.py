@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, ending, err, out, print_json, print_table, stop, table_of
+from holdfast.conformance.cli.fitness.command import Options
 from holdfast.conformance.cli.places import unusable_file
 from holdfast.conformance.fitness import sqlite, view
 from holdfast.conformance.fitness.assessment import Assessment
@@ -33,71 +32,54 @@ _LONGEST_SHOWN = 400
 _COLOUR = {Standing.PROVEN: "green", Standing.REFUTED: "bold red", Standing.UNPROVEN: "yellow"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The arguments of the command. `beyond` are those besides one DSN."""
-
-    dsn: str
-    names: Names
-    live_dsn: str | None
-    probe_live: bool
-    policy: Path | None
-    json: Path | None
-    html: Path | None
-    challenge: str | None
-    format: Format
-    timeout: float
-    beyond: Sequence[str]
-
-
-def assess_and_print(asked: Asked) -> Exit:
+def assess_and_print(options: Options) -> Exit:
     """Assess and print the result. Ends the command if the assessment is impossible."""
-    if asked.beyond:
+    if options.context.args:
         # Not shown: with wrong quotes this may be a half of a DSN.
-        stop(Exit.USAGE, f"expected one DSN, got {len(asked.beyond)} words more; put the DSN in quotes")
-    _must_hold_no_secret(asked)
-    for option, path in (("--json", asked.json), ("--html", asked.html)):
+        stop(Exit.USAGE, f"expected one DSN, got {len(options.context.args)} words more; put the DSN in quotes")
+    _must_hold_no_secret(options)
+    for option, path in (("--json", options.json_), ("--html", options.html)):
         if path is not None and (why := unusable_file(path)):
             stop(Exit.USAGE, f"{option}: {why}; give a file in a folder that you may write to")
-    _must_be_ours(asked)
-    if asked.challenge is not None and not _CHALLENGE.fullmatch(asked.challenge):
+    _must_be_ours(options)
+    if options.challenge is not None and not _CHALLENGE.fullmatch(options.challenge):
         stop(Exit.USAGE, "--challenge: expected 1 to 256 printable ASCII characters, as `openssl rand -hex 16` makes")
-    policy = _policy(asked.policy)
-    if asked.live_dsn is not None and not asked.probe_live:
+    with ending(Exit.USAGE, PolicyError, before="--policy: "):
+        policy = Policy() if options.policy is None else read_policy(options.policy)
+    names = Names(options.effect, options.nonce, options.audit, options.writer)
+    if options.live_dsn is not None and not options.probe_live:
         stop(Exit.USAGE, "--live-dsn: it is for --probe-live, which is not there; ask for both or for neither")
-    live = (asked.live_dsn or asked.dsn) if asked.probe_live else None
+    live = (options.live_dsn or options.dsn) if options.probe_live else None
     if live is not None:
         err().print(f"the live tables will be probed: {view.TO_COME}", markup=False)
     # The moment before the first inspection, so that a proof is never younger than its evidence.
     made = datetime.now(UTC)
-    try:
-        assessment = assess(asked.dsn, asked.names, policy, live=live, timeout=asked.timeout)
-        document = proof_json(assessment, kit=installed_kit(), made=made, challenge=asked.challenge)
-        if asked.json is not None:
-            write(document, asked.json)
-    except (FitnessError, ProofError) as error:
-        stop(Exit.USAGE, str(error))
-    if asked.html is not None:
-        _write_page(asked.html, page(assessment, document))
+    with ending(Exit.USAGE, FitnessError, ProofError):
+        assessment = assess(options.dsn, names, policy, live=live, timeout=options.timeout)
+        document = proof_json(assessment, kit=installed_kit(), made=made, challenge=options.challenge)
+        if options.json_ is not None:
+            write(document, options.json_)
+    if options.html is not None:
+        _write_page(options.html, page(assessment, document))
     status = exit_of(assessment.judgement)
-    if asked.format is Format.JSON:
+    if options.format_ is Format.JSON:
         print_json(document)
         return status
     _print(out(), assessment, document, status)
-    for what, path in (("proof", asked.json), ("page", asked.html)):
+    for what, path in (("proof", options.json_), ("page", options.html)):
         if path is not None:
             out().print(f"{what}:{' ' * (7 - len(what))}{path}", markup=False)
     return status
 
 
-def _must_hold_no_secret(asked: Asked) -> None:
+def _must_hold_no_secret(options: Options) -> None:
     """Names are shown in errors and stand in the proof: a DSN that slipped into one would be, too."""
-    names, files = asked.names, {"--policy": asked.policy, "--json": asked.json, "--html": asked.html}
-    given = {"--effect": names.effect, "--nonce": names.nonce, "--audit": names.audit, "--writer": names.writer}
-    given["--challenge"] = asked.challenge
+    files = {"--policy": options.policy, "--json": options.json_, "--html": options.html}
+    named = {"--effect": options.effect, "--nonce": options.nonce, "--audit": options.audit, "--writer": options.writer}
+    given = {**named, "--challenge": options.challenge}
     given |= {option: str(path) for option, path in files.items() if path is not None}
-    if sqlite.path_of(asked.dsn) is not None:
-        given["DSN"] = asked.dsn
+    if sqlite.path_of(options.dsn) is not None:
+        given["DSN"] = options.dsn
     for option, word in given.items():
         if word is not None and holds_secret(word):
             expected = "the path of a file" if option in files or option == "DSN" else "a name"
@@ -115,15 +97,16 @@ _BESIDE = ("-wal", "-shm", "-journal")
 _DATABASE = b"SQLite format 3\0"
 
 
-def _must_be_ours(asked: Asked) -> None:
+def _must_be_ours(options: Options) -> None:
     """Check that the output does not overwrite the inspected files or the policy."""
-    written = [(option, path) for option, path in (("--json", asked.json), ("--html", asked.html)) if path is not None]
+    named = {"--json": options.json_, "--html": options.html}
+    written = [(option, path) for option, path in named.items() if path is not None]
     for option, path in written:
-        if any(path.name.endswith(ending) for ending in _BESIDE):
+        if any(path.name.endswith(each) for each in _BESIDE):
             stop(Exit.USAGE, f"{option}: {path} is what SQLite calls a file beside a database; choose another name")
         if path.is_file() and _begins(path) == _DATABASE:
             stop(Exit.USAGE, f"{option}: {path} is a SQLite database, which would be lost; choose another name")
-        if asked.policy is not None and path.resolve() == asked.policy.resolve():
+        if options.policy is not None and path.resolve() == options.policy.resolve():
             stop(Exit.USAGE, f"{option}: {path} is the policy, which would be lost; choose another name")
     if len({path.resolve() for _, path in written}) < len(written):
         stop(Exit.USAGE, "--json and --html: expected two files, got one name for both")
@@ -146,13 +129,6 @@ def exit_of(judgement: FitnessJudgement) -> Exit:
     return Exit.FAIL_OPEN if refuted else Exit.INCOMPLETE
 
 
-def _policy(path: Path | None) -> Policy:
-    try:
-        return Policy() if path is None else read_policy(path)
-    except PolicyError as error:
-        stop(Exit.USAGE, f"--policy: {error}")
-
-
 def _write_page(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,9 +148,7 @@ def _print(console: Console, assessment: Assessment, document: Mapping[str, Any]
     console.print(f"in {assessment.target}", markup=False)
     if assessment.server is not None:
         console.print(f"server: {assessment.server.name}", markup=False)
-    table = Table(show_edge=False)
-    for column in ("", "what must be proven", "standing", "why not"):
-        table.add_column(column, overflow="fold")
+    table = table_of("", "what must be proven", "standing", "why not")
     shown = view.findings(assessment)
     for finding in shown:
         codes = ", ".join(dict.fromkeys(reason.code for reason in finding.reasons))
@@ -216,9 +190,7 @@ def _print_rest(console: Console, assessment: Assessment) -> None:
         console.print(f"note: {note}", style="dim", markup=False)
     rows = view.candidates(assessment)
     if rows:
-        table = Table(show_edge=False, title="what was looked at", title_justify="left")
-        for column in ("relation", "as", "why it is not one"):
-            table.add_column(column, overflow="fold")
+        table = table_of("relation", "as", "why it is not one", title="what was looked at")
         for name, part, why in rows:
             table.add_row(escape(name), part, escape(why))
         print_table(console, table)

@@ -3,37 +3,45 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from holdfast.conformance.cli.console import Format, OutputFormat, err, print_lines, stop
+from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.fitness.deadline import TIMEOUT_S
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.janitor import JanitorLostError
 
 
-def fitness(
-    context: typer.Context,
-    dsn: Annotated[str, typer.Argument(metavar="DSN", help="postgresql://… or words of libpq, or a SQLite file")],
-    effect: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed keys")] = None,
-    nonce: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed nonces")] = None,
-    audit: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the failure audit")] = None,
-    writer: Annotated[str | None, typer.Option(metavar="ROLE", help="role that the registrar connects as")] = None,
-    policy: Annotated[Path | None, typer.Option(help="how the contract's words are spelled here, and more")] = None,
-    json_: Annotated[Path | None, typer.Option("--json", metavar="F", help="write the proof here")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="F", help="write it as one page here")] = None,
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    context: typer.Context
+    dsn: Annotated[str, typer.Argument(metavar="DSN", help="postgresql://… or words of libpq, or a SQLite file")]
+    effect: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed keys")] = None
+    nonce: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the consumed nonces")] = None
+    audit: Annotated[str | None, typer.Option(metavar="SCHEMA.TABLE", help="relation of the failure audit")] = None
+    writer: Annotated[str | None, typer.Option(metavar="ROLE", help="role that the registrar connects as")] = None
+    policy: Annotated[Path | None, typer.Option(help="how the contract's words are spelled here, and more")] = None
+    json_: Annotated[Path | None, typer.Option("--json", metavar="F", help="write the proof here")] = None
+    html: Annotated[Path | None, typer.Option(metavar="F", help="write it as one page here")] = None
     probe_live: Annotated[
         bool, typer.Option("--probe-live", help="also try, and roll back, on the live tables; see below")
-    ] = False,
-    live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None,
+    ] = False
+    live_dsn: Annotated[str | None, typer.Option(metavar="DSN", help="for --probe-live: a login of the writer")] = None
     challenge: Annotated[
         str | None, typer.Option(metavar="TEXT", help="stands in the proof; the gate asks for it with --challenge")
-    ] = None,
-    format_: OutputFormat = Format.TEXT,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = TIMEOUT_S,
-) -> None:
+    ] = None
+    format_: OutputFormat = Format.TEXT
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="wait no longer for any server")] = TIMEOUT_S
+
+
+@with_options(Options)
+def fitness(options: Options) -> None:
     """Prove a live table fit to hold consumed keys, or refuse it. Exit 0 only if all of (a) to (i) are proven.
 
     The database is only read. What must be tried is tried on a copy of its schema on a scratch server. Relations that
@@ -45,20 +53,18 @@ def fitness(
     one.
     """
     # Every other command would wait for the drivers of databases, too.
-    from holdfast.conformance.cli.fitness.assessment import Asked, assess_and_print
-    from holdfast.conformance.fitness.gather import Names
+    from holdfast.conformance.cli.fitness.assessment import assess_and_print
     from holdfast.conformance.fitness.target import scrubbed
 
-    names = Names(effect, nonce, audit, writer)
+    dsn = options.dsn
     try:
-        asked = Asked(dsn, names, live_dsn, probe_live, policy, json_, html, challenge, format_, timeout, context.args)
-        status = assess_and_print(asked)
+        status = assess_and_print(options)
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
     except (typer.Exit, JanitorLostError, MemoryError):
         raise
     except Exception:
         # As `main` does for every command, but a traceback may hold the DSN.
-        print_lines(err(), scrubbed(scrubbed(traceback.format_exc(), dsn), live_dsn or dsn).splitlines())
+        print_lines(err(), scrubbed(scrubbed(traceback.format_exc(), dsn), options.live_dsn or dsn).splitlines())
         stop(Exit.KIT, "this is a fault of the kit itself, please report it")
     raise typer.Exit(int(status))

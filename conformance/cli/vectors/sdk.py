@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, err, out, print_json, print_table, stop
 from holdfast.conformance.verdict import Exit
 
 
@@ -20,12 +20,8 @@ def looked_up() -> Iterator[None]:
     """Ends the command where a name or a `runner.toml` is wrong: 20 if it is one of the kit's own, which is damaged."""
     from holdfast.vectors.jcs.sdk import DamagedError, ManifestError, UnknownSdkError
 
-    try:
+    with ending(Exit.USAGE, ManifestError, UnknownSdkError), ending(Exit.KIT, DamagedError):
         yield
-    except DamagedError as error:
-        stop(Exit.KIT, str(error))
-    except (ManifestError, UnknownSdkError) as error:
-        stop(Exit.USAGE, str(error))
 
 
 def list_(format_: OutputFormat = Format.TEXT) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, stop
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.cli.vectors.evidence import answer_text, record, reproduction, shown, without_rows
@@ -114,18 +114,15 @@ def _beside(results: str | None, name: str) -> Path:
 
 def place_of(path: Path) -> EvidenceFile:
     """Where the evidence goes, locked: should this run not come to its end, an earlier one must not stand for it."""
-    try:
+    with ending(Exit.USAGE, EvidenceError):
         return EvidenceFile(path)
-    except EvidenceError as error:
-        stop(Exit.USAGE, str(error))
 
 
 def recorded(result: Result, place: EvidenceFile) -> Exit:
     """Write the evidence. A result that cannot be written is not proven."""
-    try:
+    cannot = f"{place.path}: the evidence cannot be written, so nothing is proven: "
+    with ending(Exit.INCOMPLETE, EvidenceError, OSError, before=cannot):
         return record(result, place)
-    except (EvidenceError, OSError) as error:
-        stop(Exit.INCOMPLETE, f"{place.path}: the evidence cannot be written, so nothing is proven: {error}")
 
 
 def _checked(
