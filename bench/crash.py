@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from holdfast.conformance.faults import sweep as layers
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.model import Plan
+from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.subject import perform
 from holdfast.conformance.faults.sweep import Sweep
 from holdfast.conformance.faults.tracer import Injection
@@ -87,7 +88,7 @@ def measure(one: Store, options: argparse.Namespace, base: Path | None = None) -
     bare, traced = slowdown(one, options.puts, base)
     with Sweep(lambda: lines(one), puts(6), base=base) as sweep:
         sweep.baseline()
-        kills, states = sweep.kills(options.seconds), sweep.power_loss(options.seconds)
+        kills, states = (sweep.trial(layer).report(options.seconds) for layer in (Layer.KILL, Layer.POWER))
     each = [f"{60 * report.tried / report.seconds:.0f}" for report in (kills, states)]
     print(f"{one.name:24} {bare:8.3f} {traced:9.3f} {traced / bare:6.2f} {each[0]:>10} {each[1]:>11}", flush=True)
 
@@ -131,7 +132,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in CLASSIC:
         one = store(name)
         with Sweep(lambda one=one: lines(one), puts(3)) as sweep:  # type: ignore[misc]
-            report = sweep.power_loss(options.seconds)
+            report = sweep.trial(Layer.POWER).report(options.seconds)
         found = report.findings[0].verdict.kind.value if report.findings else "NOT FOUND"
         print(f"{name:24} {found} in {report.seconds:.2f} s, {report.tally}", flush=True)
     return 0

@@ -25,7 +25,7 @@ from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.probe import mounting, probe
 from holdfast.conformance.faults.processes import Marked
-from holdfast.conformance.faults.report import Layer, Report, RunError, Tally, Trial, Work
+from holdfast.conformance.faults.report import Layer, RunError, Tally, Trial, Work
 from holdfast.conformance.faults.runs import accepted, in_order, read_whole
 from holdfast.conformance.faults.stored import PAGE, SQLITE, Stored, Variant, pages
 from holdfast.conformance.faults.subject import History, Op, Outcome, SubjectError, SubjectHangError, Workload, perform
@@ -287,53 +287,6 @@ class Dependencies:
             Layer.SLOW: partial(stopped, self._sweep, self._undisturbed),
         }
         return self._sweep.trial(layer, works[layer])
-
-    def missing(self, seconds: float) -> Report:
-        """Files of the store are gone, each alone and all at once."""
-        return self.trial(Layer.MISSING).report(seconds)
-
-    def truncated(self, seconds: float) -> Report:
-        """Files of the store are cut to nothing, and to half."""
-        return self.trial(Layer.TRUNCATED).report(seconds)
-
-    def corrupt(self, seconds: float) -> Report:
-        """Files of the store begin with garbage."""
-        return self.trial(Layer.CORRUPT).report(seconds)
-
-    def foreign(self, seconds: float) -> Report:
-        """Files of another format replace the store's files."""
-        return self.trial(Layer.FOREIGN).report(seconds)
-
-    def lost(self, seconds: float) -> Report:
-        """Files of the store are unlinked or replaced under the running process."""
-        return self.trial(Layer.LOST_RUNNING).report(seconds)
-
-    def damage(self, seconds: float) -> Report:
-        """Bits, sectors and tails of the store's files are damaged."""
-        return self.trial(Layer.DAMAGE).report(seconds)
-
-    def locked(self, seconds: float) -> Report:
-        """Another process holds locks on files of the store, or takes them between two transactions of the run."""
-        return self.trial(Layer.LOCKED).report(seconds)
-
-    def read_only(self, seconds: float) -> Report:
-        """The work directory is mounted read-only."""
-        return self.trial(Layer.READ_ONLY).report(seconds)
-
-    def full(self, seconds: float) -> Report:
-        """The work directory lies on a disk that is too small for the work, and later on one that is large enough."""
-        return self.trial(Layer.FULL).report(seconds)
-
-    def down(self, seconds: float) -> Report:
-        """The processes that it started are killed while it works. Does not apply to one that starts none."""
-        return self.trial(Layer.DOWN).report(seconds)
-
-    def slow(self, seconds: float) -> Report:
-        """The processes that it started are stopped while it works, and go on. Does not apply to one that starts none.
-
-        Each operation has to be answered within the subject's limits, by a refusal or an error.
-        """
-        return self.trial(Layer.SLOW).report(seconds)
 
     @property
     def begun(self) -> bool:

@@ -25,21 +25,28 @@ class Layer(StrEnum):
 
     KILL = "kill"
     SIGNALS = "kill by signals"
+    # In the middle of writes, spread over all of the run.
     TORN_KILL = "kill within a write"
     POWER = "power loss"
+    # Power losses while it recovers from a power loss.
     RECOVERY = "crash in recovery"
     ERRORS = "errors of calls"
+    # Writes that do half of what they were asked, as on a disk that is about to be full.
     SHORT = "short writes"
+    # What a failed sync had to save is not saved by another.
     SYNC_ERRORS = "error of a sync, then power loss"
     MISSING = "store missing"
     TRUNCATED = "store truncated"
     CORRUPT = "store corrupt"
     FOREIGN = "store of a foreign format"
     LOST_RUNNING = "store lost while it runs"
+    # By another process, all the time or between two transactions of the run.
     LOCKED = "store locked"
     READ_ONLY = "store read-only"
+    # The disk is too small for the work, and later large enough.
     FULL = "disk full"
     DAMAGE = "damaged bytes"
+    # The processes that it started are killed, or stopped, while it works. Do not apply to one that starts none.
     DOWN = "dependency killed"
     SLOW = "dependency stopped"
     CLOCK_BACK = "clock stepped back"

@@ -67,36 +67,6 @@ class Sweep(Runs):
         tally = Tally(layer, seed=self.seed, floor=self._least, most=MOST_FINDINGS)
         return Trial(tally, work or self._recorded(layer), self.deadline)
 
-    def power_loss(self, seconds: float) -> Report:
-        """Every state that a power loss may leave, for `seconds`; the likeliest to show something comes first.
-
-        What is left at each acknowledgement of all that was not synced is always tried, however long it takes.
-        """
-        return self.trial(Layer.POWER).report(seconds)
-
-    def recovery(self, seconds: float) -> Report:
-        """Power losses while it recovers from a power loss."""
-        return self.trial(Layer.RECOVERY).report(seconds)
-
-    def kills(self, seconds: float, *, torn: bool = False) -> Report:
-        """SIGKILL before operations of the run, first where half of an operation may have been made final.
-
-        With `torn` in the middle of writes, spread over all of the run.
-        """
-        return self.trial(Layer.TORN_KILL if torn else Layer.KILL).report(seconds)
-
-    def errors(self, seconds: float, error: int = errno.EIO) -> Report:
-        """Calls on files that fail with `error` from an operation on. What is answered OK even so must be there."""
-        return self.trial(Layer.ERRORS, partial(self._noted, self._errors(error))).report(seconds)
-
-    def short_writes(self, seconds: float) -> Report:
-        """Writes that do half of what they were asked, as on a disk that is about to be full."""
-        return self.trial(Layer.SHORT).report(seconds)
-
-    def sync_errors(self, seconds: float) -> Report:
-        """Syncs that fail once, and a power loss at the end: what a failed sync had to save is not saved by another."""
-        return self.trial(Layer.SYNC_ERRORS).report(seconds)
-
     def _recorded(self, layer: Layer) -> Work:
         return self._once(layer) if layer in IN_ONE else partial(self._in_both_sessions, layer)
 
@@ -156,17 +126,17 @@ class Sweep(Runs):
             Layer.SYNC_ERRORS: partial(power.sync_errors, self),
             Layer.KILL: partial(self._struck, lambda number: Injection(kill=number), "killed before"),
             Layer.TORN_KILL: partial(self._struck, lambda number: Injection(kill=number, torn=True), "killed before"),
-            Layer.ERRORS: self._errors(errno.ENOSPC),
+            Layer.ERRORS: self._errors(),
             Layer.SHORT: partial(self._struck, lambda number: Injection(short=number), "half a write at"),
         }
         return partial(self._noted, works[layer])
 
-    def _errors(self, error: int) -> Work:
+    def _errors(self) -> Work:
         """Calls that fail from one on; and one call that fails, behind which what was refused is sent again."""
-        name = errno.errorcode[error]
-        lasting = partial(self._struck, lambda number: Injection(error=error, at=number), f"{name} from then on at")
+        error = errno.ENOSPC
+        lasting = partial(self._struck, lambda number: Injection(error=error, at=number), "ENOSPC from then on at")
         passing = partial(
-            self._struck, lambda number: Injection(error=error, at=number, once=True), f"{name} once at", send=persist
+            self._struck, lambda number: Injection(error=error, at=number, once=True), "ENOSPC once at", send=persist
         )
         return partial(summed, {"": lasting, "and once": passing})
 
@@ -238,7 +208,7 @@ def self_test() -> str:
     for kind, clean in wanted.items():
         command = (sys.executable, "-I", "-S", str(Path(__file__).with_name("writers.py")), kind)
         with Sweep(lambda command=command: Lines(command), puts(2)) as sweep:  # type: ignore[misc]
-            report = sweep.power_loss(0)
+            report = sweep.trial(Layer.POWER).report(0)
         found = {finding.verdict.kind for finding in report.findings}
         if report.unproven or not report.tried or (not report.findings) is not clean or found - {CrashClass.LOST}:
             said = [*report.unproven, *map(str, report.findings)] or [report.tally]

@@ -30,18 +30,18 @@ from tests.faults.stores.catalogue import Layer as CaughtBy
 SECONDS = 60.0
 # Pages of a disk are larger than the values of most workloads.
 LARGE = 1500
-_LAYERS: dict[CaughtBy, Callable[[Dependencies, float], Report]] = {
-    CaughtBy.MISSING: Dependencies.missing,
-    CaughtBy.TRUNCATED: Dependencies.truncated,
-    CaughtBy.CORRUPT: Dependencies.corrupt,
-    CaughtBy.FOREIGN: Dependencies.foreign,
-    CaughtBy.LOST_RUNNING: Dependencies.lost,
-    CaughtBy.LOCKED: Dependencies.locked,
-    CaughtBy.READ_ONLY: Dependencies.read_only,
-    CaughtBy.FULL: Dependencies.full,
-    CaughtBy.DAMAGE: Dependencies.damage,
-    CaughtBy.DOWN: Dependencies.down,
-    CaughtBy.SLOW: Dependencies.slow,
+_LAYERS: dict[CaughtBy, Layer] = {
+    CaughtBy.MISSING: Layer.MISSING,
+    CaughtBy.TRUNCATED: Layer.TRUNCATED,
+    CaughtBy.CORRUPT: Layer.CORRUPT,
+    CaughtBy.FOREIGN: Layer.FOREIGN,
+    CaughtBy.LOST_RUNNING: Layer.LOST_RUNNING,
+    CaughtBy.LOCKED: Layer.LOCKED,
+    CaughtBy.READ_ONLY: Layer.READ_ONLY,
+    CaughtBy.FULL: Layer.FULL,
+    CaughtBy.DAMAGE: Layer.DAMAGE,
+    CaughtBy.DOWN: Layer.DOWN,
+    CaughtBy.SLOW: Layer.SLOW,
 }
 _MOUNTED = (CaughtBy.READ_ONLY, CaughtBy.FULL)
 # For every run of the tests; the rest is for `tox -e sweep`.
@@ -108,7 +108,7 @@ def test_a_bug_is_caught_by_the_layer_that_has_to(
     if store.caught_by in _MOUNTED:
         request.getfixturevalue("mounts")
     workload = puts(6, size=LARGE) if store.caught_by is CaughtBy.FULL else None
-    report = _LAYERS[store.caught_by](without(store, workload), SECONDS)
+    report = without(store, workload).trial(_LAYERS[store.caught_by]).report(SECONDS)
     assert report.unproven == ()
     broken = [finding for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]
     assert broken, f"{store.wrong}: {report.tally}"
@@ -137,7 +137,7 @@ def test_a_right_store_is_not_accused(
 ) -> None:
     small, large = without(store, least=1), without(store, puts(6, size=LARGE), least=1)
     for caught_by in layers:
-        report = _LAYERS[caught_by](large if caught_by is CaughtBy.FULL else small, seconds)
+        report = (large if caught_by is CaughtBy.FULL else small).trial(_LAYERS[caught_by]).report(seconds)
         # A loss before the first acknowledgement breaks no promise.
         accused = [str(one) for one in report.findings if one.verdict.kind is not CrashClass.INIT]
         assert accused == [], report.layer
@@ -150,8 +150,8 @@ def test_a_right_store_is_not_accused(
 
 
 def test_one_that_starts_no_process_is_told_so(without: Make) -> None:
-    for layer in (Dependencies.down, Dependencies.slow):
-        report = layer(without(STORE["log-right"]), 1)
+    for layer in (Layer.DOWN, Layer.SLOW):
+        report = without(STORE["log-right"]).trial(layer).report(1)
         assert report.beside == "does not apply: it starts no process of its own"
         assert report.tally == "0 of 0 moments, seed 0: does not apply: it starts no process of its own"
         assert (report.tried, report.clean) == (0, True)
@@ -165,24 +165,24 @@ def test_nothing_tried_is_no_pass_where_a_layer_applies() -> None:
 
 
 def test_who_makes_its_own_store_may_make_it_again_and_nobody_elses(without: Make) -> None:
-    assert without(STORE["log-right"]).missing(SECONDS).clean
-    report = without(STORE["log-right"], made=Made.BY_OTHERS).missing(SECONDS)
+    assert without(STORE["log-right"]).trial(Layer.MISSING).report(SECONDS).clean
+    report = without(STORE["log-right"], made=Made.BY_OTHERS).trial(Layer.MISSING).report(SECONDS)
     assert [finding.verdict.kind for finding in report.findings] == [CrashClass.LOST]
     assert "as if nothing had ever been" in str(report.findings[0])
-    assert without(STORE["plain-right"], made=Made.BY_OTHERS).corrupt(SECONDS).clean
+    assert without(STORE["plain-right"], made=Made.BY_OTHERS).trial(Layer.CORRUPT).report(SECONDS).clean
 
 
 def test_an_older_state_is_right_unless_damage_is_to_be_noticed(without: Make) -> None:
-    report = without(STORE["log-right"]).truncated(SECONDS)
+    report = without(STORE["log-right"]).trial(Layer.TRUNCATED).report(SECONDS)
     assert report.clean
     assert report.tally.endswith("in 2 of them an older state counts as right")
-    report = without(STORE["log-right"], promise=Promise.DETECTS).truncated(SECONDS)
+    report = without(STORE["log-right"], promise=Promise.DETECTS).trial(Layer.TRUNCATED).report(SECONDS)
     assert [finding.verdict.kind for finding in report.findings] == [CrashClass.LOST]
     assert "cut to half" in report.findings[0].story
 
 
 def test_the_same_seed_tries_the_same(without: Make) -> None:
-    first, second = (without(STORE["plain-no_checksum"]).damage(SECONDS) for _ in range(2))
+    first, second = (without(STORE["plain-no_checksum"]).trial(Layer.DAMAGE).report(SECONDS) for _ in range(2))
     assert [str(one) for one in first.findings] == [str(one) for one in second.findings]
     assert first.tried == second.tried
 
@@ -211,10 +211,8 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("layer", list(_LAYERS.values()))
-def test_a_store_that_keeps_nothing_is_not_proven_by_any_layer(
-    layer: Callable[[Dependencies, float], Report], tmp_path: Path
-) -> None:
-    report = layer(_dependencies(_program(_FORGETFUL), tmp_path), 1)
+def test_a_store_that_keeps_nothing_is_not_proven_by_any_layer(layer: Layer, tmp_path: Path) -> None:
+    report = _dependencies(_program(_FORGETFUL), tmp_path).trial(layer).report(1)
     assert not report.clean
     assert report.tried == 0
     assert any(words in report.unproven[0] for words in ("keeps nothing in its work directory", "although", "NOT TES"))
@@ -230,21 +228,21 @@ open(mark, 'w').write(sys.argv[1])
 sys.argv[1:1] = ['FULL']
 exec(open({str(store)!r}).read())
 """
-    report = _dependencies(_program(text), tmp_path).missing(1)
+    report = _dependencies(_program(text), tmp_path).trial(Layer.MISSING).report(1)
     assert not report.clean
     assert report.tried == 0
     assert "although nothing was away: unrecoverable" in report.unproven[0]
 
 
 def test_a_workload_of_one_operation_is_too_short(tmp_path: Path) -> None:
-    report = _dependencies(STORE["log-right"].command(), tmp_path, puts(1)).missing(1)
+    report = _dependencies(STORE["log-right"].command(), tmp_path, puts(1)).trial(Layer.MISSING).report(1)
     assert report.unproven[0].startswith("expected a workload of two operations or more")
 
 
 def test_where_nothing_can_be_mounted_nothing_is_tested(without: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dependencies, "mounting", lambda: Ability("unshare: Operation not permitted"))
-    for layer in (Dependencies.read_only, Dependencies.full):
-        report = layer(without(STORE["log-right"]), 1)
+    for layer in (Layer.READ_ONLY, Layer.FULL):
+        report = without(STORE["log-right"]).trial(layer).report(1)
         assert not report.clean
         assert report.unproven == ("NOT TESTED: unshare: Operation not permitted",)
 
@@ -255,8 +253,8 @@ def test_a_disk_that_could_not_be_mounted_is_no_refusal(
     """The command fails loudly, which would be right on a disk that cannot be written to."""
     failing = lambda *_: ["/bin/false"]  # noqa: E731
     monkeypatch.setattr(mounts_module, "argv", failing)
-    for layer in (Dependencies.read_only, Dependencies.full):
-        report = layer(without(STORE["log-right"]), 1)
+    for layer in (Layer.READ_ONLY, Layer.FULL):
+        report = without(STORE["log-right"]).trial(layer).report(1)
         assert not report.clean
         assert report.unproven[0].startswith("NOT TESTED")
 
@@ -265,7 +263,7 @@ def test_a_disk_that_was_never_full_proves_nothing(
     without: Make, mounts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dependencies, "_MORE_PAGES", 1)
-    report = without(STORE["log-right"], puts(2)).full(0)
+    report = without(STORE["log-right"], puts(2)).trial(Layer.FULL).report(0)
     assert not report.clean
     assert "no disk became full" in report.unproven[0]
 
@@ -283,9 +281,9 @@ def _marked(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("layer", [Dependencies.down, Dependencies.slow])
+@pytest.mark.parametrize("layer", [Layer.DOWN, Layer.SLOW])
 def test_nothing_is_left_after_ctrl_c(
-    layer: Callable[[Dependencies, float], Report], without: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    layer: Layer, without: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there: list[int] = []
 
@@ -295,15 +293,15 @@ def test_nothing_is_left_after_ctrl_c(
 
     monkeypatch.setattr(helpers, "judge_running", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        layer(without(STORE["served-right"]), 1)
+        without(STORE["served-right"]).trial(layer).report(1)
     assert _marked(tmp_path) == []
     # Those that were only stopped were there, and would have been found.
-    assert there or layer is Dependencies.down
+    assert there or layer is Layer.DOWN
 
 
 def test_no_mount_is_left(without: Make, mounts: None) -> None:
     before = Path("/proc/self/mounts").read_text(encoding="utf-8")
-    assert without(STORE["log-right"]).read_only(0).tried
+    assert without(STORE["log-right"]).trial(Layer.READ_ONLY).report(0).tried
     assert Path("/proc/self/mounts").read_text(encoding="utf-8") == before
 
 
@@ -315,12 +313,12 @@ def test_a_process_that_reads_the_requests_is_not_called_help(tmp_path: Path) ->
         lambda: Lines(command, environment=ENVIRONMENT, limits=Limits(20, 1, 3)), puts(3), least=2, parent=tmp_path
     )
     with made:
-        report = Dependencies(made).slow(1)
+        report = Dependencies(made).trial(Layer.SLOW).report(1)
         assert not report.clean
         assert "one of the processes that it started reads its requests" in report.unproven[0]
         assert report.findings == ()
         # Killed it is no more than a store that is killed.
-        assert Dependencies(made).down(1).clean
+        assert Dependencies(made).trial(Layer.DOWN).report(1).clean
     assert os.listdir(tmp_path) == []
 
 

@@ -19,7 +19,7 @@ from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.probe import Ability, Probe
 from holdfast.conformance.faults.recording import Ending, Life
-from holdfast.conformance.faults.report import Report
+from holdfast.conformance.faults.report import Layer, Report
 from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults.tracer.traced import run
@@ -192,8 +192,8 @@ def _not_proven(report: Report, words: str) -> None:
 @pytest.mark.parametrize("way", list(_FILES))
 def test_files_elsewhere_are_not_proven(way: str, sweep_of: Make, elsewhere: str) -> None:
     sweep = sweep_of(_FILES[way], elsewhere)
-    for layer in (sweep.power_loss, sweep.kills, sweep.recovery):
-        _not_proven(layer(0), f"the file {elsewhere}/")
+    for layer in (Layer.POWER, Layer.KILL, Layer.RECOVERY):
+        _not_proven(sweep.trial(layer).report(0), f"the file {elsewhere}/")
 
 
 # It does not run under the tracer a second time, so its reads elsewhere are not observed.
@@ -204,22 +204,22 @@ _SHY = _FILES["written"].replace(
 
 
 def test_a_start_that_cannot_be_watched_proves_nothing(sweep_of: Make, elsewhere: str) -> None:
-    report = sweep_of(_SHY, elsewhere).power_loss(0)
+    report = sweep_of(_SHY, elsewhere).trial(Layer.POWER).report(0)
     assert (report.clean, report.tried) == (False, 0)
     assert "expected it to start again, for what it reads elsewhere to be seen" in report.unproven[0]
 
 
 def test_a_stranger_s_memory_is_not_proven(stranger: tuple[str, str, str], sweep_of: Make) -> None:
     connected, where, told = stranger
-    _not_proven(sweep_of(_ASKED.format(connected=connected), where).power_loss(0), told)
+    _not_proven(sweep_of(_ASKED.format(connected=connected), where).trial(Layer.POWER).report(0), told)
 
 
 @pytest.mark.parametrize("stranger", ["TCP"], indirect=True)
 def test_who_the_caller_plays_is_no_stranger(stranger: tuple[str, str, str], sweep_of: Make) -> None:
     connected, where, told = stranger
-    report = sweep_of(_ASKED.format(connected=connected), where, f"127.0.0.1:{where}").power_loss(0)
+    report = sweep_of(_ASKED.format(connected=connected), where, f"127.0.0.1:{where}").trial(Layer.POWER).report(0)
     assert not report.unproven
-    _not_proven(sweep_of(_ASKED.format(connected=connected), where, "127.0.0.1:1").power_loss(0), told)
+    _not_proven(sweep_of(_ASKED.format(connected=connected), where, "127.0.0.1:1").trial(Layer.POWER).report(0), told)
 
 
 def test_a_stranger_behind_a_pipe_is_not_proven(sweep_of: Make, elsewhere: str) -> None:
@@ -240,7 +240,7 @@ def test_a_stranger_behind_a_pipe_is_not_proven(sweep_of: Make, elsewhere: str) 
     thread = threading.Thread(target=serve)
     thread.start()
     try:
-        _not_proven(sweep_of(_PIPE, elsewhere).power_loss(0), f"the pipe {asked}")
+        _not_proven(sweep_of(_PIPE, elsewhere).trial(Layer.POWER).report(0), f"the pipe {asked}")
     finally:
         Path(asked).write_text("end\n", encoding="ascii")
         thread.join()
@@ -291,7 +291,7 @@ open(way, "w").write("1"); os.wait(); os.unlink(way)
 def test_what_keeps_nothing_is_spared(what: str, sweep_of: Make, elsewhere: str) -> None:
     sweep = sweep_of(f"{_HARMLESS[what]}\n{_INSIDE}", elsewhere)
     # No time: what is left at the acknowledgements, and no more.
-    report = sweep.power_loss(0)
+    report = sweep.trial(Layer.POWER).report(0)
     assert report.unproven == ()
     assert report.clean
 
@@ -316,10 +316,10 @@ def test_what_was_refused_is_told_beside_the_tally(sweep_of: Make, elsewhere: st
     """A store may use it where it is available, and then make changes that are not observed."""
     asks = "import ctypes; ctypes.CDLL(None).syscall(425, 4, ctypes.create_string_buffer(120))"
     sweep = sweep_of(f"{asks}\n{_INSIDE}", elsewhere)
-    for report in (sweep.power_loss(0), sweep.kills(0), sweep.short_writes(0)):
+    for report in [sweep.trial(layer).report(0) for layer in (Layer.POWER, Layer.KILL, Layer.SHORT)]:
         assert report.tally.endswith("; io_uring was refused: what it does with it was not seen")
         assert report.clean
-    assert "refused" not in Dependencies(sweep).missing(0).tally
+    assert "refused" not in Dependencies(sweep).trial(Layer.MISSING).report(0).tally
 
 
 def test_nobody_waits_for_what_is_opened_or_connected_elsewhere(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ hide()
 
 def test_a_process_that_cannot_be_found_again_is_not_said_to_be_none(sweep_of: Make, elsewhere: str) -> None:
     dependencies = Dependencies(sweep_of(f"{_HIDDEN}\n{_INSIDE}", elsewhere))
-    for report in (dependencies.down(0), dependencies.slow(0)):
+    for report in (dependencies.trial(Layer.DOWN).report(0), dependencies.trial(Layer.SLOW).report(0)):
         assert (report.clean, report.beside, report.tried) == (False, "", 0)
         assert report.unproven[0].startswith("it had 1 process beside itself while it was recorded")
 
@@ -375,7 +375,7 @@ def test_where_nothing_is_recorded_the_weaker_basis_is_named(
     sweep_of: Make, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(helpers, "probe", lambda: Probe(Ability("not here"), Ability(), Ability()))
-    report = Dependencies(sweep_of(_INSIDE, elsewhere)).down(0)
+    report = Dependencies(sweep_of(_INSIDE, elsewhere)).trial(Layer.DOWN).report(0)
     assert report.clean
     assert "no process of its own was found, by its environment" in report.beside
     assert "nothing can be recorded here" in report.beside

@@ -13,7 +13,7 @@ from holdfast.conformance.faults.metadata import Given, Metadata
 from holdfast.conformance.faults.model import Plan
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.recording import Changed, Named, Names, Rights
-from holdfast.conformance.faults.report import Report
+from holdfast.conformance.faults.report import Layer, Report
 from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.model.script import Script
 from tests.faults.stores.catalogue import ENVIRONMENT
@@ -29,7 +29,7 @@ def power_loss(variant: str, parent: Path, seconds: float = 0) -> Report:
         return Lines(words, environment=ENVIRONMENT, limits=Limits().scaled(factor))
 
     with Sweep(lambda: subject(4), puts(3), traced=lambda: subject(20), parent=parent) as sweep:
-        return sweep.power_loss(seconds)
+        return sweep.trial(Layer.POWER).report(seconds)
 
 
 @pytest.mark.usefixtures("tracer")

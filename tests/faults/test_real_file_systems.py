@@ -24,6 +24,7 @@ from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.probe import Ability, probe
+from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.subject import SubjectError, perform
 from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
@@ -161,7 +162,7 @@ def accused(tmp_path_factory: pytest.TempPathFactory, words: Words) -> Accused:
                 ) as sweep,
             ):
                 patch.setattr(subject_of_tests, "MOST_FINDINGS", len(WORKLOAD.ops))
-                report = sweep.power_loss(5)
+                report = sweep.trial(Layer.POWER).report(5)
             assert report.unproven == ()
             known[name] = frozenset(finding.verdict.kind for finding in report.findings)
         return known[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
+from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.subject import Workload
 from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.stores.catalogue import ENVIRONMENT, RIGHT, Store
@@ -57,9 +57,14 @@ def test_a_right_store_is_accused_from_no_seed(
     with Sweep(
         lambda: lines(4), drawn(store, seed), traced=lambda: lines(20), seed=seed, least=_LEAST, parent=tmp_path
     ) as sweep:
-        reports = [sweep.power_loss(_POWER_S), sweep.kills(0), sweep.kills(0, torn=True), sweep.recovery(0)]
-        reports += [sweep.errors(0, errno.ENOSPC), sweep.errors(0, errno.EIO), sweep.short_writes(0)]
-        reports += [sweep.sync_errors(0)]
+        reports = [
+            sweep.trial(Layer.POWER).report(_POWER_S),
+            sweep.trial(Layer.KILL).report(0),
+            sweep.trial(Layer.TORN_KILL).report(0),
+            sweep.trial(Layer.RECOVERY).report(0),
+        ]
+        reports += [sweep.trial(Layer.ERRORS).report(0), sweep.trial(Layer.SHORT).report(0)]
+        reports += [sweep.trial(Layer.SYNC_ERRORS).report(0)]
     for report in reports:
         # A loss before the first acknowledgement breaks no promise.
         accused = [str(finding) for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]

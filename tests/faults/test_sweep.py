@@ -48,13 +48,13 @@ pytestmark = pytest.mark.usefixtures("tracer")
 # A busy machine gives a layer less; what it has to find, it finds in far less.
 SECONDS = 60.0
 _LAYERS: dict[CaughtBy, Callable[[Sweep], Report]] = {
-    CaughtBy.KILL: lambda sweep: sweep.kills(SECONDS),
-    CaughtBy.POWER: lambda sweep: sweep.power_loss(SECONDS),
-    CaughtBy.TORN: lambda sweep: sweep.power_loss(SECONDS),
-    CaughtBy.RECOVERY: lambda sweep: sweep.recovery(SECONDS),
-    CaughtBy.ERRNO: lambda sweep: sweep.errors(SECONDS, errno.ENOSPC),
-    CaughtBy.SHORT: lambda sweep: sweep.short_writes(SECONDS),
-    CaughtBy.SYNC_ERROR: lambda sweep: sweep.sync_errors(SECONDS),
+    CaughtBy.KILL: lambda sweep: sweep.trial(Layer.KILL).report(SECONDS),
+    CaughtBy.POWER: lambda sweep: sweep.trial(Layer.POWER).report(SECONDS),
+    CaughtBy.TORN: lambda sweep: sweep.trial(Layer.POWER).report(SECONDS),
+    CaughtBy.RECOVERY: lambda sweep: sweep.trial(Layer.RECOVERY).report(SECONDS),
+    CaughtBy.ERRNO: lambda sweep: sweep.trial(Layer.ERRORS).report(SECONDS),
+    CaughtBy.SHORT: lambda sweep: sweep.trial(Layer.SHORT).report(SECONDS),
+    CaughtBy.SYNC_ERROR: lambda sweep: sweep.trial(Layer.SYNC_ERRORS).report(SECONDS),
 }
 # A slice for every run of the tests: a bug for each layer, and two right stores. The rest is for `tox -e sweep`.
 _SLICE = {
@@ -106,9 +106,9 @@ def test_a_bug_is_caught_by_the_layer_that_has_to(store: Store, sweep_of: Make) 
 
 
 def test_of_two_sessions_the_one_that_broke_the_promise_is_named(sweep_of: Make) -> None:
-    report = sweep_of(STORE["log-syncs_new"]).power_loss(SECONDS)
+    report = sweep_of(STORE["log-syncs_new"]).trial(Layer.POWER).report(SECONDS)
     assert [finding.story.startswith("In a second session") for finding in report.findings] == [True]
-    first = sweep_of(STORE["log-no_fsync"]).power_loss(SECONDS)
+    first = sweep_of(STORE["log-no_fsync"]).trial(Layer.POWER).report(SECONDS)
     assert [finding.story.startswith("In a second session") for finding in first.findings] == [False]
 
 
@@ -119,7 +119,7 @@ def test_many_writes_owe_each_acknowledgement_and_a_second_session_unless_they_a
     writer = (sys.executable, "-I", "-S", str(Path(subject_of_tests.__file__).with_name("writers.py")), "right")
     many = replace(puts(12), long=long)
     with Sweep(lambda: Lines(writer), many, parent=tmp_path) as sweep:
-        report = sweep.power_loss(0)
+        report = sweep.trial(Layer.POWER).report(0)
     assert report.clean
     assert (report.tried >= len(many.ops)) is not long
     assert (report.later > 0) is not long
@@ -149,8 +149,8 @@ def _right() -> Iterator[pytest.ParameterSet]:
 @pytest.mark.parametrize(("store", "least", "seconds"), list(_right()))
 def test_a_right_store_is_not_accused(store: Store, least: int, seconds: float, sweep_of: Make) -> None:
     sweep = sweep_of(store, least=least)
-    reports = [sweep.power_loss(seconds), sweep.kills(0), sweep.errors(0, errno.ENOSPC), sweep.short_writes(0)]
-    reports += [sweep.sync_errors(0), sweep.recovery(0), sweep.kills(0, torn=True)]
+    layers = (Layer.KILL, Layer.ERRORS, Layer.SHORT, Layer.SYNC_ERRORS, Layer.RECOVERY, Layer.TORN_KILL)
+    reports = [sweep.trial(Layer.POWER).report(seconds), *(sweep.trial(layer).report(0) for layer in layers)]
     for report in reports:
         # A loss before the first acknowledgement breaks no promise.
         accused = [finding for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]
@@ -164,16 +164,16 @@ def test_the_known_writers_are_told_apart() -> None:
 
 
 def test_without_telling_them_apart_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sweep, "power_loss", lambda *_: Report(Layer.POWER, 1, 1, "1 of 1"))
+    monkeypatch.setattr(Trial, "report", lambda *_: Report(Layer.POWER, 1, 1, "1 of 1"))
     assert "the self-test's wrong writer" in self_test()
-    monkeypatch.setattr(Sweep, "power_loss", lambda *_: Report(Layer.POWER, 0, 0, "0 of 0"))
+    monkeypatch.setattr(Trial, "report", lambda *_: Report(Layer.POWER, 0, 0, "0 of 0"))
     assert "the self-test's right writer" in self_test()
 
 
-@pytest.mark.parametrize("layer", [Sweep.power_loss, Sweep.kills, Sweep.recovery, Sweep.sync_errors])
-def test_a_store_that_cannot_be_recorded_proves_nothing(layer: Callable[..., Report], tmp_path: Path) -> None:
+@pytest.mark.parametrize("layer", [Layer.POWER, Layer.KILL, Layer.RECOVERY, Layer.SYNC_ERRORS])
+def test_a_store_that_cannot_be_recorded_proves_nothing(layer: Layer, tmp_path: Path) -> None:
     with Sweep(lambda: Lines((sys.executable, "-c", "")), puts(2), parent=tmp_path) as sweep:
-        report = layer(sweep, 1)
+        report = sweep.trial(layer).report(1)
     assert not report.clean
     assert report.tried == 0
     assert "expected it to start while it is recorded" in report.unproven[0]
@@ -184,7 +184,7 @@ def test_files_that_the_recording_does_not_explain_prove_nothing(
     sweep_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fidelity, "differences", lambda *_: ("facts.log",))
-    report = sweep_of(RIGHT[0]).power_loss(1)
+    report = sweep_of(RIGHT[0]).trial(Layer.POWER).report(1)
     assert not report.clean
     assert report.unproven == ("the recording does not explain these files: facts.log",)
 
@@ -195,7 +195,7 @@ def test_a_store_that_does_not_take_the_workload_proves_nothing(tmp_path: Path) 
         "for line in sys.stdin: print('{}' if line == 'DUMP\\n' else 'REFUSED no', flush=True)"
     )
     with Sweep(lambda: Lines((sys.executable, "-c", program)), puts(2), parent=tmp_path) as sweep:
-        report = sweep.power_loss(1)
+        report = sweep.trial(Layer.POWER).report(1)
     assert not report.clean
     assert "expected every operation of the workload to be accepted" in report.unproven[0]
 
@@ -210,7 +210,8 @@ def test_a_store_that_keeps_its_data_elsewhere_is_not_proven(
     program = f"import os, sys; os.execvp({command[0]!r}, [*{command!r}, {str(elsewhere)!r}])"
     elsewhere_too = (sys.executable, "-c", program)
     with Sweep(lambda: Lines(elsewhere_too, environment=ENVIRONMENT), puts(2), parent=tmp_path) as sweep:
-        reports = [sweep.power_loss(0), sweep.kills(0), Dependencies(sweep).missing(0), Dependencies(sweep).down(0)]
+        reports = [sweep.trial(layer).report(0) for layer in (Layer.POWER, Layer.KILL)]
+        reports += [Dependencies(sweep).trial(layer).report(0) for layer in (Layer.MISSING, Layer.DOWN)]
     for report in reports:
         assert not report.clean
         assert report.tried == 0
@@ -233,7 +234,7 @@ for line in sys.stdin:
         print('OK', flush=True)
 """
     with Sweep(lambda: Lines((sys.executable, "-c", program)), puts(2), parent=tmp_path) as sweep:
-        report = sweep.power_loss(0)
+        report = sweep.trial(Layer.POWER).report(0)
     assert not report.clean
     assert "what it keeps does not lie in its work directory" in report.unproven[0]
     assert "('k1.left', 'v1-" in report.unproven[0]
@@ -250,7 +251,7 @@ def test_a_session_is_long_enough_for_the_first_file_that_is_made_later(variant:
     with Sweep(
         lambda: Lines(command, environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path, longer=puts(40)
     ) as sweep:
-        report = sweep.power_loss(0)
+        report = sweep.trial(Layer.POWER).report(0)
     assert report.unproven == ()
     assert report.clean is (variant == "right")
     assert {finding.verdict.kind for finding in report.findings} == (set() if report.clean else {CrashClass.LOST})
@@ -268,7 +269,7 @@ def test_that_no_later_file_was_met_is_said(subject_of: Callable[[Store], Lines]
             parent=tmp_path,
             longer=large,
         ) as sweep:
-            report = sweep.power_loss(0)
+            report = sweep.trial(Layer.POWER).report(0)
         assert report.clean, report.unproven
         assert note in report.tally
 
@@ -277,14 +278,14 @@ def test_a_store_that_calls_no_write_has_nothing_that_is_torn(tmp_path: Path) ->
     with Sweep(
         lambda: Lines(_plain("mapped", "right"), environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path
     ) as sweep:
-        for report in (sweep.kills(0, torn=True), sweep.short_writes(0)):
+        for report in (sweep.trial(Layer.TORN_KILL).report(0), sweep.trial(Layer.SHORT).report(0)):
             assert (report.clean, report.tried) == (True, 0)
             assert "does not apply" in report.beside
-        assert sweep.sync_errors(0).tried
+        assert sweep.trial(Layer.SYNC_ERRORS).report(0).tried
     with Sweep(
         lambda: Lines(_plain("mapped", "none"), environment=ENVIRONMENT), puts(2), least=1, parent=tmp_path
     ) as sweep:
-        assert {finding.verdict.kind for finding in sweep.power_loss(0).findings} == {CrashClass.LOST}
+        assert {finding.verdict.kind for finding in sweep.trial(Layer.POWER).report(0).findings} == {CrashClass.LOST}
 
 
 _GROWN = Operation(1, 1, 1, "ftruncate", Truncate(1, 4096))
@@ -340,13 +341,14 @@ def test_every_run_begins_on_a_copy_of_the_base(subject_of: Callable[[Store], Li
     probe = Op(3, "PUT probe p", {"probe.left": "p", "probe.right": "p"})
     workload = Workload(ops, probe, before=before.after(history.must))
     with Sweep(lambda: subject_of(STORE["log-right"]), workload, base=base, least=2, parent=tmp_path) as sweep:
-        reports = [sweep.power_loss(0), sweep.kills(0), Dependencies(sweep).truncated(0), Dependencies(sweep).down(0)]
+        reports = [sweep.trial(layer).report(0) for layer in (Layer.POWER, Layer.KILL)]
+        reports += [Dependencies(sweep).trial(layer).report(0) for layer in (Layer.TRUNCATED, Layer.DOWN)]
     assert [report.findings for report in reports] == [()] * 4
     assert [report.clean for report in reports] == [True] * 4
     assert (base / "facts.log").read_bytes() == contents
     with Sweep(lambda: subject_of(STORE["log-right"]), replace(workload, before={}), base=base) as sweep:
         # What is there before has to be known.
-        assert "in a folder in which no operation was done it shows" in sweep.power_loss(0).unproven[0]
+        assert "in a folder in which no operation was done it shows" in sweep.trial(Layer.POWER).report(0).unproven[0]
 
 
 def test_points_that_no_later_run_reaches_prove_nothing(sweep_of: Make) -> None:
@@ -361,20 +363,20 @@ def test_points_that_no_later_run_reaches_prove_nothing(sweep_of: Make) -> None:
 def test_so_many_points_are_tried_whatever_time_they_take(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
     for least, both in ((1, 2), (4, 6)):
         with Sweep(lambda: subject_of(STORE["log-right"]), puts(3), least=least, parent=tmp_path) as sweep:
-            assert sweep.kills(0).tried == both
-            assert sweep.short_writes(0).tried == both
+            assert sweep.trial(Layer.KILL).report(0).tried == both
+            assert sweep.trial(Layer.SHORT).report(0).tried == both
 
 
 def test_a_workload_of_one_operation_has_one_session(subject_of: Callable[[Store], Lines], tmp_path: Path) -> None:
     with Sweep(lambda: subject_of(STORE["log-right"]), puts(1), least=2, parent=tmp_path) as sweep:
-        report = sweep.kills(0)
+        report = sweep.trial(Layer.KILL).report(0)
     assert (report.clean, report.tried, report.floor) == (True, 2, 2)
 
 
 def test_without_time_as_much_is_tried_as_is_needed(sweep_of: Make) -> None:
     sweep = sweep_of(STORE["snapshot-right"])
-    assert sweep.kills(0).tried == subject_of_tests.LEAST_TRIED * 3 // 2
-    assert sweep.power_loss(0).tried >= len(puts(6).ops)
+    assert sweep.trial(Layer.KILL).report(0).tried == subject_of_tests.LEAST_TRIED * 3 // 2
+    assert sweep.trial(Layer.POWER).report(0).tried >= len(puts(6).ops)
 
 
 def test_an_acknowledgement_that_cannot_be_placed_proves_nothing(
@@ -387,19 +389,19 @@ def test_an_acknowledgement_that_cannot_be_placed_proves_nothing(
         raise UnplacedError("operation 1 was acknowledged by a way that cannot be seen")
 
     monkeypatch.setattr(runs, "acknowledgements", lost)
-    for report in (sweep.power_loss(1), sweep.sync_errors(1), sweep.recovery(1)):
+    for report in [sweep.trial(one).report(1) for one in (Layer.POWER, Layer.SYNC_ERRORS, Layer.RECOVERY)]:
         assert not report.clean
         assert "by a way that cannot be seen" in report.unproven[0]
 
 
-@pytest.mark.parametrize("layer", [Sweep.power_loss, Sweep.kills])
+@pytest.mark.parametrize("layer", [Layer.POWER, Layer.KILL])
 def test_a_broken_state_is_kept_with_its_recording(
-    layer: Callable[..., Report], subject_of: Callable[[Store], Lines], tmp_path: Path
+    layer: Layer, subject_of: Callable[[Store], Lines], tmp_path: Path
 ) -> None:
     store = next(store for store in BUGS if store.name == "plain-in_place")
     kept = tmp_path / "kept"
     with Sweep(lambda: subject_of(store), puts(3), parent=tmp_path, keep=kept) as sweep:
-        report = layer(sweep, 5)
+        report = sweep.trial(layer).report(5)
     found = {finding.kept for finding in report.findings} - {None}
     assert found == set(kept.rglob("*.tar"))
     for state in found:
@@ -411,7 +413,7 @@ def test_a_broken_state_is_kept_with_its_recording(
 
 def test_half_a_write_is_placed_at_the_write_and_not_at_the_operation_before_it(sweep_of: Make) -> None:
     sweep = sweep_of(STORE["log-short"])
-    found = sweep.short_writes(SECONDS).findings
+    found = sweep.trial(Layer.SHORT).report(SECONDS).findings
     operations = sweep.baseline().recording.operations
     assert found
     assert all(isinstance(operations[one.point - 1].action, Write) for one in found)
@@ -419,14 +421,14 @@ def test_half_a_write_is_placed_at_the_write_and_not_at_the_operation_before_it(
 
 def test_the_same_seed_tries_the_same(sweep_of: Make) -> None:
     store = next(store for store in BUGS if store.name == "log-no_checksum")
-    first, second = (sweep_of(store).power_loss(SECONDS) for _ in range(2))
+    first, second = (sweep_of(store).trial(Layer.POWER).report(SECONDS) for _ in range(2))
     assert [str(one) for one in first.findings] == [str(one) for one in second.findings]
     assert first.tried == second.tried
 
 
 def test_nothing_is_left_of_a_sweep(sweep_of: Make, tmp_path: Path) -> None:
     sweep = sweep_of(RIGHT[0])
-    sweep.kills(0.5)
+    sweep.trial(Layer.KILL).report(0.5)
     sweep.close()
     assert [one for one in tmp_path.iterdir() if one.name.startswith("holdfast-crash-")] == []
     with pytest.raises((SubjectError, FileNotFoundError)):
@@ -498,7 +500,7 @@ def test_the_first_kills_are_where_half_of_an_operation_may_be_final(sweep_of: M
     sweep = sweep_of(STORE["sqlite-two_commits"])
     for seed in range(6):
         sweep.seed = seed
-        report = sweep.kills(SECONDS)
+        report = sweep.trial(Layer.KILL).report(SECONDS)
         assert {finding.verdict.kind for finding in report.findings} == {CrashClass.TORN}
         assert report.tried <= 3, report.tally
 
@@ -506,7 +508,7 @@ def test_the_first_kills_are_where_half_of_an_operation_may_be_final(sweep_of: M
 def test_what_each_file_system_leaves_at_an_acknowledgement_is_owed(sweep_of: Make) -> None:
     """The log of btrfs may keep the name of a lock file that a journal does not, and the other way round."""
     sweep = sweep_of(STORE["lmdb_store-default"])
-    report = sweep.power_loss(0)
+    report = sweep.trial(Layer.POWER).report(0)
     acknowledged = {*sweep.baseline().promises.acknowledged.values()}
     assert report.clean
     assert len(acknowledged) < report.tried == report.floor <= 3 * len(acknowledged)

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.lines import Lines, puts
+from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.story import draw as draw_finding
 from holdfast.conformance.faults.sweep import Sweep
 from holdfast.conformance.faults.timeline import MOST_LANES, MOST_OPERATIONS, Marks, draw
@@ -127,7 +128,7 @@ def test_a_kept_finding_gets_its_picture(tmp_path: Path) -> None:
     store = next(store for store in BUGS if store.name == "log-no_fsync")
     kept = tmp_path / "kept"
     with Sweep(lambda: Lines(store.command(), environment=ENVIRONMENT), puts(3), parent=tmp_path, keep=kept) as sweep:
-        report = sweep.power_loss(1)
+        report = sweep.trial(Layer.POWER).report(1)
     places = [draw_finding(report.layer, finding, Deadline()) for finding in report.findings]
     assert places[0] == kept / "power-lost.svg"
     # The first of each class has one, in each of the two sessions; how many follow it depends on the machine.
