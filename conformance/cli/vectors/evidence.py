@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,15 +38,15 @@ from holdfast.reports.evidence import (
     VerdictLine,
 )
 from holdfast.specs import load_contract
-from holdfast.specs.typed import read, written
+from holdfast.specs.typed import json_of, written
 from holdfast.vectors.jcs.clauses import section_of
-from holdfast.vectors.taxonomy import Profile
+from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.frames import Answered
+    from holdfast.vectors.jcs.spark.parity import Parity
     from holdfast.vectors.jcs.spark.results import Counterexample, Result
     from holdfast.vectors.jcs.spark.tally import Row
-    from holdfast.vectors.taxonomy import Category
 
 CONTRACT = "jcs"
 # Of a category without rows.
@@ -130,7 +131,8 @@ def line_of(result: Result) -> Vectors:
     """The table and the counterexamples as a line of evidence."""
     from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS
 
-    target = result.target
+    target, opened = result.target, result.opened
+    table = () if opened is None else tuple(map(_row, opened.rows))
     return Vectors(
         stream=result.stream,
         seed=result.seed,
@@ -141,19 +143,23 @@ def line_of(result: Result) -> Vectors:
         sdk=SdkIdentity(target.name, target.language, target.library, target.version),
         missing=result.missing,
         restarts=result.restarts,
-        table=_table(result.generated),
+        table=tuple(map(_row, result.generated)),
         counterexamples=tuple(_counterexample(result, found) for found in result.counterexamples),
-        opening=None if result.opened is None else read(result.opened.as_json(), Opening),
-        reached=tuple(read(one, Reached) for one in result.reached_json()),
+        opening=None if opened is None else Opening(opened.count, opened.digest, opened.missing, table),
+        reached=tuple(
+            Reached(category.value, measure.value, most)
+            for category, measures in result.reached.items()
+            for measure, most in measures.items()
+        ),
     )
 
 
-def _table(rows: Iterable[Row]) -> tuple[TableRow, ...]:
-    return tuple(read(row.as_json(), TableRow) for row in rows)
+def _row(row: Row) -> TableRow:
+    counts = {finding.value: rows for finding, rows in row.counts.items()}
+    return TableRow(row.category.value, row.profile.value, row.rows, **counts)
 
 
 def _counterexample(result: Result, found: Counterexample) -> evidence.Counterexample:
-    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
     return evidence.Counterexample(
         category=found.category.value,
         finding=found.finding.value,
@@ -161,8 +167,8 @@ def _counterexample(result: Result, found: Counterexample) -> evidence.Counterex
         index=found.index,
         document=found.smallest.hex(),
         shrunk=found.shrunk is not None,
-        expected=_answer(pair[0]),
-        answered=_answer(pair[1]),
+        expected=_answer(found.pair[0]),
+        answered=_answer(found.pair[1]),
         reproduce=reproduction(result, found),
         name=found.name,
         clause=found.clause,
@@ -177,9 +183,38 @@ def _answer(answer: Answered) -> SdkAnswer:
     return SdkAnswer(answer.status.value, answer.body.hex() if canonical else None, detail)
 
 
-def counterexample_json(result: Result, found: Counterexample) -> dict[str, Any]:
-    """A counterexample as reports have it."""
-    return written(_counterexample(result, found))
+def parity_json(found: Parity, status: Exit) -> dict[str, Any]:
+    """The matrix for programs (vectors-parity.schema.json)."""
+    first = found.results[0]
+    return {
+        "schema": 1,
+        "stream": first.stream,
+        "seed": first.seed,
+        "count": first.count,
+        "root": first.root,
+        "exit": int(status),
+        "categories": [{"category": one.value, "title": one.title} for one in Category],
+        "without_rows": [one.value for one in found.without_rows],
+        "sdks": [_sdk(result) for result in found.results],
+        "not_proven": [asdict(one) for one in found.not_found],
+        "faults": list(found.faults),
+    }
+
+
+def _sdk(result: Result) -> dict[str, Any]:
+    """A column of the matrix: what the evidence says of the runner, and how many rows agree."""
+    line = json_of(line_of(result))
+    own = [row["agree"] for row in line["table"] if row["profile"] == line["profile"]]
+    return {
+        **line["sdk"],
+        "command": list(result.target.command.words),
+        "profile": line["profile"],
+        "agree": sum(own),
+        "missing": line["missing"],
+        "restarts": line["restarts"],
+        "seconds": round(result.seconds, 3),
+        **{name: line[name] for name in ("table", "counterexamples", "opening", "reached")},
+    }
 
 
 def answer_json(answer: Answered) -> dict[str, Any]:
@@ -237,10 +272,9 @@ def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> 
 
 def line_of_one(result: Result, found: Counterexample) -> tuple[str, str, str]:
     """Expected, received and advice of one counterexample, as text."""
-    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
     return (
-        f"{answer_text(pair[0])} for {shown(found.smallest)} ({found.clause}, {section_of(found.clause)})",
-        answer_text(pair[1]),
+        f"{answer_text(found.pair[0])} for {shown(found.smallest)} ({found.clause}, {section_of(found.clause)})",
+        answer_text(found.pair[1]),
         f"run {reproduction(result, found)}",
     )
 

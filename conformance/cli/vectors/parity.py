@@ -15,7 +15,7 @@ from rich.table import Table
 from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table, stop
 from holdfast.conformance.cli.vectors.evidence import (
     answer_text,
-    counterexample_json,
+    parity_json,
     reproduction,
     shown,
     without_rows,
@@ -80,8 +80,10 @@ def parity(
         work = stack.enter_context(working(master, format_))
         found = _run(work, wanted, count, seed, deadline, places, partitions)
     status = _status(found, asked=sdk or ())
-    document = _json(found, status)
-    _written(folder / _PAGE, _page(found))
+    document = parity_json(found, status)
+    from holdfast.vectors.jcs.spark.page import page
+
+    _written(folder / _PAGE, page(found, describe))
     _written(folder / _DATA, json.dumps(document, ensure_ascii=False) + "\n")
     if format_ is Format.JSON:
         print_json(document)
@@ -196,25 +198,12 @@ def _status(found: Parity, asked: Collection[str]) -> Exit:
 
 def describe(result: Result, found: Counterexample) -> dict[str, Any]:
     """A counterexample as text for the page."""
-    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
     return {
         "document": shown(found.smallest),
-        "expected": answer_text(pair[0]),
-        "answered": answer_text(pair[1]),
+        "expected": answer_text(found.pair[0]),
+        "answered": answer_text(found.pair[1]),
         "again": reproduction(result, found),
     }
-
-
-def _page(found: Parity) -> str:
-    from holdfast.vectors.jcs.spark.page import page
-
-    return page(found, describe)
-
-
-def _json(found: Parity, status: Exit) -> dict[str, Any]:
-    from holdfast.vectors.jcs.spark.parity import parity_json
-
-    return parity_json(found, counterexample_json, int(status))
 
 
 def _print_counterexamples(found: Parity) -> None:

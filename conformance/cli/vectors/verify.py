@@ -276,12 +276,11 @@ def print_counterexample(console: Console, result: Result, found: Counterexample
         f"({section_of(found.clause)}), the smallest{shrunk}:",
         markup=False,
     )
-    pair = (found.expected, found.answered) if found.shrunk is None else (found.shrunk.expected, found.shrunk.answered)
     if found.name is not None:
         console.print(f"    row       {found.name}", markup=False)
     console.print(f"    document  {shown(found.smallest)}", markup=False)
-    console.print(f"    expected  {answer_text(pair[0])}", markup=False)
-    console.print(f"    answered  {answer_text(pair[1])}", markup=False)
-    if all(one.status.value == "canonical" for one in pair):
-        console.print(f"    parts     {difference(pair[0].body, pair[1].body)}", markup=False)
+    console.print(f"    expected  {answer_text(found.pair[0])}", markup=False)
+    console.print(f"    answered  {answer_text(found.pair[1])}", markup=False)
+    if all(one.status.value == "canonical" for one in found.pair):
+        console.print(f"    parts     {difference(*(one.body for one in found.pair))}", markup=False)
     console.print(f"    again     {reproduction(result, found)}", markup=False)

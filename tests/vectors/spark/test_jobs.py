@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from holdfast.conformance.cli.vectors.evidence import counterexample_json, exit_of_result, record
+from holdfast.conformance.cli.vectors.evidence import exit_of_result, parity_json, record
 from holdfast.conformance.cli.vectors.parity import describe
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import read_evidence
@@ -31,7 +31,7 @@ from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import MANIFEST, OutputError, read_manifest
 from holdfast.vectors.jcs.spark.numbers import verify_numbers
 from holdfast.vectors.jcs.spark.page import page
-from holdfast.vectors.jcs.spark.parity import NotFound, Parity, parity_json
+from holdfast.vectors.jcs.spark.parity import NotFound, Parity
 from holdfast.vectors.jcs.spark.progress import watched
 from holdfast.vectors.jcs.spark.results import Generated, Result, Stored, Target, VerifyRequest
 from holdfast.vectors.jcs.spark.session import SparkSite, opened
@@ -445,7 +445,7 @@ def test_parity_puts_everybody_in_one_page_and_one_published_json(
     found = Parity(results, (NotFound("zig-json", "Zig", "std.json", "no <zig> here"),))
     assert found.faults == ()
     assert [one.target.name for one in found.departing] == ["fake"]
-    raw = parity_json(found, counterexample_json, 0)
+    raw = parity_json(found, Exit.OK)
     assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
     text = page(found, describe)
     assert text.count("<svg") == len(Profile)

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from holdfast.conformance.cli.console import Format
-from holdfast.conformance.cli.vectors.evidence import counterexample_json, exit_of_result, record
+from holdfast.conformance.cli.vectors.evidence import exit_of_result, parity_json, record
 from holdfast.conformance.cli.vectors.parity import _print_matrix, _status, describe
 from holdfast.conformance.cli.vectors.spark import working
 from holdfast.conformance.cli.vectors.verify import print_result, result_json
@@ -29,7 +29,7 @@ from holdfast.vectors.jcs.spark.generate import stream_version
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import Manifest, OutputError, Part
 from holdfast.vectors.jcs.spark.page import page
-from holdfast.vectors.jcs.spark.parity import Parity, parity_json
+from holdfast.vectors.jcs.spark.parity import Parity
 from holdfast.vectors.jcs.spark.results import Result, Stored, Target
 from holdfast.vectors.jcs.spark.shrink import Shrinker
 from holdfast.vectors.jcs.spark.storage import Store
@@ -100,7 +100,7 @@ def test_a_comparison_without_rows_of_a_category_does_not_stand(capsys: pytest.C
     assert _status(_compared(result_of()), ()) is Exit.OK
     found = _compared(result_of(without=LACKING), without=LACKING)
     assert _status(found, ()) is Exit.INCOMPLETE
-    raw = parity_json(found, counterexample_json, 12)
+    raw = parity_json(found, Exit.INCOMPLETE)
     assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
     assert raw["without_rows"] == ["N5", "N8"]
     assert "No rows of N5, N8" in page(found, describe)
@@ -116,7 +116,7 @@ def test_a_runner_that_failed_of_nothing_in_particular_has_an_unproven_column(
     tired = replace(result_of(found={Category.SIZE: Meaning.WRONG_BYTES}), restarts=3, restarted="exited with status 5")
     found = _compared(tired, result_of(name="sound"))
     assert _status(found, ()) is Exit.INCOMPLETE
-    raw = parity_json(found, counterexample_json, 12)
+    raw = parity_json(found, Exit.INCOMPLETE)
     assert schema.explain(schema.published_validator("vectors-parity"), raw) is None
     assert [one["restarts"] for one in raw["sdks"]] == [0, 3, 0]
     text = page(found, describe)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from holdfast.vectors.jcs.spark.results import Counterexample, Result
+from holdfast.vectors.jcs.spark.results import Result
 from holdfast.vectors.jcs.spark.tally import Meaning, Row
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -93,49 +91,6 @@ def gravest(result: Result, row: Row) -> Meaning | None:
     worst = row.worst
     unproven = result.restarts or row.category in result.without_rows
     return None if result.lost or (worst is Meaning.AGREE and unproven) else worst
-
-
-def parity_json(
-    parity: Parity, counterexample: Callable[[Result, Counterexample], dict[str, Any]], status: int
-) -> dict[str, Any]:
-    """The matrix for programs (vectors-parity.schema.json)."""
-    first = parity.results[0]
-    return {
-        "schema": 1,
-        "stream": first.stream,
-        "seed": first.seed,
-        "count": first.count,
-        "root": first.root,
-        "exit": status,
-        "categories": [{"category": one.value, "title": one.title} for one in Category],
-        "without_rows": [one.value for one in parity.without_rows],
-        "sdks": [_sdk(result, counterexample) for result in parity.results],
-        "not_proven": [
-            {"name": one.name, "language": one.language, "library": one.library, "why": one.why}
-            for one in parity.not_found
-        ],
-        "faults": list(parity.faults),
-    }
-
-
-def _sdk(result: Result, counterexample: Callable[[Result, Counterexample], dict[str, Any]]) -> dict[str, Any]:
-    target = result.target
-    return {
-        "name": target.name,
-        "language": target.language,
-        "library": target.library,
-        "version": target.version,
-        "command": list(target.command.words),
-        "profile": result.profile.value,
-        "agree": sum(row.counts[Meaning.AGREE] for row in result.generated if row.profile is result.profile),
-        "missing": result.missing,
-        "restarts": result.restarts,
-        "seconds": round(result.seconds, 3),
-        "table": [row.as_json() for row in result.generated],
-        "counterexamples": [counterexample(result, found) for found in result.counterexamples],
-        "opening": None if result.opened is None else result.opened.as_json(),
-        "reached": result.reached_json(),
-    }
 
 
 def share(row: Row, finding: Meaning) -> float:

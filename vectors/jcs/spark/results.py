@@ -101,6 +101,12 @@ class Counterexample:
         """The document to inspect."""
         return self.document if self.shrunk is None else self.shrunk.document
 
+    @property
+    def pair(self) -> tuple[Answered, Answered]:
+        """What is expected of the smallest document, and what was answered."""
+        shrunk = self.shrunk
+        return (self.expected, self.answered) if shrunk is None else (shrunk.expected, shrunk.answered)
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -110,11 +116,6 @@ class Opened:
     digest: str | None
     rows: tuple[Row, ...]
     missing: int
-
-    def as_json(self) -> dict[str, object]:
-        """As it stands in evidence and reports."""
-        table = [row.as_json() for row in self.rows]
-        return {"count": self.count, "digest": self.digest, "missing": self.missing, "table": table}
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +204,3 @@ class Result:
     def answered(self) -> int:
         """Rows for which the SDK itself gave an answer."""
         return sum(row.rows - row.counts[Meaning.NO_VERDICT] for row in self.own())
-
-    def reached_json(self) -> list[dict[str, object]]:
-        """The greatest measures, as they stand in evidence and reports."""
-        return [
-            {"category": category.value, "measure": measure.value, "most": most}
-            for category, measures in self.reached.items()
-            for measure, most in measures.items()
-        ]

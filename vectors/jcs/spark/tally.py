@@ -140,15 +140,6 @@ class Row:
         """The gravest finding that is there; None where there are no rows."""
         return next((found for found in Meaning if self.counts[found]), None)
 
-    def as_json(self) -> dict[str, object]:
-        """As it stands in evidence and reports."""
-        return {
-            "category": self.category.value,
-            "profile": self.profile.value,
-            "rows": self.rows,
-            **{found.value: self.counts[found] for found in Meaning},
-        }
-
 
 def table(cells: npt.NDArray[np.int64], profiles: Iterable[Profile] = tuple(Profile)) -> tuple[Row, ...]:
     """A line for each profile and category, categories in their order."""
