@@ -9,6 +9,7 @@ from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table
 from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, working
+from holdfast.specs.typed import written
 from holdfast.vectors.taxonomy import Category
 
 
@@ -35,7 +36,7 @@ def generate(
             work.spark, GenerateRequest(seed, count, partitions), folder, mode=mode, listener=work.progress.show
         )
     if format_ is Format.JSON:
-        print_json(manifest.as_json())
+        print_json(written(manifest))
         return
     table = Table(show_edge=False)
     table.add_column("category", no_wrap=True)

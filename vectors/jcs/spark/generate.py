@@ -19,6 +19,7 @@ from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, block_row
 from holdfast.vectors.jcs.spark.manifest import (
     MANIFEST,
     PLAN,
+    Group,
     Manifest,
     OutputError,
     Part,
@@ -33,7 +34,8 @@ from holdfast.vectors.jcs.spark.storage import Store
 from holdfast.vectors.jcs.spark.tasks import LEAF_SCHEMA, ROW_SCHEMA, STOCK_BLOCKS, Construct, Digest, Units
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from msgspec import convert
+from pyspark.sql import DataFrame, SparkSession
 
 # A group is what is done again after an interruption: about two million rows, more where there are many cores. A
 # multiple of STOCK_BLOCKS.
@@ -124,14 +126,14 @@ def generate(
     plan = _plan(spark, request, store, mode)
     if store.exists(MANIFEST):
         return read_manifest(store)
-    records: list[Mapping[str, Any]] = []
+    records: list[Group] = []
     for first, blocks in plan.groups:
         record = _finished(store, first)
         if record is None:
             record = _write_group(spark, plan, store, first, blocks, listener)
         records.append(record)
     manifest = _manifest(plan, records)
-    write_json(store, MANIFEST, manifest.as_json())
+    write_json(store, MANIFEST, manifest)
     return read_manifest(store)
 
 
@@ -142,7 +144,7 @@ def _plan(spark: SparkSession, request: GenerateRequest, store: Store, mode: Mod
         if not store.is_empty():
             raise OutputError(f"{store.uri}: expected an empty folder or none, found other files; name another folder")
         new = _new_plan(spark, request)
-        write_json(store, PLAN, new.as_json())
+        write_json(store, PLAN, new)
         return new
     asked = (stream_version(), request.seed, request.count, BLOCK_ROWS)
     if found.asked != asked:
@@ -175,20 +177,17 @@ def _record(first: int) -> str:
     return f"_group-{first:08d}.json"
 
 
-def _finished(store: Store, first: int) -> Mapping[str, Any] | None:
+def _finished(store: Store, first: int) -> Group | None:
     """The record of a group whose files are all there, None if it has to be written (again)."""
     if not store.exists(_record(first)):
         return None
-    record: Mapping[str, Any] = read_json(store, _record(first))
+    record = convert(read_json(store, _record(first)), Group)
     found = store.files(_folder(first))
-    parts = [Part.from_json(raw) for raw in record["parts"]]
-    whole = all(found.get(part.path.rpartition("/")[2]) == part.size for part in parts)
+    whole = all(found.get(part.path.rpartition("/")[2]) == part.size for part in record.parts)
     return record if whole else None
 
 
-def _write_group(
-    spark: SparkSession, plan: Plan, store: Store, first: int, blocks: int, listener: Listener
-) -> Mapping[str, Any]:
+def _write_group(spark: SparkSession, plan: Plan, store: Store, first: int, blocks: int, listener: Listener) -> Group:
     store.remove(_record(first))
     name = f"rows {first * BLOCK_ROWS} to {min(plan.count, (first + blocks) * BLOCK_ROWS) - 1}"
     folder = _folder(first)
@@ -214,9 +213,7 @@ def whole_files(spark: SparkSession, store: Store, paths: Sequence[str], largest
     return spark.read.schema(ROW_SCHEMA).parquet(*(store.at(path) for path in paths))
 
 
-def _checked(
-    plan: Plan, first: int, blocks: int, rows: Sequence[Any], folder: str, sizes: Mapping[str, int]
-) -> Mapping[str, Any]:
+def _checked(plan: Plan, first: int, blocks: int, rows: Sequence[Any], folder: str, sizes: Mapping[str, int]) -> Group:
     """The record of a group, after holding what was read back against what was asked for. Raises OutputError."""
     found = {row["block"]: row for row in rows}
     due = range(first, first + blocks)
@@ -228,10 +225,7 @@ def _checked(
     categories: Counter[str] = Counter()
     for row in rows:
         categories.update(json.loads(row["categories"]))
-    return {
-        "categories": dict(categories),
-        "parts": [part.as_json() for part in _parts([found[n] for n in due], folder, sizes)],
-    }
+    return Group(dict(categories), tuple(_parts([found[n] for n in due], folder, sizes)))
 
 
 def _parts(rows: Sequence[Any], folder: str, sizes: Mapping[str, int]) -> Iterator[Part]:
@@ -251,11 +245,11 @@ def _parts(rows: Sequence[Any], folder: str, sizes: Mapping[str, int]) -> Iterat
         )
 
 
-def _manifest(plan: Plan, records: Sequence[Mapping[str, Any]]) -> Manifest:
-    parts = tuple(Part.from_json(raw) for record in records for raw in record["parts"])
+def _manifest(plan: Plan, records: Sequence[Group]) -> Manifest:
+    parts = tuple(part for record in records for part in record.parts)
     categories: Counter[str] = Counter()
     for record in records:
-        categories.update(record["categories"])
+        categories.update(record.categories)
     leaves = [bytes.fromhex(one) for part in parts for one in part.leaves]
     rows = sum(part.rows for part in parts)
     if rows != plan.count or sum(categories.values()) != plan.count or len(leaves) != block_count(plan.count):

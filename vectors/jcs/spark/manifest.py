@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct, convert, field
 
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.strictjson import loads
+from holdfast.specs.typed import InvalidError, written
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, block_rows, partition_digest, root
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
 
@@ -30,8 +32,7 @@ class KitFaultError(Exception):
     """What the kit itself counted cannot be right. No folder and no runner is at fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True, tag_field="schema", tag=1):
     """What was asked for, and the groups of blocks it is written in: (first block, number of blocks)."""
 
     stream: str
@@ -41,50 +42,31 @@ class Plan:
     groups: tuple[tuple[int, int], ...]
     files_per_group: int
 
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the file."""
-        return {
-            **_batch_json(self),
-            "groups": [list(group) for group in self.groups],
-            "files_per_group": self.files_per_group,
-        }
-
     @property
     def asked(self) -> tuple[str, int, int, int]:
         """What decides the rows; the rest only decides the files."""
         return self.stream, self.seed, self.count, self.block_rows
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One file: its path in the folder, its first block, rows, bytes, and the digests of its blocks in order."""
 
     path: str
     first_block: int
     rows: int
-    size: int
+    size: int = field(name="bytes")
     sha256: str
-    leaves: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the file."""
-        return {
-            "path": self.path,
-            "first_block": self.first_block,
-            "rows": self.rows,
-            "bytes": self.size,
-            "sha256": self.sha256,
-            "blocks": list(self.leaves),
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Part:
-        """From the file."""
-        return cls(raw["path"], raw["first_block"], raw["rows"], raw["bytes"], raw["sha256"], tuple(raw["blocks"]))
+    leaves: tuple[str, ...] = field(name="blocks")
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Group(Struct, frozen=True):
+    """A group of blocks that is written: its rows by category, and its files."""
+
+    categories: dict[str, int]
+    parts: tuple[Part, ...]
+
+
+class Manifest(Struct, frozen=True, tag_field="schema", tag=1):
     """A complete batch of rows: what it is of, rows by category, files, and the root over all blocks."""
 
     stream: str
@@ -92,33 +74,13 @@ class Manifest:
     count: int
     block_rows: int
     root: str
-    categories: Mapping[str, int]
+    categories: dict[str, int]
     parts: tuple[Part, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """As it stands in the file."""
-        return {
-            **_batch_json(self),
-            "root": self.root,
-            "categories": dict(self.categories),
-            "parts": [part.as_json() for part in self.parts],
-        }
 
-
-def _batch_json(of: Plan | Manifest) -> dict[str, Any]:
-    """What both files begin with: which rows they are about."""
-    return {
-        "schema": 1,
-        "stream": of.stream,
-        "seed": of.seed,
-        "count": of.count,
-        "block_rows": of.block_rows,
-    }
-
-
-def write_json(store: Store, name: str, value: Mapping[str, Any]) -> None:
+def write_json(store: Store, name: str, value: Struct) -> None:
     """Write one JSON file, whole or not at all."""
-    store.write(name, json.dumps(value, indent=1).encode() + b"\n")
+    store.write(name, json.dumps(written(value), indent=1).encode() + b"\n")
 
 
 def read_json(store: Store, name: str) -> Any:
@@ -138,17 +100,9 @@ def read_plan(store: Store) -> Plan | None:
     """The plan of a folder; None if there is none."""
     if not store.exists(PLAN):
         return None
-    raw = read_json(store, PLAN)
     try:
-        return Plan(
-            raw["stream"],
-            raw["seed"],
-            raw["count"],
-            raw["block_rows"],
-            tuple((int(first), int(blocks)) for first, blocks in raw["groups"]),
-            raw["files_per_group"],
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        return convert(read_json(store, PLAN), Plan)
+    except InvalidError as error:
         raise OutputError(f"{store.at(PLAN)}: expected a plan, got {error!r}; remove the folder") from error
 
 
@@ -165,15 +119,7 @@ def read_manifest(store: Store) -> Manifest:
     problem = explain(published_validator(_SCHEMA), raw)
     if problem is not None:
         raise OutputError(f"{store.at(MANIFEST)}: {problem}; remove the folder and generate again")
-    manifest = Manifest(
-        raw["stream"],
-        raw["seed"],
-        raw["count"],
-        raw["block_rows"],
-        raw["root"],
-        raw["categories"],
-        tuple(map(Part.from_json, raw["parts"])),
-    )
+    manifest = convert(raw, Manifest)
     contradiction = _contradiction(manifest)
     if contradiction is not None:
         raise OutputError(
