@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 
-from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
+from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.run.engine import LOADED, Engine
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, load_contract
 
 # The order in which several processes run the cases, so that all of them end at about the same time. A fault takes as
@@ -235,42 +235,10 @@ class CaseItem(pytest.Item):
 
 def text_of_result(result: CaseResult) -> str:
     """A result as JSON text: xdist carries no type of its own, and an exchange may hold one."""
-    judged = result.judgement
-    silence = None if judged.silence is None else judged.silence.value
-    side = None if judged.side is None else judged.side.value
-    data = {
-        **_shallow(result),
-        "judgement": {**_shallow(judged), "verdict": judged.verdict.value, "silence": silence, "side": side},
-        "main": [_shallow(record) for record in result.main],
-        "twin": [_shallow(record) for record in result.twin],
-    }
-    return json.dumps(data)
-
-
-def _shallow(value: CaseResult | Judgement | Record) -> dict[str, Any]:
-    """The members of a record. `asdict` copies all values in them, which takes longer than some cases do."""
-    return {member.name: getattr(value, member.name) for member in fields(value)}
+    # Not as JSON of msgspec's: an answer may hold half of a surrogate pair.
+    return json.dumps(msgspec.to_builtins(result))
 
 
 def result_of_text(text: str) -> CaseResult:
     """A result back from its JSON text."""
-    data = json.loads(text)
-    judged = dict(data["judgement"])
-    silence = judged.pop("silence")
-    verdict = Verdict(judged.pop("verdict"))
-    side = judged.pop("side")
-    return CaseResult(
-        case=data["case"],
-        clauses=tuple(data["clauses"]),
-        judgement=Judgement(
-            verdict=verdict,
-            silence=None if silence is None else Silence(silence),
-            side=None if side is None else Side(side),
-            **judged,
-        ),
-        main=tuple(Record(**record) for record in data["main"]),
-        twin=tuple(Record(**record) for record in data["twin"]),
-        seconds=data["seconds"],
-        restarts=tuple((number, cause) for number, cause in data["restarts"]),
-        logs=tuple((number, text) for number, text in data["logs"]),
-    )
+    return msgspec.convert(json.loads(text), CaseResult)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from msgspec import convert
+
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.reports.evidence import Redactor, SeedOrigin
 from holdfast.servers.pace import Pace
@@ -48,21 +50,7 @@ class RunSettings:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunSettings:
         """Back from plain JSON."""
-        return cls(
-            adapter=tuple(data["adapter"]),
-            contracts=tuple(data["contracts"]),
-            seed=data["seed"],
-            launcher=tuple(data["launcher"]),
-            config=data["config"],
-            slow=data["slow"],
-            passed_environment=tuple(data["passed_environment"]),
-            workdir=data["workdir"],
-            fault_seconds=data["fault_seconds"],
-            thorough=data["thorough"],
-            keep=data["keep"],
-            nursery=tuple(data["nursery"]),
-            pace=None if data["pace"] is None else Pace(**data["pace"]),
-        )
+        return convert(data, cls)
 
     @property
     def redactor(self) -> Redactor:
