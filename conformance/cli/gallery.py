@@ -24,12 +24,9 @@ from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 
 class _Gallery(Group):
     entries: ClassVar[Mapping[str, Entry]] = {
-        "list": Entry("gallery:list_", "The entries, each with its library and its store."),
-        "run": Entry(
-            "gallery:run",
-            "Install an entry from the public registries, verify it, and what does not conform twice more.",
-        ),
-        "table": Entry("gallery:table", "The table of all pages that `run` has written."),
+        "list": Entry("gallery:list_"),
+        "run": Entry("gallery:run"),
+        "table": Entry("gallery:table"),
     }
 
 

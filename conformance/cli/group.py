@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import typer
@@ -93,15 +94,19 @@ class LoadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command is: `module:function` below this package, or `module:app` for a group.
-
-    `summary` is the first paragraph of its help, for the list of commands.
-    """
+    """Where a command is: `module:function` below this package, or `module:app` for a group."""
 
     where: str
-    summary: str
     reads: type[TyperCommand] = OnceCommand
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of its help, for the list of commands: read, because an import takes long."""
+        module, _, name = self.where.partition(":")
+        text = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+        begins = next(found for found in (f"\ndef {name}(", f"\n@{name}.callback()") if found in text)
+        return " ".join(text.partition(begins)[2].split('"""')[1].split("\n\n")[0].split())
 
 
 class Group(TyperGroup):
