@@ -40,6 +40,11 @@ _REMEMBERED = 200
 _PARTED = 24
 
 
+def cut(text: str, most: int) -> str:
+    """The first `most` characters of a text, with a mark if there are more."""
+    return text if len(text) <= most else text[:most] + "…"
+
+
 def bytes_as_text(data: bytes, *, most: int) -> str:
     """Bytes as text of at most about `most` characters; not printable ASCII is `<U+2028>`, no UTF-8 is `<FF>`."""
     text = data[:most].decode("utf-8", "surrogateescape")

@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.reports.plain import cut
 from holdfast.specs import Method
 from holdfast.specs.schema import explain
 
@@ -51,8 +52,7 @@ def shown(record: Record) -> str:
     words = [str(answer.get("outcome"))]
     words += [str(answer[key]) for key in ("effect", "reason", "capability") if key in answer]
     words += [f"{key} {answer[key]!r}" for key in ("value", "data") if key in answer]
-    text = ", ".join(words)
-    return text if len(text) <= 600 else text[:600] + "…"
+    return cut(", ".join(words), 600)
 
 
 def no_verdict(mode: Silence, detail: str) -> Judgement:

@@ -16,6 +16,7 @@ from holdfast.conformance.cases.session import Talk
 from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.inspection.files import parts_of
 from holdfast.conformance.verdict import Verdict
+from holdfast.reports.plain import cut
 from holdfast.specs.model import CaseKind
 
 _SHOWN = 600
@@ -118,5 +119,4 @@ def wrong(
 
 def shortened(value: Mapping[str, Any]) -> str:
     """A value for a person."""
-    text = written(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return cut(written(value), _SHOWN)

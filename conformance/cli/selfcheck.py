@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -134,7 +134,12 @@ def selfcheck(
     if automatic and mutant:
         stop(Exit.USAGE, "--mutant names a bug that is planted by hand; with --automatic say --only")
     if automatic:
-        _automatic(names, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
+        # numpy and what else the suites import takes a third of a second, for which the other mutants need not wait.
+        from holdfast.conformance.cli.automatic import automatic as run_automatic
+
+        with ending(Exit.USAGE, SpecError):
+            contracts = [load_contract(name) for name in names]
+        run_automatic(contracts, count=count, seed=seed, only=only or (), minutes=minutes, jobs=jobs, format_=format_)
     extent = Extent.CLAUSES if not full else Extent.FAULTS if everything else Extent.CASES
     with ending(Exit.USAGE if contract else Exit.KIT, SpecError):
         planted = [chosen(load_contract(name), mutant, extent) for name in names]
@@ -167,17 +172,6 @@ def chosen(contract: Contract, names: Sequence[str] | None, extent: Extent) -> P
     declared = load_mutants(contract.name)
     of_names = [each for each in declared.planted if not names or each.name in names]
     return Planted(contract, declared, of_names, extent, plan_of(contract))
-
-
-def _automatic(
-    names: Sequence[str], *, count: int, seed: str, only: Sequence[str], minutes: float, jobs: int, format_: Format
-) -> NoReturn:
-    # numpy and what else the suites import takes a third of a second, for which the other mutants need not wait.
-    from holdfast.conformance.cli.automatic import automatic
-
-    with ending(Exit.USAGE, SpecError):
-        contracts = [load_contract(name) for name in names]
-    automatic(contracts, count=count, seed=seed, only=only, minutes=minutes, jobs=jobs, format_=format_)
 
 
 def kills_of(planted: Planted, jobs: int) -> Iterator[Kill]:

@@ -20,6 +20,7 @@ from holdfast.conformance.fitness.model import (
     Standing,
     Statement,
 )
+from holdfast.reports.plain import cut
 
 # Source section 6, each in one line.
 TITLES = {
@@ -149,8 +150,7 @@ def _rows(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _value(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
+    return cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
 
 
 def _probes(names: Sequence[str], evidence: Evidence | None) -> tuple[ShownProbe, ...]:

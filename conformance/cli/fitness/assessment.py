@@ -25,6 +25,7 @@ from holdfast.conformance.fitness.proof import ProofError, proof_json, write
 from holdfast.conformance.fitness.target import holds_secret
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.conformance.verdict import Exit
+from holdfast.reports.plain import cut
 
 # The last statement decides, and the one before it mostly names what it inspects. The proof has all of them.
 _TRIED_SHOWN = 2
@@ -177,12 +178,8 @@ def _print_reason(console: Console, letter: str, reason: view.ShownReason) -> No
         elif probe.tried:
             console.print(f"      probe      {probe.name} ({probe.how})", markup=False)
             for tried in probe.tried[-_TRIED_SHOWN:]:
-                console.print(f"                 {tried.who}: {_short(tried.sql)}", markup=False)
-                console.print(f"                 -> {_short(tried.answer)}", markup=False)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+                console.print(f"                 {tried.who}: {cut(tried.sql, _LONGEST_SHOWN)}", markup=False)
+                console.print(f"                 -> {cut(tried.answer, _LONGEST_SHOWN)}", markup=False)
 
 
 def _print_rest(console: Console, assessment: Assessment) -> None:

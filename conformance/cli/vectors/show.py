@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, stop
 from holdfast.conformance.cli.vectors.evidence import answer_json, verdict_of
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.cli.vectors.verify import runnable
@@ -19,7 +19,9 @@ from holdfast.servers.janitor import Janitor
 from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
+    from holdfast.vectors.jcs.construct import Row
     from holdfast.vectors.jcs.frames import Answered
+    from holdfast.vectors.jcs.ladder import Rung
 
 _ROW = re.compile(r"([0-9]{1,19}):([0-9]{1,19})\Z")
 _RUNG = re.compile(r"ladder:([0-9]{1,19}):(.+)\Z")
@@ -122,38 +124,29 @@ def _find(which: str, janitor: Janitor) -> Shown:
 def _generated(seed: int, index: int) -> Shown:
     from holdfast.vectors.jcs.construct import row
 
-    try:
+    with ending(Exit.USAGE, ValueError):
         made = row(seed, index)
-    except ValueError as error:
-        stop(Exit.USAGE, str(error))
-    expected = _expected(made.refused_by, made.reason, made.canonical)
-    return Shown(
-        f"{seed}:{index}", made.document, made.category.value, expected, note=made.defect or "", twin=made.twin
-    )
+    return _shown(f"{seed}:{index}", made, made.defect or "")
 
 
 def _rung(seed: int, name: str) -> Shown:
     from holdfast.vectors.jcs.ladder import rung
 
     try:
-        made = rung(seed, name)
+        with ending(Exit.USAGE, ValueError):
+            made = rung(seed, name)
     except KeyError:
         stop(Exit.USAGE, f"expected the name of a rung of the ladder, got {name!r}; `vectors verify` prints them")
-    except ValueError as error:
-        stop(Exit.USAGE, str(error))
-    expected = _expected(made.refused_by, made.reason, made.canonical)
-    return Shown(f"ladder:{seed}:{name}", made.document, made.category.value, expected, note=made.note, twin=made.twin)
+    return _shown(f"ladder:{seed}:{name}", made, made.note)
 
 
-def _expected(refused_by: int, reason: str | None, canonical: bytes | None) -> dict[Profile, Answered]:
+def _shown(name: str, made: Row | Rung, note: str) -> Shown:
     from holdfast.vectors.jcs.frames import Answered, Status
 
-    return {
-        profile: Answered(Status.REFUSED, (reason or "").encode())
-        if refused_by & profile.bit
-        else Answered(Status.CANONICAL, canonical or b"")
-        for profile in Profile
-    }
+    refused = Answered(Status.REFUSED, (made.reason or "").encode())
+    canonical = Answered(Status.CANONICAL, made.canonical or b"")
+    expected = {profile: refused if made.refused_by & profile.bit else canonical for profile in Profile}
+    return Shown(name, made.document, made.category.value, expected, note=note, twin=made.twin)
 
 
 def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:

@@ -25,6 +25,7 @@ from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.run.settings import FAULT_SECONDS
 from holdfast.conformance.verdict import Verdict, harm_of
 from holdfast.reports.evidence import MARK
+from holdfast.reports.plain import cut
 from holdfast.servers.wires.profile import CONTRACT, read
 from holdfast.specs import Case, Contract
 from holdfast.specs.strictjson import canonical
@@ -58,7 +59,7 @@ def print_group(console: Console, group: Group, result: CaseResult, contract: Co
     _print_failure(console, first, result, contract, options)
     for each in others[:_ALSO]:
         console.print(f"{styled(each.verdict)}  {escape(each.planned.id)}")
-        console.print(f"         {each.clause}: {_cut(each.detail, _SHOWN)}", markup=False, style="dim")
+        console.print(f"         {each.clause}: {cut(each.detail, _SHOWN)}", markup=False, style="dim")
     if len(others) > _ALSO:
         console.print(f"         and {len(others) - _ALSO} more; all are in {options.evidence}", markup=False)
     console.print()
@@ -87,7 +88,7 @@ def _print_failure(
         ("advice", judged.advice),
     ):
         if text:
-            console.print(f"{name:<8} {_cut(text, _SHOWN_TEXT)}", markup=False)
+            console.print(f"{name:<8} {cut(text, _SHOWN_TEXT)}", markup=False)
     for line in log_tail(result):
         console.print(f"stderr   {line}", markup=False)
     lines = timeline(records, judged.n) if contract.name == CONTRACT else []
@@ -108,7 +109,7 @@ def _print_failure(
         print_lines(console, transcribed(record, case, mark="=>" if is_judged else "  "), style=style)
         method = contract.methods.get((record.request or {}).get("method", ""))
         for name, text in texts_in([record.request, record.answer], encoded_in(method)):
-            console.print(f"        = {name}: {_cut(text, _SHOWN)}", markup=False, style=style)
+            console.print(f"        = {name}: {cut(text, _SHOWN)}", markup=False, style=style)
     if judged.verdict is Verdict.NOT_REACHED and not (result.main or result.twin):
         console.print("again    it was not started; repeat the first failing case", markup=False)
         return
@@ -155,7 +156,7 @@ def log_tail(result: CaseResult) -> list[str]:
     if result.judgement.silence is None:
         return []
     lines = [line for _, text in result.logs for line in text.splitlines() if line.strip()]
-    return [_cut(line, _SHOWN) for line in lines[-_LOG_LINES:]]
+    return [cut(line, _SHOWN) for line in lines[-_LOG_LINES:]]
 
 
 def around(records: Sequence[Record], n: int | None) -> list[Record]:
@@ -188,7 +189,7 @@ def _twin_values(case: Case) -> tuple[str, str]:
 
 
 def _short_value(value: Any) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False), _SHOWN_VALUE)
+    return cut(json.dumps(value, ensure_ascii=False), _SHOWN_VALUE)
 
 
 def transcribed(record: Record, case: Case | None, *, mark: str = "  ") -> list[str]:
@@ -201,16 +202,12 @@ def transcribed(record: Record, case: Case | None, *, mark: str = "  ") -> list[
     elif record.event is not None:
         kind, words = str(record.event["kind"]), in_words(str(record.event["detail"]))
         # What the harness has read itself may be a whole file; how an adapter ended is never long.
-        lines.append(f"        ! {kind} {_cut(words, _SHOWN) if kind == 'done' else words}")
+        lines.append(f"        ! {kind} {cut(words, _SHOWN) if kind == 'done' else words}")
     return lines
 
 
 def _short(value: Mapping[str, Any]) -> str:
-    return _cut(canonical(value).decode(), _SHOWN)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[:most] + "…"
+    return cut(canonical(value).decode(), _SHOWN)
 
 
 def again(planned: PlannedCase, options: Options) -> tuple[str, tuple[str, ...]]:

@@ -28,6 +28,7 @@ from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.postgres.sessions import Session, opened
 from holdfast.conformance.fitness.postgres.snapshot import take
 from holdfast.conformance.fitness.target import HIDDEN, Target
+from holdfast.reports.plain import cut
 from holdfast.servers.janitor import Janitor
 from holdfast.specs.fitness import load_queries
 from holdfast.specs.strictjson import canonical
@@ -255,18 +256,14 @@ def _differences(live: Snapshot, cloned: Snapshot) -> Iterator[str]:
         left_out = frozenset() if texts else _TEXTS.get(query.name, frozenset())
         here, there = (_comparable(query.name, each.structure.get(query.name, ()), left_out) for each in (live, cloned))
         for text in sorted(here - there):
-            yield f"{query.name} lacks {_short(text)}"
+            yield f"{query.name} lacks {cut(text, _ROW_SHOWN)}"
         for text in sorted(there - here):
-            yield f"{query.name} has in addition {_short(text)}"
+            yield f"{query.name} has in addition {cut(text, _ROW_SHOWN)}"
 
 
 def _writes_short_names(snapshot: Snapshot) -> bool:
     """Whether the server writes `SELECT a FROM t` where older ones write `SELECT t.a FROM t`."""
     return bool(snapshot.circumstances["server"][0]["number"] >= _SHORT_NAMES_SINCE)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _ROW_SHOWN else f"{text[:_ROW_SHOWN]}…"
 
 
 def _comparable(query: str, rows: Iterable[Row], left_out: frozenset[str]) -> set[str]:
