@@ -1,1 +1,1 @@
-"""The entry of every command: signals, streams, files of an older run, and the exit status."""
+"""The entry of every command: streams, files of an older run, and the exit status."""
