@@ -207,17 +207,6 @@ def test_where_nothing_could_be_a_surface_it_is_not_present_and_nothing_is_made(
     assert [each["relation"]["name"] for each in document["candidates"] if not each["reasons"]] == []
 
 
-def test_of_several_candidates_one_must_be_named(call: Call, live_server: LiveServer) -> None:
-    with live_server.database("twice") as connection:
-        connection.execute(surface_ddl())
-        connection.execute("CREATE TABLE surface.other (LIKE surface.consumed_request INCLUDING ALL)")
-        result = call(live_server.dsn_of("twice"))
-    assert result.exit_code == 64
-    assert "surface.consumed_request" in said(result)
-    assert "surface.other" in said(result)
-    assert "--effect" in said(result)
-
-
 # What it never writes
 
 

@@ -132,20 +132,6 @@ def test_a_run_on_sqlite_is_tied_to_a_proof_of_the_same_ddl_in_another_file(
     assert list(not_tied(own_file, [on_sqlite])) == []
 
 
-def test_a_run_on_sqlite_is_not_tied_to_the_documented_table_of_postgresql(
-    on_sqlite: SurfaceLine, documented: Assessment
-) -> None:
-    (said,) = not_tied(documented, [on_sqlite])
-    assert "made on sqlite, the proof is of postgresql" in said
-
-
-def test_a_run_on_one_surface_is_not_tied_to_a_proof_of_another(
-    on_postgresql: SurfaceLine, documented: Assessment
-) -> None:
-    (said,) = not_tied(documented, [on_postgresql])
-    assert "the run used the relations effect rs4a_replay.registration" in said
-
-
 def test_a_run_on_another_ddl_is_not_tied_though_all_names_are_the_same(own_file: Assessment) -> None:
     line = observed("sqlite", mutant="key-unchecked")
     assert line.used

@@ -159,23 +159,6 @@ def test_a_canonicaliser_that_is_right_about_short_documents_only_is_found_out()
     assert played("jcs", test, lambda: answer)[0].verdict is Verdict.WRONG_REASON
 
 
-def test_a_session_that_answers_a_question_otherwise_the_second_time_is_found_out() -> None:
-    def forgetful() -> Answerer:
-        honest, seen = reference("jcs"), set[str]()
-
-        def answer(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
-            question = json.dumps([method, args])
-            if question in seen:
-                return {"outcome": "refused", "reason": "SYNTAX"}
-            seen.add(question)
-            return honest(method, args)
-
-        return answer
-
-    judgement, _ = played("jcs", "test_answers_do_not_depend_on_what_was_asked_before", forgetful)
-    assert judgement.verdict is Verdict.OVER_REFUSAL
-
-
 def test_the_evidence_shows_what_was_sent_when_a_test_changes_its_arguments_behind_a_call() -> None:
     refusal = {"outcome": "refused", "reason": "NONCE_UNBOUND"}
     bench = bench_of("rs4a-replay", suite_case_id("rs4a-replay", "test_any_history"), lambda: lambda *_: refusal)
