@@ -59,7 +59,7 @@ REPORTED = tuple(sorted(Verdict, key=lambda verdict: (verdict is Verdict.CONFORM
 
 
 @unique
-class Silence(Enum):
+class FailureMode(Enum):
     """The failure mode: why there is no verdict.
 
     The adapter crashed, hung, answered garbage or closed its output; it said itself that it failed (`fault`); the
@@ -78,7 +78,7 @@ class Silence(Enum):
 
 
 # How an answer fails to come, as the event of an exchange says it. A `fault` is an answer that came.
-EVENT_KINDS = frozenset(silence.value for silence in Silence if silence is not Silence.FAULT)
+EVENT_KINDS = frozenset(silence.value for silence in FailureMode if silence is not FailureMode.FAULT)
 
 
 @unique

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.specs import schema, strictjson
 from holdfast.specs.errors import StrictJsonError
 
@@ -29,7 +29,7 @@ class KitFaultError(Exception):
 class Event:
     """Why there is no answer: `kind` is crash, hang, garbage or eof; `detail` is for people."""
 
-    kind: Silence
+    kind: FailureMode
     detail: str
 
     def as_json(self) -> dict[str, Any]:
@@ -67,17 +67,17 @@ def decode_answer(line: bytes, *, expected_id: str, hello: bool = False) -> Mapp
     try:
         value = strictjson.loads(line, max_depth=MAX_DEPTH)
     except StrictJsonError as error:
-        return Event(Silence.GARBAGE, f"expected one JSON object on the line, got {_shown(line)}: {error}")
+        return Event(FailureMode.GARBAGE, f"expected one JSON object on the line, got {_shown(line)}: {error}")
     if not isinstance(value, dict):
-        return Event(Silence.GARBAGE, f"expected a JSON object, got {_shown(line)}")
+        return Event(FailureMode.GARBAGE, f"expected a JSON object, got {_shown(line)}")
     if value.get("id") != expected_id:
         return Event(
-            Silence.GARBAGE,
+            FailureMode.GARBAGE,
             f"expected the answer to request {expected_id!r}, got id {value.get('id')!r}; "
             "each request is answered once, in order",
         )
     name = "protocol-hello" if hello else "protocol-answer"
     problem = schema.explain(schema.published_validator(name), value)
     if problem is not None:
-        return Event(Silence.GARBAGE, f"the answer does not fit {name}.schema.json {problem}; got {_shown(line)}")
+        return Event(FailureMode.GARBAGE, f"the answer does not fit {name}.schema.json {problem}; got {_shown(line)}")
     return {key: part for key, part in value.items() if key != "id"}

@@ -17,7 +17,7 @@ from typing import IO, Protocol, TypeVar
 
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
 from holdfast.conformance.adapter.starvation import HEARTBEAT, Watch
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor, JanitorLostError
 from holdfast.servers.lacking import TOO_LITTLE
@@ -265,8 +265,8 @@ class AdapterProcess:
     def _unanswered(self, what: str) -> Event:
         """No answer came: the failure of the adapter, or of the machine (`holdfast.conformance.adapter.starvation`)."""
         if self._starved:
-            return Event(Silence.BUSY, f"the machine was too busy: {what}, and {self._starved}")
-        return Event(Silence.HANG, what)
+            return Event(FailureMode.BUSY, f"the machine was too busy: {what}, and {self._starved}")
+        return Event(FailureMode.HANG, what)
 
     def _next(self, seconds: float) -> tuple[int, bytes | None] | None:
         try:
@@ -285,9 +285,9 @@ class AdapterProcess:
             self._lines.put((moment, None))
             return self._gone()
         if len(line) > MAX_LINE:
-            return Event(Silence.GARBAGE, f"a line of more than {MAX_LINE} bytes")
+            return Event(FailureMode.GARBAGE, f"a line of more than {MAX_LINE} bytes")
         if not line.endswith(b"\n"):
-            return Event(Silence.GARBAGE, f"half a line, then end of file: {line[:80]!r}")
+            return Event(FailureMode.GARBAGE, f"half a line, then end of file: {line[:80]!r}")
         return moment, line
 
     def wait_elsewhere(self, wait: Callable[[float], Came | None], *, timeout: float) -> Came | Event:
@@ -313,13 +313,13 @@ class AdapterProcess:
         try:
             code = self._child.wait(timeout=self._deadlines.op * _GONE)
         except subprocess.TimeoutExpired:
-            return Event(Silence.EOF, "the adapter closed its standard output and goes on running")
+            return Event(FailureMode.EOF, "the adapter closed its standard output and goes on running")
         if code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
-            return Event(Silence.CRASH, f"the adapter was ended by signal {name}")
+            return Event(FailureMode.CRASH, f"the adapter was ended by signal {name}")
         if code > 0:
-            return Event(Silence.CRASH, f"the adapter exited with status {code}")
-        return Event(Silence.EOF, "the adapter exited with status 0 before it answered")
+            return Event(FailureMode.CRASH, f"the adapter exited with status {code}")
+        return Event(FailureMode.EOF, "the adapter exited with status 0 before it answered")
 
     def pause(self) -> None:
         """Stop the whole process group at once; `resume` lets it go on."""

@@ -23,7 +23,7 @@ from websockets.protocol import State
 from websockets.uri import parse_uri
 
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.specs import strictjson
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.routes import Route
@@ -81,7 +81,7 @@ class Wire:
         except (OSError, ValueError) as error:
             if link is not None:
                 link.close()
-            return Failed(Event(Silence.EOF, f"no connection to {self.endpoint}: {error}"))
+            return Failed(Event(FailureMode.EOF, f"no connection to {self.endpoint}: {error}"))
 
 
 def wires_of(routes: Mapping[str, Route], transport: str | None, opened: Mapping[str, Any] | None) -> dict[str, Wire]:
@@ -163,7 +163,7 @@ class _Request:
 
     def _lose(self, error: OSError) -> Event:
         self._link.close()
-        self._lost = Event(Silence.EOF, f"the connection was lost: {error}")
+        self._lost = Event(FailureMode.EOF, f"the connection was lost: {error}")
         return self._lost
 
 
@@ -212,11 +212,11 @@ class _Http(_Request):
             body = response.read()
         except (http.client.HTTPException, OSError, ValueError) as error:
             cut = "the response ended early" if self._link.data else "the connection was closed without a response"
-            return Event(Silence.EOF, f"{cut} ({type(error).__name__})")
+            return Event(FailureMode.EOF, f"{cut} ({type(error).__name__})")
         try:
             value = strictjson.loads(body) if body else None
         except StrictJsonError as error:
-            return Event(Silence.GARBAGE, f"status {response.status} with a body that is no JSON: {error}")
+            return Event(FailureMode.GARBAGE, f"status {response.status} with a body that is no JSON: {error}")
         return _answer(self._wire.route, response.status, value)
 
 
@@ -269,9 +269,9 @@ class _Channel:
     def _take(self, frame: Frame) -> None:
         if frame.opcode is Opcode.CLOSE:
             code = self.protocol.close_code
-            self.others.append(Event(Silence.EOF, f"the WebSocket was closed with code {code}"))
+            self.others.append(Event(FailureMode.EOF, f"the WebSocket was closed with code {code}"))
         elif frame.opcode is Opcode.BINARY:
-            self.others.append(Event(Silence.GARBAGE, "a binary frame, where a text was expected"))
+            self.others.append(Event(FailureMode.GARBAGE, "a binary frame, where a text was expected"))
         elif frame.opcode in (Opcode.TEXT, Opcode.CONT):
             self._part += frame.data
             if frame.fin:
@@ -283,8 +283,8 @@ class _Channel:
         """Why no more messages will come; None if they may."""
         failed = self.protocol.parser_exc
         if failed is not None and not isinstance(failed, EOFError):
-            return Event(Silence.GARBAGE, f"what is no frame of a WebSocket: {failed}")
-        return Event(Silence.EOF, "the WebSocket was closed without an answer") if self.link.ended else None
+            return Event(FailureMode.GARBAGE, f"what is no frame of a WebSocket: {failed}")
+        return Event(FailureMode.EOF, "the WebSocket was closed without an answer") if self.link.ended else None
 
 
 class _WebSocket(_Request):
@@ -355,9 +355,9 @@ def _message(text: bytes) -> Message | Event:
     try:
         told = strictjson.loads(text)
     except StrictJsonError as error:
-        return Event(Silence.GARBAGE, f"a message that is no JSON: {error}")
+        return Event(FailureMode.GARBAGE, f"a message that is no JSON: {error}")
     if not isinstance(told, dict) or not isinstance(told.get("code"), int):
-        return Event(Silence.GARBAGE, "a message without a member `code`")
+        return Event(FailureMode.GARBAGE, "a message without a member `code`")
     return told["code"], told.get("body")
 
 
@@ -369,5 +369,5 @@ def _within_a_letter(text: bytes) -> int:
 def _answer(route: Route, status: int, value: Any) -> Answer | Event:
     message = route.message(status, value)
     if message is None:
-        return Event(Silence.GARBAGE, f"status {status} with body {value!r:.160}, which the route does not have")
+        return Event(FailureMode.GARBAGE, f"status {status} with body {value!r:.160}, which the route does not have")
     return message

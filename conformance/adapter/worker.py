@@ -13,7 +13,7 @@ from holdfast import __version__
 from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, Start, in_a_new_process
 from holdfast.conformance.adapter.wire import Exchange, Sending, Wire
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.janitor import Janitor
 from holdfast.specs.strictjson import canonical
 
@@ -127,7 +127,8 @@ class Worker:
         said = reply.answer["ok"]
         if said["challenge"] != self._challenge:
             event = Event(
-                Silence.GARBAGE, "the answer to hello repeats another challenge than it was given: a canned transcript?"
+                FailureMode.GARBAGE,
+                "the answer to hello repeats another challenge than it was given: a canned transcript?",
             )
             raise GreetingError(event, self._process.log)
         return Greeting(
@@ -186,7 +187,9 @@ class Worker:
         moment, line = got
         answer = decode_answer(line, expected_id=request_id, hello=hello)
         if not isinstance(answer, Event) and self._now_us(moment) < sent:
-            answer = Event(Silence.GARBAGE, f"the answer to request {request_id!r} came before the request was sent")
+            answer = Event(
+                FailureMode.GARBAGE, f"the answer to request {request_id!r} came before the request was sent"
+            )
         if isinstance(answer, Event):
             self.dead = answer
             return Reply(None, answer, sent, self._now_us(moment))
@@ -247,11 +250,11 @@ class Worker:
     def kill(self) -> None:
         """SIGKILL to the worker's process group."""
         self._process.kill()
-        self.dead = self.dead or Event(Silence.CRASH, "killed by holdfast")
+        self.dead = self.dead or Event(FailureMode.CRASH, "killed by holdfast")
 
     def shut_down(self) -> None:
         """`bye` if it still answers, then end of file, SIGTERM, SIGKILL."""
         if self.dead is None and not self.busy:
             self.exchange({"op": "bye"}, timeout=self._deadlines.op)
         self._process.shut_down()
-        self.dead = self.dead or Event(Silence.EOF, "shut down by holdfast")
+        self.dead = self.dead or Event(FailureMode.EOF, "shut down by holdfast")

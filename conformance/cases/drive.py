@@ -19,7 +19,7 @@ from holdfast.conformance.adapter.worker import GreetingError, Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.request import located
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.servers.folders import remove_tree
 from holdfast.servers.pace import REQUESTS_OF_A_START, Budget
@@ -134,9 +134,9 @@ class Driver:
         try:
             worker = self._worker(number)
         except Exhausted as error:
-            return self.absent(Silence.MISSING, str(error))
+            return self.absent(FailureMode.MISSING, str(error))
         except StartError as error:
-            return self.absent(Silence.CRASH, str(error))
+            return self.absent(FailureMode.CRASH, str(error))
         except GreetingError as error:
             return self.absent(error.event.kind, f"on start: {error.event.detail}")
         worker.send(self.located(request))
@@ -146,7 +146,7 @@ class Driver:
         self._used.add(number)
         return self._pool.get(number)
 
-    def absent(self, kind: Silence, detail: str) -> Reply:
+    def absent(self, kind: FailureMode, detail: str) -> Reply:
         """The record that takes the place of an answer where the worker is not available."""
         now = self._now_us()
         return Reply(None, Event(kind, detail), now, now)
@@ -155,14 +155,14 @@ class Driver:
         """The answer that a worker owes, within these seconds and the time of the session."""
         worker = self._pool.current(number)
         if worker is None or not worker.busy:
-            return self.absent(Silence.MISSING, "the worker is gone or has nothing to answer")
+            return self.absent(FailureMode.MISSING, "the worker is gone or has nothing to answer")
         self.budget.work(1)
         left = self._left(worker, seconds)
         with self.budget.spending():
             reply = worker.receive(timeout=min(seconds, left))
         # An adapter that had nearly the whole deadline and did not answer hangs, even if the session ends now.
         granted = left >= seconds * (1 - TOO_MUCH)
-        if reply.event is None or reply.event.kind is not Silence.HANG or granted:
+        if reply.event is None or reply.event.kind is not FailureMode.HANG or granted:
             return reply
         return replace(reply, event=self._used_up(left))
 
@@ -186,10 +186,10 @@ class Driver:
         granted = f"the {self.budget.seconds:.4g} s of the session are used up"
         starved = self._starved()
         if starved:
-            return Event(Silence.BUSY, f"the machine was too busy: {granted}, and {starved}")
+            return Event(FailureMode.BUSY, f"the machine was too busy: {granted}, and {starved}")
         asked = sum(record.request is not None for record in self.records)
         return Event(
-            Silence.BUDGET,
+            FailureMode.BUDGET,
             f"{granted}: {asked} requests before this one took {self.budget.spent:.4g} s, which left it {left:.4g} s",
         )
 
@@ -268,7 +268,7 @@ class Driver:
         else:
             # An answer that breaks a schema counts as none. A `fault` is an answer, and its worker lives. On a machine
             # that was too busy, it is unknown whether a worker died.
-            died = judgement.silence is not None and (self.went_wrong or judgement.silence is Silence.GARBAGE)
-            died = died and judgement.silence is not Silence.BUSY
+            died = judgement.silence is not None and (self.went_wrong or judgement.silence is FailureMode.GARBAGE)
+            died = died and judgement.silence is not FailureMode.BUSY
             self._pool.abandon(sorted(self._used), judgement.detail, died=died)
         remove_tree(self._workdir)

@@ -10,28 +10,28 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.conformance.cases.record import Judgement, Record
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.reports.plain import cut
 from holdfast.specs import Method
 from holdfast.specs.schema import explain
 
-_MODES = {mode.value: mode for mode in Silence}
+_MODES = {mode.value: mode for mode in FailureMode}
 # How the report of an answer `fault` begins.
 FAULTED = "the adapter answered `fault`"
 # The ends of a process where a case expects its death.
-_DEATHS = frozenset({Silence.CRASH.value, Silence.EOF.value})
+_DEATHS = frozenset({FailureMode.CRASH.value, FailureMode.EOF.value})
 
 
 def failure_of(record: Record) -> Judgement | None:
     """The judgement where there is no answer, or where the adapter failed or lacks a capability; None otherwise."""
     if record.answer is None:
         event = record.event or {"kind": "missing", "detail": "no record of an answer"}
-        mode = _MODES.get(str(event["kind"]), Silence.MISSING)
+        mode = _MODES.get(str(event["kind"]), FailureMode.MISSING)
         return replace(no_verdict(mode, str(event["detail"])), received=shown(record), n=record.n)
     outcome = record.answer["outcome"]
     if outcome == "fault":
         detail = f"{FAULTED}, it says that it failed itself: {record.answer.get('detail', '')}"
-        return replace(no_verdict(Silence.FAULT, detail), received=shown(record), n=record.n)
+        return replace(no_verdict(FailureMode.FAULT, detail), received=shown(record), n=record.n)
     if outcome == "unsupported":
         detail = f"the adapter does not support {record.answer['capability']}"
         return Judgement(Verdict.UNSUPPORTED, detail=detail, received=shown(record), n=record.n)
@@ -55,17 +55,17 @@ def shown(record: Record) -> str:
     return cut(", ".join(words), 600)
 
 
-def no_verdict(mode: Silence, detail: str) -> Judgement:
+def no_verdict(mode: FailureMode, detail: str) -> Judgement:
     """NO_VERDICT with this failure mode, and what to do about it."""
     advice = {
-        Silence.CRASH: "The adapter's standard error is in the evidence; run it by hand with `holdfast doctor`.",
-        Silence.HANG: "An adapter answers every request, with `fault` if need be; --slow FACTOR grants more time.",
-        Silence.GARBAGE: "Standard output carries protocol lines only; log to standard error.",
-        Silence.EOF: "An adapter stays until `bye` or end of file on its standard input.",
-        Silence.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
-        Silence.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
-        Silence.FAULT: "A fault is neither accepted nor refused. If the adapter gave up waiting, --slow FACTOR grants "
-        "more time (HOLDFAST_SLOW).",
+        FailureMode.CRASH: "The adapter's standard error is in the evidence; run it by hand with `holdfast doctor`.",
+        FailureMode.HANG: "An adapter answers every request, with `fault` if need be; --slow FACTOR grants more time.",
+        FailureMode.GARBAGE: "Standard output carries protocol lines only; log to standard error.",
+        FailureMode.EOF: "An adapter stays until `bye` or end of file on its standard input.",
+        FailureMode.BUDGET: "Each answer came in its time, all together did not; --slow FACTOR grants more time.",
+        FailureMode.BUSY: "Run it while the machine is quieter, with fewer --jobs, or with more time (--slow FACTOR).",
+        FailureMode.FAULT: "A fault is neither accepted nor refused. If the adapter gave up waiting, --slow FACTOR "
+        "grants more time (HOLDFAST_SLOW).",
     }.get(mode, "")
     return Judgement(Verdict.NO_VERDICT, mode, detail, advice=advice)
 
@@ -73,7 +73,7 @@ def no_verdict(mode: Silence, detail: str) -> Judgement:
 def garbled(record: Record, problem: str) -> Judgement:
     """The judgement on an answer that is not valid."""
     due = "a well-formed answer, by the method's result schema and its list of reasons"
-    return Judgement(Verdict.NO_VERDICT, Silence.GARBAGE, problem, due, shown(record), n=record.n)
+    return Judgement(Verdict.NO_VERDICT, FailureMode.GARBAGE, problem, due, shown(record), n=record.n)
 
 
 def undeclared(answer: Mapping[str, Any], not_claimed: Mapping[str, str]) -> str | None:

@@ -9,14 +9,14 @@ from typing import Any
 
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.failure import shown
-from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.session import Session, Talk, call_request
+from holdfast.conformance.cases.session import Session, SessionScript, call_request
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import Case, Contract, Method
 
-Interpretation = Talk[Judgement]
+Interpretation = SessionScript[Judgement]
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class State:
     ended: str | None = None
 
 
-class Reading:
+class CaseInterpreter:
     """One side of one case: its session, its names, and its treatment of a step's requests and answers."""
 
     def __init__(
@@ -131,8 +131,8 @@ class Reading:
 
     def settle(
         self, record: Record, method: Method, expect: Mapping[str, Any], step: Mapping[str, Any], scope: Scope
-    ) -> Talk[None]:
-        """Judge the answer to a call. A worker whose death was expected is dropped. Raises Finding."""
+    ) -> SessionScript[None]:
+        """Judge the answer to a call. A worker whose death was expected is dropped. Raises NonConformance."""
         self.hold_well_formed(record, method)
         judgement = ex.judge_answer(record, expect, scope, step=step, kind=self.case.kind, method=method)
         judgement = judgement or ex.judge_field(record, method, self.contract.reasons, self._cause(step))
@@ -142,41 +142,41 @@ class Reading:
             return
         if self.is_twin_end(step) and judgement.verdict in {Verdict.OVER_REFUSAL, Verdict.WRONG_REASON}:
             detail = f"the twin, which must be accepted, was not: {judgement.detail}; the refusal proves nothing"
-            raise Finding(replace(judgement, verdict=Verdict.OVER_REFUSAL, silence=None, detail=detail))
+            raise NonConformance(replace(judgement, verdict=Verdict.OVER_REFUSAL, silence=None, detail=detail))
         if not ex.is_effect_as_due(record, expect):
-            raise Finding(judgement)
+            raise NonConformance(judgement)
         self.go_on(judgement, step, mild=record.answer is not None and judgement.verdict.is_mild)
 
     def go_on(self, judgement: Judgement | None, step: Mapping[str, Any], *, mild: bool | None = None) -> None:
         """Keep a finding of a step that changed what it was to change, and go on behind it.
 
-        Raises Finding where it is not `mild`: by default where it is no wrong answer, for what follows a refusal may
-        follow from it. In the preparation of a case none is.
+        Raises NonConformance where it is not `mild`: by default where it is no wrong answer, for what follows a refusal
+        may follow from it. In the preparation of a case none is.
         """
         if judgement is None:
             return
         if mild is None:
             mild = judgement.verdict is Verdict.WRONG_REASON
         if not mild or self.state.phase in {"open", "given"}:
-            raise Finding(judgement)
+            raise NonConformance(judgement)
         self.state.mild.append(judgement if judgement.n is not None else replace(judgement, n=self.state.last))
         self.state.doubtful |= {*step.get("bind", {})}
 
     def hold_well_formed(self, record: Record, method: Method) -> None:
-        """The answer must fit its method. Raises Finding."""
+        """The answer must fit its method. Raises NonConformance."""
         failure = self.session.failure(record, method)
-        if failure is not None and failure.silence is Silence.GARBAGE:
-            raise Finding(failure)
+        if failure is not None and failure.silence is FailureMode.GARBAGE:
+            raise NonConformance(failure)
 
     # What the steps keep
 
     def bind(self, step: Mapping[str, Any], record: Record, values: Mapping[str, Any] | None = None) -> None:
-        """Bind names to parts of an answer, or of `values`, for later steps. Raises Finding where a part is missing."""
+        """Bind names to parts of an answer, or of `values`. Raises NonConformance where a part is missing."""
         for name, path in step.get("bind", {}).items():
             found = at_path(record.answer if values is None else values, path)
             if is_missing(found):
                 detail = f"the answer has no {path}, which later steps need"
-                raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, path, shown(record), n=record.n))
+                raise NonConformance(Judgement(Verdict.NOT_REACHED, None, detail, path, shown(record), n=record.n))
             self.state.scope = self.state.scope.bind(name, found)
             self.state.bound_at[name] = record.n
 
@@ -199,9 +199,9 @@ class Reading:
 
 
 def raise_if_failed(judgement: Judgement | None) -> None:
-    """End the side with a judgement, if there is one. Raises Finding."""
+    """End the side with a judgement, if there is one. Raises NonConformance."""
     if judgement is not None:
-        raise Finding(judgement)
+        raise NonConformance(judgement)
 
 
 def _is_fault(record: Record) -> bool:

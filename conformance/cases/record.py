@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from enum import Enum, unique
 from typing import Any
 
-from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict, exit_of
 from holdfast.reports.evidence import Event, Exchange
 from holdfast.specs.typed import written
 
 # The ends of a case that a limit of holdfast made.
-_LIMITS = frozenset({Silence.BUDGET, Silence.BUSY, Silence.HANG})
+_LIMITS = frozenset({FailureMode.BUDGET, FailureMode.BUSY, FailureMode.HANG})
 
 
 @unique
@@ -78,7 +78,7 @@ class Judgement:
     """
 
     verdict: Verdict
-    silence: Silence | None = None
+    silence: FailureMode | None = None
     detail: str = ""
     expected: str = ""
     received: str = ""
@@ -113,7 +113,7 @@ def gravest_of(judgements: Sequence[Judgement]) -> Judgement:
     )
 
 
-class Finding(Exception):  # noqa: N818 - a result that ends a side early, not an error of the kit
+class NonConformance(Exception):  # noqa: N818 - a result that ends a side early, not an error of the kit
     """Raised inside the interpretation of a case to end it with a verdict."""
 
     def __init__(self, judgement: Judgement) -> None:

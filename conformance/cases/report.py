@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from holdfast.conformance.cases.action import Action, local_event
-from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.schema import Validator, explain
@@ -86,15 +86,15 @@ class Report:
         return value
 
     def value_of(self, record: Record, operand: Mapping[str, Any]) -> dict[str, Any]:
-        """The value of a record's report. Raises Finding: a missing observation proves nothing."""
+        """The value of a record's report. Raises NonConformance: a missing observation proves nothing."""
         event = record.event or {"kind": "missing", "detail": "no record"}
         if event["kind"] != "done":
             why = str(event["detail"])
-            raise Finding(Judgement(Verdict.NOT_REACHED, None, why, record.action, why, n=record.n))
+            raise NonConformance(Judgement(Verdict.NOT_REACHED, None, why, record.action, why, n=record.n))
         try:
             return self.read(event["detail"], operand)
         except ReportError as error:
-            raise Finding(Judgement(Verdict.KIT_FAULT, None, f"{record.action}: {error}", n=record.n)) from error
+            raise NonConformance(Judgement(Verdict.KIT_FAULT, None, f"{record.action}: {error}", n=record.n)) from error
 
 
 def written(value: Mapping[str, Any]) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.match import gravity, mismatches
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.report import Report, written
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.inspection.files import parts_of
 from holdfast.conformance.verdict import Verdict
@@ -22,10 +22,10 @@ from holdfast.specs.model import CaseKind
 _SHOWN = 600
 # For a report without a result, which holds an error.
 Blind = Callable[[Mapping[str, Any]], bool]
-Operand = Callable[[Reading, Mapping[str, Any]], dict[str, Any]]
+Operand = Callable[[CaseInterpreter, Mapping[str, Any]], dict[str, Any]]
 
 
-def text_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
+def text_of(name: str, step: Mapping[str, Any], reading: CaseInterpreter) -> str:
     """The text after the name of a step. Raises CaseError."""
     target = reading.state.scope.resolve(step[name])
     if not isinstance(target, str):
@@ -33,7 +33,7 @@ def text_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
     return target
 
 
-def path_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
+def path_of(name: str, step: Mapping[str, Any], reading: CaseInterpreter) -> str:
     """The path inside the workdir after the name of a step. Raises CaseError."""
     path = text_of(name, step, reading)
     try:
@@ -43,7 +43,7 @@ def path_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
     return path
 
 
-def folder_of(name: str, step: Mapping[str, Any], reading: Reading) -> str:
+def folder_of(name: str, step: Mapping[str, Any], reading: CaseInterpreter) -> str:
     """The same, or `.` for the workdir itself. Raises CaseError."""
     return "." if text_of(name, step, reading) == "." else path_of(name, step, reading)
 
@@ -59,18 +59,18 @@ def has_error(value: Mapping[str, Any]) -> bool:
     return value["error"] is not None
 
 
-def report_of(report: Report, operand: Mapping[str, Any], note: str) -> Talk[tuple[Record, dict[str, Any]]]:
-    """Ask for a report: its record and its value. Raises Finding where there is none."""
+def report_of(report: Report, operand: Mapping[str, Any], note: str) -> SessionScript[tuple[Record, dict[str, Any]]]:
+    """Ask for a report: its record and its value. Raises NonConformance where there is none."""
     (record,) = yield Action(report, note, operand=operand)
     return record, report.value_of(record, operand)
 
 
 def reading_of(
     report: Report, operand_of: Operand, *, is_blind: Blind = sees_all
-) -> Callable[[Reading, Mapping[str, Any], str], Talk[None]]:
+) -> Callable[[CaseInterpreter, Mapping[str, Any], str], SessionScript[None]]:
     """How to read a step whose report is compared with the step's expectation, and bound to names."""
 
-    def read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+    def read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
         record, value = yield from report_of(report, operand_of(reading, step), note)
         reading.go_on(judge_value(reading, report, step, value, is_blind=is_blind), step)
         reading.bind(step, record, {"value": value})
@@ -79,7 +79,7 @@ def reading_of(
 
 
 def judge_value(
-    reading: Reading,
+    reading: CaseInterpreter,
     report: Report,
     step: Mapping[str, Any],
     value: Mapping[str, Any],

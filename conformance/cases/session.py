@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action, Asking, Local
 from holdfast.conformance.cases.failure import broken, failure_of, garbled, undeclared
-from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.request import START, open_request
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.verdict import Verdict
@@ -37,7 +37,7 @@ from holdfast.specs.model import CaseKind
 
 T = TypeVar("T")
 Records = Sequence[Record]
-Talk = Generator[Action, Records, T]
+SessionScript = Generator[Action, Records, T]
 
 EXCHANGE = Asking("exchange", lambda driver, action: driver.exchange(action))
 KILL = Local("kill", lambda driver, action: driver.kill(action.worker))
@@ -97,7 +97,7 @@ class Session:
 
     # The requests of the session
 
-    def open(self, worker: int, state: str, note: str) -> Talk[Record]:
+    def open(self, worker: int, state: str, note: str) -> SessionScript[Record]:
         """Open it at a worker, `fresh` or `existing`."""
         record = yield from self._opened(worker, state, note, self.config)
         self.must_be_ok(record, "open")
@@ -105,17 +105,19 @@ class Session:
 
     def reopen(
         self, worker: int, note: str, *, config: Mapping[str, str] | None = None, judge: Judge = _judge_ok
-    ) -> Talk[Record]:
+    ) -> SessionScript[Record]:
         """Open the state that an earlier process left; `judge` is for a case that expects another answer than `ok`."""
         record = yield from self._opened(worker, "existing", note, {**self.config, **(config or {})})
         self._declared(record)
         judgement = judge(record)
         if judgement is not None:
             verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.LOST_DURABILITY
-            raise Finding(replace(judgement, verdict=verdict, detail=f"reopen: {judgement.detail}", expected="ok"))
+            raise NonConformance(
+                replace(judgement, verdict=verdict, detail=f"reopen: {judgement.detail}", expected="ok")
+            )
         return record
 
-    def _opened(self, worker: int, state: str, note: str, config: Mapping[str, str]) -> Talk[Record]:
+    def _opened(self, worker: int, state: str, note: str, config: Mapping[str, str]) -> SessionScript[Record]:
         request = open_request(
             self.contract.name, state, clock=self.now, seed=self._digits, config=config, surface=self.surface
         )
@@ -132,7 +134,7 @@ class Session:
         *,
         config: Mapping[str, str] | None = None,
         judge: Judge = _judge_ok,
-    ) -> Talk[Record]:
+    ) -> SessionScript[Record]:
         """Close a worker in order, end its process and open again. `notes` are those of the three actions."""
         self._must_have_processes()
         close, stop, reopen = notes
@@ -141,7 +143,7 @@ class Session:
         must_be_done(stopped[0])
         return (yield from self.reopen(worker, reopen, config=config, judge=judge))
 
-    def kill(self, worker: int, note: str) -> Talk[None]:
+    def kill(self, worker: int, note: str) -> SessionScript[None]:
         """Send SIGKILL to a worker's process group."""
         self._must_have_processes()
         self._opened_at.discard(worker)
@@ -149,17 +151,17 @@ class Session:
         must_be_done(records[0])
 
     def _must_have_processes(self) -> None:
-        """Raise Finding where no process of the implementation can be ended and started."""
+        """Raise NonConformance where no process of the implementation can be ended and started."""
         if KILLABLE in self.not_claimed:
             detail = f"the case ends processes, which the adapter does not claim: {self.not_claimed[KILLABLE]}"
-            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
+            raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=detail))
 
-    def forget(self, worker: int) -> Talk[None]:
+    def forget(self, worker: int) -> SessionScript[None]:
         """Note that a worker died as expected."""
         self._opened_at.discard(worker)
         yield Action(FORGET, f"worker {worker} died as expected", worker=worker)
 
-    def clock(self, now: str, workers: Iterable[int], note: str) -> Talk[None]:
+    def clock(self, now: str, workers: Iterable[int], note: str) -> SessionScript[None]:
         """Set the time of each of these workers that has the session open; a later `open` carries it to the others."""
         self.now = now
         request = {"op": "clock", "now": now}
@@ -169,7 +171,7 @@ class Session:
         for record in (yield Action(EXCHANGE, note, asked)):
             self.must_be_ok(record, "clock")
 
-    def close(self, worker: int, note: str) -> Talk[None]:
+    def close(self, worker: int, note: str) -> SessionScript[None]:
         """Close it at a worker; a no-op where it is not open, as after a kill without a new `open`."""
         if worker not in self._opened_at:
             return
@@ -177,8 +179,8 @@ class Session:
         records = yield Action(EXCHANGE, note, ((worker, {"op": "close"}),), worker=worker)
         self.must_be_ok(records[0], "close")
 
-    def call(self, worker: int, method: str, args: Mapping[str, Any], note: str) -> Talk[Answer]:
-        """Call a method: the answer, which may be a refusal. Raises Finding as `answer` does."""
+    def call(self, worker: int, method: str, args: Mapping[str, Any], note: str) -> SessionScript[Answer]:
+        """Call a method: the answer, which may be a refusal. Raises NonConformance as `answer` does."""
         known = self.contract.methods[method]
         asked = ((worker, call_request(method, args)),)
         records = yield Action(EXCHANGE, note, asked, worker=worker, starting=known.waits)
@@ -195,10 +197,10 @@ class Session:
         return failure_of(record)
 
     def answer(self, record: Record, method: Method) -> Answer:
-        """The answer to a call. Raises Finding with the failure mode where there is none."""
+        """The answer to a call. Raises NonConformance with the failure mode where there is none."""
         failure = self.failure(record, method)
         if failure is not None:
-            raise Finding(failure)
+            raise NonConformance(failure)
         said = record.answer
         assert said is not None
         return Answer(
@@ -212,18 +214,20 @@ class Session:
         )
 
     def must_be_ok(self, record: Record, what: str) -> None:
-        """Whether a request of the session itself went well. Raises Finding."""
+        """Whether a request of the session itself went well. Raises NonConformance."""
         self._declared(record)
         judgement = _judge_ok(record)
         if judgement is not None:
             verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.NOT_REACHED
-            raise Finding(replace(judgement, verdict=verdict, detail=f"{what}: {judgement.detail}", expected="ok"))
+            raise NonConformance(
+                replace(judgement, verdict=verdict, detail=f"{what}: {judgement.detail}", expected="ok")
+            )
 
     def _declared(self, record: Record) -> None:
         """A request of the session, too, may be unsupported only if hello declared so."""
         problem = None if record.answer is None else undeclared(record.answer, self.not_claimed)
         if problem is not None:
-            raise Finding(garbled(record, problem))
+            raise NonConformance(garbled(record, problem))
 
 
 def call_request(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,13 +236,13 @@ def call_request(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def must_be_done(record: Record) -> None:
-    """Whether an act of the harness itself succeeded. Raises Finding."""
+    """Whether an act of the harness itself succeeded. Raises NonConformance."""
     if record.event is None or record.event["kind"] != "done":
         detail = str((record.event or {}).get("detail", "no record"))
-        raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, record.action, detail, n=record.n))
+        raise NonConformance(Judgement(Verdict.NOT_REACHED, None, detail, record.action, detail, n=record.n))
 
 
-def carried_out(talk: Talk[T], execute: Callable[[Action], Records]) -> T:
+def carried_out(talk: SessionScript[T], execute: Callable[[Action], Records]) -> T:
     """The result of a talk, each of whose actions `execute` carries out."""
     given: Records | None = None
     try:

@@ -23,7 +23,7 @@ from holdfast.conformance.cli.verify.failure import log_tail, transcribed
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session
-from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict, exit_of
 from holdfast.reports.evidence import MARK, EvidenceError, Header, read_evidence
 from holdfast.reports.plain import plain
 from holdfast.specs import Contract, load_contract
@@ -132,7 +132,7 @@ def _read(
     if planned is None:
         near = meant(case, [each.id for each in plan])
         stop(Exit.USAGE, f"this kit has no case {case!r}{near}; `holdfast list cases` names them")
-    silence = None if line.silence is None else Silence(line.silence)
+    silence = None if line.silence is None else FailureMode(line.silence)
     records = {side: [Record.of(each) for each in found] for side, found in run.sides().get(case, {}).items()}
     judged = Judgement(Verdict(line.verdict), silence, line.detail, line.expected, line.received, n=line.n)
     judged = judged if line.side is None else judged.placed(Side(line.side), line.n)

@@ -29,7 +29,7 @@ from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.run.interpret import interpret, worker_count
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
@@ -125,7 +125,7 @@ def _tried(pool: WorkerPool, driver: Driver, reading: Any, carriers: Mapping[str
             records = list(driver.execute(action))
             event = records[-1].event
             if event is not None and event["kind"] not in ("done", "failed"):
-                return Strictness(method, Event(Silence(event["kind"]), str(event["detail"])))
+                return Strictness(method, Event(FailureMode(event["kind"]), str(event["detail"])))
     except StopIteration:
         return Strictness()
 
@@ -141,7 +141,7 @@ def _sent(pool: WorkerPool, driver: Driver, action: Action, method: str, name: s
         return Strictness(method, reply.event)
     record = driver.execute(action)[0]
     if record.answer is None and record.event is not None:
-        return Strictness(method, Event(Silence(record.event["kind"]), str(record.event["detail"])))
+        return Strictness(method, Event(FailureMode(record.event["kind"]), str(record.event["detail"])))
     came = str((record.answer or {}).get("outcome"))
     good = came if came in ("accepted", "ok") else None
     why = "" if good else " ".join((came, str((record.answer or {}).get("reason", "")))).strip()
@@ -483,6 +483,6 @@ def _shutdown(pool: WorkerPool, deadlines: Deadlines) -> Examination:
     if ended is None:
         advice = "Exit after `bye` and at end of file on standard input; otherwise the process is killed."
         return Examination("shutdown", Health.BAD, f"still running {deadlines.quit:g} s after `bye`", advice, 0)
-    if ended.kind is not Silence.EOF:
+    if ended.kind is not FailureMode.EOF:
         return Examination("shutdown", Health.BAD, ended.detail, "Exit with status 0 after `bye`.", 0)
     return Examination("shutdown", Health.GOOD, "exits with status 0 after `bye`", worker=0)

@@ -20,7 +20,7 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.run.interpret import interpret, worker_count
 from holdfast.conformance.run.plan import methods_of
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import CaseKind
 
@@ -29,14 +29,14 @@ _BUFFERED_S = 10.0
 # What the harness makes in a workdir itself, and what a failpoint leaves there.
 _NOT_OF_A_STORE = frozenset({"hold"})
 _ADVICE = {
-    Silence.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
-    Silence.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
-    Silence.HANG: "No answer: usual causes are output that is not flushed after each line, or reading standard input "
-    "to its end before answering.",
-    Silence.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its request. "
-    "Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
-    Silence.MISSING: "Nothing came.",
-    Silence.BUSY: "The machine was too busy to decide: try again while it is quieter, or with --slow FACTOR.",
+    FailureMode.CRASH: "It ended before it answered. Run it by hand, type the hello line, read its standard error.",
+    FailureMode.EOF: "It ended, or closed standard output, unanswered. It must read standard input in a loop.",
+    FailureMode.HANG: "No answer: usual causes are output that is not flushed after each line, or reading standard "
+    "input to its end before answering.",
+    FailureMode.GARBAGE: "Standard output carries protocol lines only, one JSON object each, with the id of its "
+    "request. Usual causes: a banner, a log line, a print for debugging. Log to standard error.",
+    FailureMode.MISSING: "Nothing came.",
+    FailureMode.BUSY: "The machine was too busy to decide: try again while it is quieter, or with --slow FACTOR.",
 }
 _LINES = (
     (
@@ -66,10 +66,10 @@ _BUFFERED = (
 
 def advice_on(event: Event, command: Sequence[str] = ()) -> str:
     """What to change. Of a silent command it is tried whether its answer is in a buffer."""
-    if event.kind is Silence.HANG and command and _is_buffered(command):
+    if event.kind is FailureMode.HANG and command and _is_buffered(command):
         return _BUFFERED
-    if event.kind is Silence.GARBAGE:
-        return next((advice for text, advice in _LINES if text in event.detail), _ADVICE[Silence.GARBAGE])
+    if event.kind is FailureMode.GARBAGE:
+        return next((advice for text, advice in _LINES if text in event.detail), _ADVICE[FailureMode.GARBAGE])
     return _ADVICE[event.kind]
 
 

@@ -36,11 +36,11 @@ from holdfast.conformance.faults.finished import Finished
 from holdfast.conformance.faults.layers import RECORDED
 from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.probe import Probe, probe
-from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Tally, Trial
+from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Tally, Trial
 from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.pace import slowed
 from holdfast.specs import Contract
@@ -149,11 +149,11 @@ class Proving:
         records = self._evidence(fault, told)
         return judged(fault, read(told.detail())).placed(Side.MAIN, records[-1].n), records
 
-    def _mode(self, *said: str) -> Silence | None:
+    def _mode(self, *said: str) -> FailureMode | None:
         """The failure mode that kept a layer from proving anything, as reported; None if it has none."""
         if any(words in self._terms.busy for words in said):
-            return Silence.BUSY
-        return Silence.FAULT if any(FAULTED in words for words in said) else None
+            return FailureMode.BUSY
+        return FailureMode.FAULT if any(FAULTED in words for words in said) else None
 
     def _evidence(self, fault: FaultCase, told: LayerReport) -> tuple[Record, ...]:
         """The exchanges of the fault-free run, and the report of the layer."""
@@ -162,22 +162,22 @@ class Proving:
         records = [*self._made, *recorded, Record(0, fault.layer.value, 0, None, None, done, None, None)]
         return tuple(replace(record, n=number) for number, record in enumerate(records))
 
-    def _struck(self, sweep: Sweep, fault: FaultCase) -> Report:
+    def _struck(self, sweep: Sweep, fault: FaultCase) -> SweepReport:
         layer = LAYERS[fault.layer]
         if layer in RECORDED:
             if self._unmade:
                 # Its time is long, and an answer that it missed will not come for this layer either.
-                return Report(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
+                return SweepReport(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
             report = self._tried(sweep.trial(layer), fault)
             # A machine that was too busy may be quieter now.
-            known = sweep.recorded or self._mode(*report.unproven) is Silence.BUSY
+            known = sweep.recorded or self._mode(*report.unproven) is FailureMode.BUSY
             self._unmade = () if known else report.unproven
             return report
         if layer in _STEPS:
             return stepped(sweep, self._without(Judged.REFUSED).finished, self._at, layer, _STEPS[layer])
         return self._tried(self._without(fault.promise).trial(layer), fault)
 
-    def _tried(self, trial: Trial, fault: FaultCase) -> Report:
+    def _tried(self, trial: Trial, fault: FaultCase) -> SweepReport:
         """The report of a layer that was given its floor, as the contract states it, and its time."""
         trial.tally.floor = math.ceil(fault.least * self._setting.thorough)
         return trial.report(self._setting.seconds)
@@ -325,7 +325,7 @@ def _kinds_of(spec: FaultWorkload) -> int:
 
 def stepped(
     sweep: Sweep, finished: Callable[[], Finished], subject: Callable[[str], AdapterSubject], layer: Layer, step: str
-) -> Report:
+) -> SweepReport:
     """Moves the clock by `step` while the store stays: acknowledged operations must not be new again, nor be gone."""
 
     def work(tally: Tally) -> Iterator[None]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from holdfast.conformance.faults.oracle import CrashClass
-from holdfast.conformance.faults.report import Report
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.faults.report import SweepReport
+from holdfast.conformance.verdict import FailureMode
 from holdfast.specs import typed
 from holdfast.specs.strictjson import canonical, loads
 from holdfast.specs.typed import Count, Form, Text, one_of, written
@@ -49,7 +49,7 @@ class LayerReport(Form, frozen=True):
     beside: Text | None
     untested: Text | None
     unproven: tuple[str, ...]
-    silence: Annotated[str, one_of(Silence.BUSY.value, Silence.FAULT.value)] | None
+    silence: Annotated[str, one_of(FailureMode.BUSY.value, FailureMode.FAULT.value)] | None
     findings: tuple[ReportedFinding, ...]
     # How many tries a pass needs, and how many were made in a second session. Older evidence does not have them.
     floor: Count = 0
@@ -75,7 +75,7 @@ class LayerReport(Form, frozen=True):
 
 
 def report_of(
-    report: Report, *, how: str, seed: int, untested: str = "", silence: Silence | None = None
+    report: SweepReport, *, how: str, seed: int, untested: str = "", silence: FailureMode | None = None
 ) -> LayerReport:
     """The report as the evidence has it; `silence` is the failure mode for which it proves nothing, if it does not."""
     return LayerReport(

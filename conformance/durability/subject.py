@@ -18,11 +18,10 @@ from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import Worker
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.reporting import report_of
 from holdfast.conformance.cases.rows import store_operand
-from holdfast.conformance.cases.session import Answer as Answered
-from holdfast.conformance.cases.session import Session, Talk, carried_out
+from holdfast.conformance.cases.session import Answer, Session, SessionScript, carried_out
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
 from holdfast.conformance.durability.workload import (
     fact_name,
@@ -35,10 +34,10 @@ from holdfast.conformance.durability.workload import (
 )
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.subject import (
-    Answer,
     Facts,
     Op,
     Outcome,
+    SubjectAnswer,
     SubjectError,
     SubjectExposedError,
     SubjectHangError,
@@ -47,7 +46,7 @@ from holdfast.conformance.faults.subject import (
 )
 from holdfast.conformance.inspection import store
 from holdfast.conformance.steps.inspect import INSPECT
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultWorkload, method_of
@@ -68,7 +67,7 @@ class Showing:
         scopes: Mapping[int, Scope],
         known: AbstractSet[str],
         value: Callable[[str, Mapping[str, Any]], Any],
-        run: Callable[[Talk[Any]], Any],
+        run: Callable[[SessionScript[Any]], Any],
     ) -> None:
         self._contract, self._spec, self._scopes, self._known = contract, spec, scopes, known
         self._value, self._run = value, run
@@ -333,7 +332,7 @@ class AdapterSubject:
             self._end()
             raise
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         """Ask for one operation."""
         try:
             return self.ask(op)
@@ -344,7 +343,7 @@ class AdapterSubject:
         step = self._terms.spec.step(op.number)
         return parts_of(step["instead"])[op.part] if op.part else step
 
-    def ask(self, op: Op) -> Answer:
+    def ask(self, op: Op) -> SubjectAnswer:
         """Ask for one operation. Raises SubjectError for `fault` and `unsupported`, and where no valid answer comes."""
         step = self._step(op)
         method, args = method_of(step), self._terms.scopes[op.number].resolve(step.get("args", {}))
@@ -359,38 +358,40 @@ class AdapterSubject:
             # Whether it was done is all that its status says: one that failed may have done it.
             status = answer.value["status"] if answer.outcome == "ok" else None
             if status == 0:
-                return Answer(Outcome.OK, sent_at, came_at)
-            return Answer(Outcome.ERROR, sent_at, came_at, f"{_described(answer)}, status {status}")
+                return SubjectAnswer(Outcome.OK, sent_at, came_at)
+            return SubjectAnswer(Outcome.ERROR, sent_at, came_at, f"{_described(answer)}, status {status}")
         if "job" in step:
             done = answer.outcome == "ok" and (answer.value or {}).get("done") is not False
-            return Answer(Outcome.OK if done else Outcome.ERROR, sent_at, came_at, "" if done else _described(answer))
+            return SubjectAnswer(
+                Outcome.OK if done else Outcome.ERROR, sent_at, came_at, "" if done else _described(answer)
+            )
         wanted = step.get("refused")
         if answer.outcome == "accepted" and wanted is None:
-            return Answer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
+            return SubjectAnswer(Outcome.OK, sent_at, came_at, new=answer.effect == "new")
         if answer.outcome == "refused":
             if answer.reason == wanted:
-                return Answer(Outcome.OK, sent_at, came_at)
+                return SubjectAnswer(Outcome.OK, sent_at, came_at)
             if wanted is not None:
                 # What a refusal leaves is what is kept. Refused otherwise, as the record is uncertain, it may be there.
-                return Answer(Outcome.ERROR, sent_at, came_at, str(answer.reason))
-            return Answer(Outcome.REFUSED, sent_at, came_at, str(answer.reason))
-        return Answer(Outcome.ERROR, sent_at, came_at, _described(answer))
+                return SubjectAnswer(Outcome.ERROR, sent_at, came_at, str(answer.reason))
+            return SubjectAnswer(Outcome.REFUSED, sent_at, came_at, str(answer.reason))
+        return SubjectAnswer(Outcome.ERROR, sent_at, came_at, _described(answer))
 
     def _times(self) -> tuple[int, int]:
         """When the last request left, and when the line of its answer was read. An effect after that is a later one."""
         record = self._last()
         return (record.sent_us or 0) * 1000, ((record.received_us or 0) + 1) * 1000
 
-    def _unanswered(self, op: Op, error: SubjectError) -> Answer:
+    def _unanswered(self, op: Op, error: SubjectError) -> SubjectAnswer:
         """An operation that failed: by an answer that says so, or without a valid one."""
         asked, failure = f"{method_of(self._step(op))} {op.number}", judgement_of(error)
         sent_at, came_at = (time.monotonic_ns(), None) if self._driver is None else self._times()
         # A job can only be done or fail.
-        if failure.silence is Silence.FAULT and "job" not in self._step(op):
+        if failure.silence is FailureMode.FAULT and "job" not in self._step(op):
             self._terms.faulted.append(f"{asked}: {failure.detail}"[:_SHOWN])
-        if failure.silence is Silence.FAULT or failure.verdict is Verdict.UNSUPPORTED:
-            return Answer(Outcome.ERROR, sent_at, came_at, str(error))
-        return Answer(Outcome.SILENT, sent_at, text=str(error), hung=failure.silence is Silence.HANG)
+        if failure.silence is FailureMode.FAULT or failure.verdict is Verdict.UNSUPPORTED:
+            return SubjectAnswer(Outcome.ERROR, sent_at, came_at, str(error))
+        return SubjectAnswer(Outcome.SILENT, sent_at, text=str(error), hung=failure.silence is FailureMode.HANG)
 
     def dump(self) -> Facts:
         """All facts of the workload. Raises SubjectError; SubjectPartlyError where it refuses to show some of them."""
@@ -444,7 +445,7 @@ class AdapterSubject:
         dead, busy = worker.dead, worker.busy
         self._end()
         if dead is not None:
-            error = SubjectHangError if dead.kind is Silence.HANG else SubjectError
+            error = SubjectHangError if dead.kind is FailureMode.HANG else SubjectError
             raise error(f"its end: {dead.kind.value}, {dead.detail}")
         if busy:
             raise SubjectError("it did not answer")
@@ -460,14 +461,14 @@ class AdapterSubject:
         else:
             workers.kill(0)
 
-    def _run(self, talk: Talk[T]) -> T:
+    def _run(self, talk: SessionScript[T]) -> T:
         """The result of a talk. Raises SubjectError; RunError where the machine was too busy for any result."""
         try:
             return carried_out(talk, self._execute)
-        except Finding as finding:
+        except NonConformance as finding:
             # In the evidence the record stands among those of other sessions.
             n = None if self._log is None else len(self._log) - 1
-            raise self._failed(finding.judgement) from Finding(replace(finding.judgement, n=n))
+            raise self._failed(finding.judgement) from NonConformance(replace(finding.judgement, n=n))
 
     def _execute(self, action: Action) -> Sequence[Record]:
         if self._driver is None or self._workers is None:
@@ -491,19 +492,19 @@ class AdapterSubject:
         """The error for a failure."""
         mode = judgement.silence
         text = f"{self._last().action}: {'' if mode is None else f'{mode.value}, '}{judgement.detail}"[:_SHOWN]
-        if mode is Silence.BUSY:
+        if mode is FailureMode.BUSY:
             self._terms.busy.append(text)
             return RunError(text)
-        return SubjectHangError(text) if mode is Silence.HANG else SubjectError(text)
+        return SubjectHangError(text) if mode is FailureMode.HANG else SubjectError(text)
 
 
 def judgement_of(error: BaseException) -> Judgement:
     """What a SubjectError says of the adapter: its failure, or else that the workload was not reached."""
-    if isinstance(error.__cause__, Finding):
+    if isinstance(error.__cause__, NonConformance):
         return error.__cause__.judgement
     return Judgement(Verdict.NOT_REACHED, detail=str(error))
 
 
-def _described(answer: Answered) -> str:
+def _described(answer: Answer) -> str:
     """An answer in a few words."""
     return " ".join(filter(None, (answer.outcome, answer.effect, answer.reason)))[:_SHOWN]

@@ -17,7 +17,7 @@ from holdfast.conformance.durability.reported import (
 from holdfast.conformance.faults.layers import DEPRIVED, IN_ONE, RECORDED
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.report import Layer
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs.faults import FaultCase, FaultLayer
 
 # The names of the contract's layers in the package `faults`.
@@ -96,7 +96,7 @@ def judged(fault: FaultCase, told: LayerReport) -> Judgement:
     if told.unproven:
         detail = f"{tally}: {'; '.join(told.unproven)}"
         if told.silence is not None:
-            return no_verdict(Silence(told.silence), detail)
+            return no_verdict(FailureMode(told.silence), detail)
         return Judgement(Verdict.INDETERMINATE, detail=detail)
     if told.beside is not None:
         # Beside something that was tried, or for a layer that always applies, it is no reason to pass.

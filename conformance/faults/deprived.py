@@ -16,11 +16,11 @@ from pathlib import Path
 from holdfast.conformance.faults.naming import named, stranger
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare, untrue
 from holdfast.conformance.faults.subject import (
-    Answer,
     Facts,
     Op,
     Outcome,
     Subject,
+    SubjectAnswer,
     SubjectError,
     SubjectExposedError,
     SubjectHangError,
@@ -109,7 +109,7 @@ class _Session:
                 came = f"{denied[0]} is denied, which {named(op)} had set: not seen yet"
                 raise _BrokenError(CrashOutcome(CrashClass.LOST, expected, came))
 
-    def ask(self, op: Op, what: str) -> Answer:
+    def ask(self, op: Op, what: str) -> SubjectAnswer:
         """Raises _BrokenError if it hangs."""
         answer = self.subject.submit(op)
         if answer.outcome is Outcome.OK:

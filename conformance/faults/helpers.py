@@ -18,7 +18,7 @@ from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.processes import Marked
 from holdfast.conformance.faults.report import RunError, Tally
 from holdfast.conformance.faults.runs import accepted
-from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError
+from holdfast.conformance.faults.subject import Asked, History, Op, Outcome, SubjectAnswer, SubjectError
 from holdfast.conformance.faults.sweep import Sweep
 
 # While they are stopped, every answer may take its whole limit. So only few are asked for, and few runs are tried.
@@ -189,7 +189,9 @@ def _run(sweep: Sweep, folder: Path, moment: _Moment, how: Callable[[Marked], in
     return run
 
 
-def _asked(submit: Callable[[Op], Answer], op: Op, strike: Callable[[], None] | None, delay: float | None) -> Answer:
+def _asked(
+    submit: Callable[[Op], SubjectAnswer], op: Op, strike: Callable[[], None] | None, delay: float | None
+) -> SubjectAnswer:
     if strike is None:
         return submit(op)
     if delay is None:

@@ -22,7 +22,15 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
-from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, SubjectError, SubjectHangError, Workload
+from holdfast.conformance.faults.subject import (
+    Facts,
+    Op,
+    Outcome,
+    SubjectAnswer,
+    SubjectError,
+    SubjectHangError,
+    Workload,
+)
 
 # A longer answer, in bytes, is invalid.
 _MAX_LINE = 4 * 1024 * 1024
@@ -119,21 +127,21 @@ class Lines:
                 self._end(0.0)
             raise
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         """Send one line and wait for its answer."""
         sent_at = time.monotonic_ns()
         try:
             line = self._ask(op.text)
         except SubjectError as error:
-            return Answer(Outcome.SILENT, sent_at, text=str(error), hung=isinstance(error, SubjectHangError))
+            return SubjectAnswer(Outcome.SILENT, sent_at, text=str(error), hung=isinstance(error, SubjectHangError))
         came_at = time.monotonic_ns()
         word, _, reason = line.partition(" ")
         if line == "OK":
-            return Answer(Outcome.OK, sent_at, came_at)
+            return SubjectAnswer(Outcome.OK, sent_at, came_at)
         if word in ("REFUSED", "ERROR"):
-            return Answer(Outcome(word.lower()), sent_at, came_at, reason)
+            return SubjectAnswer(Outcome(word.lower()), sent_at, came_at, reason)
         self._broken = f"expected OK, REFUSED or ERROR, got {line[:_SHOWN_BYTES]!r}"
-        return Answer(Outcome.SILENT, sent_at, text=self._broken)
+        return SubjectAnswer(Outcome.SILENT, sent_at, text=self._broken)
 
     def dump(self) -> Facts:
         """The object in its answer. Raises SubjectError, also for an object with a value that is not text."""

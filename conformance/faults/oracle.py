@@ -15,12 +15,12 @@ from pathlib import Path
 
 from holdfast.conformance.faults.naming import differences, gone, half, listed, named, numbers, short, stranger
 from holdfast.conformance.faults.subject import (
-    Answer,
     Facts,
     Instead,
     Op,
     Outcome,
     Subject,
+    SubjectAnswer,
     SubjectError,
     SubjectExposedError,
     SubjectReopenedError,
@@ -112,7 +112,7 @@ def judge(
             subject.stop()
 
 
-def untrue(op: Op, answer: Answer) -> CrashOutcome:
+def untrue(op: Op, answer: SubjectAnswer) -> CrashOutcome:
     """Judge the refusal of an operation that was sent for the first time: its reason has to be true."""
     if answer.outcome is not Outcome.REFUSED or answer.text not in op.untrue:
         return _CLEAN
@@ -225,7 +225,7 @@ def _again(
     return dataclasses.replace(verdict, expected=expected), found, there
 
 
-def _says_again(op: Op, answer: Answer, there: AbstractSet[int]) -> bool:
+def _says_again(op: Op, answer: SubjectAnswer, there: AbstractSet[int]) -> bool:
     """Whether a command fails because it was done before. Its facts are asked for behind that."""
     return op.command and op.number in there and answer.outcome is Outcome.ERROR
 
@@ -264,7 +264,7 @@ class _Hiding(Subject):
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         self.subject.start(folder, under)
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         return self.subject.submit(op)
 
     def dump(self) -> Facts:

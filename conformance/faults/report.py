@@ -1,6 +1,6 @@
 """The result of a layer, and its counts while it runs.
 
-Only `Report.clean` is a pass. A layer that could not observe all, tried less than its floor in its time, or tried
+Only `SweepReport.clean` is a pass. A layer that could not observe all, tried less than its floor in its time, or tried
 nothing, is not clean.
 """
 
@@ -76,7 +76,7 @@ class BrokenPromise:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SweepReport:
     """What a layer showed. `unproven` says in words why it is no pass although nothing was found; `tally` how much of
     what there is was tried, and from which seed.
 
@@ -236,7 +236,7 @@ class Trial:
             self._next()
         self._seconds += time.monotonic() - began
 
-    def report(self, seconds: float = 0.0) -> Report:
+    def report(self, seconds: float = 0.0) -> SweepReport:
         """What it showed after `seconds` more."""
         self.go_on(seconds)
         tally = self.tally
@@ -246,7 +246,7 @@ class Trial:
         if is_short:
             lacking = f"a pass needs {floor}" if tally.tried < floor else "the checks after the last one were not made"
             tally.unproven.append(f"the time was over: {tally.words}; {lacking}")
-        return Report(
+        return SweepReport(
             tally.layer,
             tally.tried,
             tally.total,

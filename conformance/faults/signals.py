@@ -18,7 +18,7 @@ from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.oracle import judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.processes import Marked
-from holdfast.conformance.faults.report import Layer, Report, RunError, Tally
+from holdfast.conformance.faults.report import Layer, RunError, SweepReport, Tally
 from holdfast.conformance.faults.runs import accepted
 from holdfast.conformance.faults.subject import Asked, History, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import Sweep
@@ -39,7 +39,7 @@ class _Moment:
         return f"right after {where}" if self.delay is None else f"{self.delay * 1000:.1f} ms into {where}"
 
 
-def kills_by_signal(sweep: Sweep, seconds: float) -> Report:
+def kills_by_signal(sweep: Sweep, seconds: float) -> SweepReport:
     """SIGKILL to all of its processes, after each operation and in the middle of them, for `seconds`."""
     return sweep.trial(Layer.SIGNALS, partial(_strike, sweep)).report(seconds)
 

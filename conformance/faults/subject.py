@@ -59,7 +59,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SubjectAnswer:
     """An answer; times are CLOCK_MONOTONIC in nanoseconds. `came_at` is when it was known, None if none came.
 
     `sent_at` lies before the first byte left. `text` is the reason, or what came instead of an answer, in words.
@@ -208,7 +208,7 @@ class Asked:
     """An operation that was sent, and its answer."""
 
     op: Op
-    answer: Answer
+    answer: SubjectAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class Subject(Protocol):
         `under` are the words of a command that runs another one (a tracer), to go before the implementation's own.
         """
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         """Ask for one operation. Never raises: a subject that hangs, is gone or talks nonsense gives no answer."""
 
     def dump(self) -> Facts:

@@ -1,7 +1,7 @@
 """The layers that need a recording: kills, power loss, failing calls; each time judged by restarts and nothing else.
 
-Every layer is a `Trial` and ends in a `Report`. `Dependencies` has the layers that take away what the implementation
-works on.
+Every layer is a `Trial` and ends in a `SweepReport`. `Dependencies` has the layers that take away what the
+implementation works on.
 """
 
 from __future__ import annotations
@@ -36,13 +36,23 @@ from holdfast.conformance.faults.order import (
     within_a_write,
     write_from,
 )
-from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Tally, Trial, Work, summed
+from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Tally, Trial, Work, summed
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs, Send, in_order
 from holdfast.conformance.faults.subject import Outcome, perform, persist
 from holdfast.conformance.faults.timeline import Marks
 from holdfast.conformance.faults.tracer import Injection
 
-__all__ = ["LEAST_TRIED", "MOST_FINDINGS", "BrokenPromise", "Layer", "Report", "Run", "RunError", "Sweep", "self_test"]
+__all__ = [
+    "LEAST_TRIED",
+    "MOST_FINDINGS",
+    "BrokenPromise",
+    "Layer",
+    "Run",
+    "RunError",
+    "Sweep",
+    "SweepReport",
+    "self_test",
+]
 
 # A layer stops at this number of failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5

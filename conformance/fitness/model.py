@@ -126,7 +126,7 @@ class Statement(Form, frozen=True):
     parameters: tuple[Any, ...] = ()
 
 
-class Answer(Form, frozen=True):
+class ProbeAnswer(Form, frozen=True):
     """What came back: `sqlstate` of an error (its class name for SQLite) or None; rows that were affected or returned.
 
     `constraint` is the name of what was violated, where the server tells.
@@ -148,11 +148,11 @@ class Probe(Form, frozen=True):
     name: Text
     evidence: EvidenceClass
     statements: tuple[Statement, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[ProbeAnswer, ...]
     failed: Annotated[str, about("Why it could not be tried; empty if it was.")] = ""
 
     @property
-    def answer(self) -> Answer | None:
+    def answer(self) -> ProbeAnswer | None:
         """What counts; None where nothing was shown."""
         return None if self.failed or len(self.answers) < len(self.statements) or not self.answers else self.answers[-1]
 

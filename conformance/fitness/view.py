@@ -9,12 +9,12 @@ from typing import Any
 
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import (
-    Answer,
     Criterion,
     CriterionResult,
     Evidence,
     EvidenceClass,
     Probe,
+    ProbeAnswer,
     Reason,
     Row,
     Standing,
@@ -159,7 +159,7 @@ def _probes(names: Sequence[str], evidence: Evidence | None) -> tuple[ShownProbe
 
 
 def _probe(probe: Probe) -> ShownProbe:
-    answers: list[Answer | None] = [*probe.answers, *([None] * (len(probe.statements) - len(probe.answers)))]
+    answers: list[ProbeAnswer | None] = [*probe.answers, *([None] * (len(probe.statements) - len(probe.answers)))]
     tried = tuple(
         Tried(f"{statement.role} in session {statement.session}", _sql(statement), _answer(answer))
         for statement, answer in zip(probe.statements, answers, strict=False)
@@ -173,7 +173,7 @@ def _sql(statement: Statement) -> str:
     return f"{statement.sql}  -- with {_value(json.dumps(list(statement.parameters), ensure_ascii=False))}"
 
 
-def _answer(answer: Answer | None) -> str:
+def _answer(answer: ProbeAnswer | None) -> str:
     if answer is None:
         return "no answer"
     if answer.sqlstate is not None:

@@ -17,7 +17,7 @@ from schemathesis import APIOperation, BaseSchema, Case, GenerationMode
 from schemathesis import Response as Told
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import names_in
 from holdfast.conformance.fuzz.exchange import SECRETS, FuzzRequest, Response, send
 from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, finding, shown_by
@@ -66,19 +66,19 @@ def operation_of(schema: BaseSchema, contract: Contract, method: Method) -> APIO
 def each_drawn(
     operation: APIOperation[Any, Any, Any, Any], *, count: int, start: int, check: Callable[[Case[Any]], None]
 ) -> None:
-    """Check requests that fit the document, and others that do not. Raises the Finding of the smallest that fails."""
+    """Check requests that fit the document, and others. Raises the NonConformance of the smallest that fails."""
     for mode, part in ((GenerationMode.POSITIVE, count // 4), (GenerationMode.NEGATIVE, count - count // 4)):
         run(operation.as_strategy(generation_mode=mode), count=part, start=start, check=check)
 
 
 def run(strategy: Any, *, count: int, start: int, check: Callable[[Any], None]) -> None:
-    """Check `count` examples of a strategy, the same for the same `start`. Raises Finding."""
-    found: list[Finding] = []
+    """Check `count` examples of a strategy, the same for the same `start`. Raises NonConformance."""
+    found: list[NonConformance] = []
 
     def noted(case: Any) -> None:
         try:
             check(case)
-        except Finding as finding:
+        except NonConformance as finding:
             found.append(finding)
             raise
 
@@ -139,12 +139,12 @@ def has_links(schema: BaseSchema) -> bool:
 
 
 def follow(schema: BaseSchema, *, count: int, start: int, ask: Asks) -> None:
-    """Follow links for about `count` requests. Raises Finding.
+    """Follow links for about `count` requests. Raises NonConformance.
 
     An id that an implementation draws is another one each time, and Hypothesis gives up where it notices that. All that
     was sent is judged by then; the rest is drawn anew.
     """
-    sent, found = 0, list[Finding]()
+    sent, found = 0, list[NonConformance]()
     machine: Any = schema.as_state_machine()
 
     class Following(machine):  # type: ignore[misc]
@@ -157,7 +157,7 @@ def follow(schema: BaseSchema, *, count: int, start: int, ask: Asks) -> None:
             sent += 1
             try:
                 answered = ask(case, led=self._led)
-            except Finding as finding:
+            except NonConformance as finding:
                 found.append(finding)
                 raise
             headers: dict[str, list[str]] = {}
@@ -302,7 +302,7 @@ class _Asking:
         self.seen = observed(self.bench.contract, self.method, self.session)
 
     def ask(self, request: FuzzRequest, due: Due) -> tuple[Shown, Response]:
-        """Send a request and judge what came, and what it left. Raises Finding."""
+        """Send a request and judge what came, and what it left. Raises NonConformance."""
         if due.refused:
             # A good request may be refused for what they say.
             request = request.with_headers(*SECRETS)
@@ -473,7 +473,7 @@ def _are_two(bench: Bench, method: Method, sweep: Sweep) -> bool:
         _must_be_done(asking, first, sweep, "a request")
         try:
             _must_be_done(asking, second, sweep, "another request")
-        except Finding as finding:
+        except NonConformance as finding:
             if finding.judgement.verdict.is_incomplete:
                 raise
             return False

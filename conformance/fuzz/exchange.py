@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.conformance.adapter.bridge import OPEN_SESSION, RAW
 from holdfast.conformance.cases.failure import failure_of
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs import strictjson
 from holdfast.specs.binding import SESSION
@@ -97,7 +97,7 @@ class Response:
 
 
 def send(session: SuiteSession, request: FuzzRequest) -> Response:
-    """Send a request. Raises Finding where the adapter is gone."""
+    """Send a request. Raises NonConformance where the adapter is gone."""
     body, chunk = request.body, request.chunk
     if chunk:
         parts = [body[at : at + chunk] for at in range(0, len(body), chunk)]
@@ -115,7 +115,7 @@ def send(session: SuiteSession, request: FuzzRequest) -> Response:
     if failure is not None:
         size = f"; its body has {len(request.body)} bytes" if request.body else ""
         detail = f"the server ended at {request.method} {request.target}{size}: {failure.detail}"
-        raise Finding(replace(failure, detail=detail, advice=f"Again: {request.curl('URL')[:_SHOWN]}"))
+        raise NonConformance(replace(failure, detail=detail, advice=f"Again: {request.curl('URL')[:_SHOWN]}"))
     assert record.answer is not None
     said = record.answer["value"]
     found = tuple((name, value) for name, value in said["headers"])

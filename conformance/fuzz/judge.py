@@ -7,9 +7,9 @@ from enum import Enum, unique
 from typing import Any
 
 from holdfast.conformance.cases.failure import broken
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.fuzz.exchange import CANARY, JSON, NO_JSON, FuzzRequest, Response
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import Method
 from holdfast.specs.routes import ERROR, Route
 
@@ -45,17 +45,22 @@ class Due:
 
 
 def finding(
-    verdict: Verdict, why: str, expected: str, request: FuzzRequest, response: Response, silence: Silence | None = None
-) -> Finding:
+    verdict: Verdict,
+    why: str,
+    expected: str,
+    request: FuzzRequest,
+    response: Response,
+    silence: FailureMode | None = None,
+) -> NonConformance:
     """What a response shows that it may not, with the command that sends its request again."""
     again = f"Again, in an open session: {request.curl(response.url)}"
-    return Finding(Judgement(verdict, silence, why, expected, response.shown, again, n=response.n))
+    return NonConformance(Judgement(verdict, silence, why, expected, response.shown, again, n=response.n))
 
 
 def shown_by(method: Method, route: Route, request: FuzzRequest, response: Response, due: Due) -> Shown:
-    """What a response shows. Raises Finding if it is no response to such a request."""
+    """What a response shows. Raises NonConformance if it is no response to such a request."""
 
-    def found(verdict: Verdict, why: str, expected: str, silence: Silence | None = None) -> Finding:
+    def found(verdict: Verdict, why: str, expected: str, silence: FailureMode | None = None) -> NonConformance:
         return finding(verdict, f"{due.what}: {why}", expected, request, response, silence)
 
     told = (response.body.decode("utf-8", "replace"), *(value for _, value in response.headers))
@@ -66,7 +71,7 @@ def shown_by(method: Method, route: Route, request: FuzzRequest, response: Respo
     if response.status == 0:
         if due.silent:
             return Shown.REFUSED
-        raise found(Verdict.NO_VERDICT, "no response", "a response", Silence.EOF)
+        raise found(Verdict.NO_VERDICT, "no response", "a response", FailureMode.EOF)
     if due.harmless and response.status < _SERVER:
         return Shown.REFUSED
     message = _message(route, response)
@@ -74,7 +79,7 @@ def shown_by(method: Method, route: Route, request: FuzzRequest, response: Respo
     if response.status >= _SERVER and outcome in (None, "fault", "unsupported"):
         if due.strange and response.status in _UNKNOWN:
             return Shown.REFUSED
-        raise found(Verdict.NO_VERDICT, "a request makes the server fail", "a status below 500", Silence.FAULT)
+        raise found(Verdict.NO_VERDICT, "a request makes the server fail", "a status below 500", FailureMode.FAULT)
     if outcome == "indeterminate":
         return Shown.OPEN
     kind = response.header("Content-Type").partition(";")[0].strip().lower()
@@ -89,7 +94,7 @@ def shown_by(method: Method, route: Route, request: FuzzRequest, response: Respo
             raise found(Verdict.FAIL_OPEN, "accepted", "a refusal")
         problem = "it is no answer of this route" if message is None else broken(method, message, {})
         if problem is not None:
-            raise found(Verdict.NO_VERDICT, problem, "an answer as the contract has it", Silence.GARBAGE)
+            raise found(Verdict.NO_VERDICT, problem, "an answer as the contract has it", FailureMode.GARBAGE)
         return Shown.ACCEPTED
     if outcome == "refused":
         problem = broken(method, message or {}, {})

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from holdfast.conformance.cases.failure import broken
-from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.cases.report import ReportError
 from holdfast.conformance.gate.faults import inconclusive_fault, judge_fault, tried_of
 from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
@@ -19,7 +19,7 @@ from holdfast.conformance.run.judge import Recorded, foreign, judge_case
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
 from holdfast.conformance.steps import kinds
 from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.conformance.verdict import EVENT_KINDS, Exit, Silence, Verdict, can_be_excused, exit_of
+from holdfast.conformance.verdict import EVENT_KINDS, Exit, FailureMode, Verdict, can_be_excused, exit_of
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
 from holdfast.servers.processors import processors
 from holdfast.specs import Contract
@@ -66,7 +66,7 @@ def judge_suite(
     try:
         tests[planned.id](bench)
         judgement = bench.conclude()
-    except Finding as finding:
+    except NonConformance as finding:
         judgement = finding.judgement
     judgement = bench.gravest(judgement).placed(Side.MAIN, None)
     left = recorded.left()
@@ -279,7 +279,7 @@ def _recorded(line: VerdictLine) -> Judgement:
     """The members of a verdict line that are compared."""
     return Judgement(
         Verdict(line.verdict),
-        None if line.silence is None else Silence(line.silence),
+        None if line.silence is None else FailureMode(line.silence),
         side=None if line.side is None else Side(line.side),
         n=line.n,
     )

@@ -10,7 +10,7 @@ from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.durability.reported import ReportError, read
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE, failure_in, is_recorded, judged, not_tested
 from holdfast.conformance.durability.workload import scopes_of, seed_of
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.reports.evidence import Exchange
 from holdfast.specs import Contract
 from holdfast.specs.faults import FaultCase
@@ -58,7 +58,7 @@ def judge_fault(
     report, why = _report_of(fault, records)
     if report is None:
         # Where the workload could not be prepared, the records show the failure of the adapter.
-        failure = failure_in(records) or Judgement(Verdict.NO_VERDICT, Silence.MISSING, why)
+        failure = failure_in(records) or Judgement(Verdict.NO_VERDICT, FailureMode.MISSING, why)
         return failure if failure.n is None else failure.placed(Side.MAIN, None)
     try:
         layer = read((report.event or {}).get("detail"))

@@ -18,7 +18,7 @@ from holdfast.conformance.adapter.process import Start, in_a_new_process
 from holdfast.conformance.adapter.starvation import SERVERS
 from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.record import CaseResult, Finding, Judgement, Record, Side, exhausted
+from holdfast.conformance.cases.record import CaseResult, Judgement, NonConformance, Record, Side, exhausted
 from holdfast.conformance.cases.session import CONCURRENCY, KILLABLE, carried_out
 from holdfast.conformance.durability.proving import Proving, Setting
 from holdfast.conformance.inspection.beyond import begin
@@ -29,7 +29,7 @@ from holdfast.conformance.run.plan import Form, PlannedCase, preflight_of, suite
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
 from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
@@ -57,7 +57,7 @@ def judgement_of(error: BaseException, otherwise: str) -> Judgement:
 
 
 def _findings_in(error: BaseException) -> Iterator[Judgement]:
-    if isinstance(error, Finding):
+    if isinstance(error, NonConformance):
         yield error.judgement
     elif isinstance(error, BaseExceptionGroup):
         for part in error.exceptions:
@@ -256,7 +256,7 @@ class Engine:
         except Exception as error:
             judgement = judgement_of(error, "the kit failed before any case")
             bench.tidy(judgement)
-            if judgement.silence is Silence.FAULT and bench.records[-1].answer is not None:
+            if judgement.silence is FailureMode.FAULT and bench.records[-1].answer is not None:
                 # The kit's own adapter says so of the server.
                 said = bench.records[-1].answer.get("detail", "")
                 judgement = replace(judgement, detail=said)

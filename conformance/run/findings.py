@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.run.plan import PlannedCase
-from holdfast.conformance.verdict import REPORTED, Silence, Verdict
+from holdfast.conformance.verdict import REPORTED, FailureMode, Verdict
 from holdfast.reports.evidence import Exchange, VerdictLine
 from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.specs import Contract
@@ -76,7 +76,7 @@ def finding_of(
     record = next((each for each in records if each.n == judged.n), None)
     request = {} if record is None else record.request or {}
     method = contract.methods.get(request.get("method", ""))
-    mode = None if judged.silence is None else Silence(judged.silence).value
+    mode = None if judged.silence is None else FailureMode(judged.silence).value
     texts = (in_words(text, method) for text in (judged.detail, judged.expected, judged.received))
     return Finding(planned, Verdict(judged.verdict), mode or "", "" if method is None else method.name, *texts)
 

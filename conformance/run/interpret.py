@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from holdfast.conformance.cases.reading import Interpretation, Reading
-from holdfast.conformance.cases.record import Finding, Judgement, Side, gravest_of
+from holdfast.conformance.cases.reading import CaseInterpreter, Interpretation
+from holdfast.conformance.cases.record import Judgement, NonConformance, Side, gravest_of
 from holdfast.conformance.cases.session import Records
 from holdfast.conformance.cases.values import CaseError, UnusableError, names_in
 from holdfast.conformance.steps import kind_of, kinds
@@ -33,7 +33,7 @@ def interpret(
     """
     try:
         workers = worker_count(contract, case)
-        reading = Reading(contract, case, side, workers=workers, seed=seed, not_claimed=not_claimed or {})
+        reading = CaseInterpreter(contract, case, side, workers=workers, seed=seed, not_claimed=not_claimed or {})
     except CaseError as error:
         return _meaningless(error).placed(side, None)
     given: Records | None = None
@@ -47,10 +47,10 @@ def interpret(
         return gravest_of((*reading.state.mild, stop.value)).placed(side, reading.state.last)
 
 
-def _judged(reading: Reading) -> Interpretation:
+def _judged(reading: CaseInterpreter) -> Interpretation:
     try:
         return (yield from _steps(reading))
-    except Finding as finding:
+    except NonConformance as finding:
         return _demoted(finding.judgement, reading.state.phase)
     except UnusableError as error:
         return _unusable(str(error))
@@ -75,7 +75,7 @@ def _demoted(judgement: Judgement, phase: str) -> Judgement:
     return judgement
 
 
-def _steps(reading: Reading) -> Interpretation:
+def _steps(reading: CaseInterpreter) -> Interpretation:
     for worker in range(reading.workers):
         yield from reading.session.open(worker, "existing" if worker else "fresh", f"open worker {worker}")
     for phase in ("given", "when", "then"):
@@ -93,7 +93,7 @@ def _steps(reading: Reading) -> Interpretation:
     return (yield from _closed(reading))
 
 
-def _closed(reading: Reading) -> Interpretation:
+def _closed(reading: CaseInterpreter) -> Interpretation:
     for worker in reversed(range(reading.workers)):
         yield from reading.session.close(worker, f"close worker {worker}")
     return CONFORMS if reading.state.ended is None else replace(CONFORMS, detail=reading.state.ended)

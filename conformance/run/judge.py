@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.cases.session import carried_out
 from holdfast.conformance.run.interpret import interpret
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import Case, Contract
 from holdfast.specs.strictjson import canonical
 
@@ -59,7 +59,7 @@ def judge_side(
     try:
         reading = interpret(contract, case, side, seed=seed, not_claimed=not_claimed)
         judgement = carried_out(reading, recorded.execute)
-    except Finding as finding:
+    except NonConformance as finding:
         return finding.judgement
     left = recorded.left()
     return judgement if left is None else foreign(side, left, "the case had ended before it")
@@ -72,15 +72,15 @@ class Recorded:
         self._records, self._side, self._at = records, side, 0
 
     def execute(self, action: Action) -> Sequence[Record]:
-        """The records of the action. Raises Finding where they cannot be those."""
+        """The records of the action. Raises NonConformance where they cannot be those."""
         given = self._records[self._at : self._at + action.record_count]
         if len(given) < action.record_count:
             text = f"the records of the {self._side.value} side end before step [{action.note}]"
-            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.MISSING, text, side=self._side))
+            raise NonConformance(Judgement(Verdict.NO_VERDICT, FailureMode.MISSING, text, side=self._side))
         for index, record in enumerate(given):
             why = unlike(action, index, record)
             if why is not None:
-                raise Finding(foreign(self._side, record, why))
+                raise NonConformance(foreign(self._side, record, why))
         self._at += action.record_count
         return given
 

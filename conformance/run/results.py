@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from holdfast.conformance.run.findings import Finding, Group, encoded_in, finding_of, grouped, texts_in
 from holdfast.conformance.run.plan import PlannedCase
-from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, harm_of
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict, can_be_excused, exit_of, harm_of
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
 from holdfast.reports.results import Outcome, Result, Results
 from holdfast.specs import Contract
@@ -168,7 +168,7 @@ def _outcome(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
     if (verdict is Verdict.UNSUPPORTED and not binds) or (line.excused is not None and can_be_excused(verdict)):
         return Outcome.SKIPPED
     # A missing result is no failure of the implementation, either.
-    if exit_of(verdict) in {Exit.INCOMPLETE, Exit.KIT} or line.silence == Silence.MISSING.value:
+    if exit_of(verdict) in {Exit.INCOMPLETE, Exit.KIT} or line.silence == FailureMode.MISSING.value:
         return Outcome.ERROR
     return Outcome.FAILED
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.run.baselines import Baseline, Policy
 from holdfast.conformance.run.plan import PlannedCase, uncovered
-from holdfast.conformance.verdict import Exit, Silence, Verdict, can_be_excused, exit_of, gravest, gravest_finding
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.specs import Clause, Contract
 from holdfast.specs.model import Level, Proof
 
@@ -56,7 +56,7 @@ class Summary:
 def missing_result(planned: PlannedCase) -> CaseResult:
     """The result of a planned case without a result."""
     judgement = Judgement(
-        Verdict.NO_VERDICT, Silence.MISSING, "the case was planned and selected, and no result came back"
+        Verdict.NO_VERDICT, FailureMode.MISSING, "the case was planned and selected, and no result came back"
     )
     return CaseResult(planned.id, planned.clauses, judgement, (), (), 0.0)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.requests import issue, request
 from holdfast.conformance.suites.session import SuiteSession
@@ -55,7 +55,7 @@ def observe(bench: Bench, launched: Mapping[str, Any] | None) -> SurfaceLine:
             return _inspected(bench, session, found, place, stated=stated)
     except _ProblemError as problem:
         return replace(found, problem=str(problem))
-    except Finding as finding:
+    except NonConformance as finding:
         return replace(found, problem=f"the session in which the store was to be looked at: {finding.judgement.detail}")
 
 

@@ -36,7 +36,7 @@ from holdfast.conformance.selfcheck.tasks import (
     Traced,
     Trial,
 )
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
@@ -54,7 +54,7 @@ _TRIES = 3
 MOST_S = 300.0
 # So much of what a test says is kept.
 _SHOWN = 300
-_CRASHES = (Silence.CRASH, Silence.EOF, Silence.GARBAGE)
+_CRASHES = (FailureMode.CRASH, FailureMode.EOF, FailureMode.GARBAGE)
 
 
 class Lines:
@@ -318,7 +318,7 @@ def _judged(bed: MutantEngine, test: Trial) -> Judgement:
     """The judgement; again, if the machine was too busy for one."""
     for _ in range(_TRIES):
         judged = bed.run(test.case).judgement
-        if judged.silence is not Silence.BUSY:
+        if judged.silence is not FailureMode.BUSY:
             break
     return judged
 
@@ -327,11 +327,11 @@ def _end_of(judged: Judgement) -> End | None:
     """What a judgement means for a mutant; None if it conforms."""
     if judged.verdict is Verdict.CONFORMS:
         return None
-    if judged.silence is Silence.BUSY:
+    if judged.silence is FailureMode.BUSY:
         return End.NOT_TRIED
     if judged.verdict is Verdict.KIT_FAULT:
         return End.KIT_FAULT
-    if judged.silence is Silence.HANG:
+    if judged.silence is FailureMode.HANG:
         return End.TIMED_OUT
     return End.CRASHED if judged.silence in _CRASHES else End.KILLED
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.cases.values import CaseError
 
 
@@ -29,14 +29,14 @@ class Step:
     """One kind of step.
 
     `form` is the schema of such a step (`cases/forms.py`). `read` asks for its actions, takes their records and raises
-    a Finding where they are not as they must be; its text is the note of its actions. `report` is the act of a kind
-    that reports what the harness observes or does. `observes_around` says whether the state is observed before and
+    a NonConformance where they are not as they must be; its text is the note of its actions. `report` is the act of a
+    kind that reports what the harness observes or does. `observes_around` says whether the state is observed before and
     after such a step. `facts` are for the check of a contract's names (`holdfast.specs.consistency`).
     """
 
     name: str
     form: Mapping[str, Any]
-    read: Callable[[Reading, Mapping[str, Any], str], Talk[None]]
+    read: Callable[[CaseInterpreter, Mapping[str, Any], str], SessionScript[None]]
     report: Report | None = None
     observes_around: Callable[[Mapping[str, Any]], bool] = _never
     facts: Mapping[str, Any] = field(default_factory=dict)

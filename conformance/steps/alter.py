@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import ANYTHING, REPORTED, TEXT, form, value_form
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import has_error, reading_of, text_of
 from holdfast.conformance.cases.rows import store_path
@@ -26,14 +26,14 @@ def _do(workdir: Any, operand: Mapping[str, Any]) -> dict[str, Any]:
 ALTER = Report(name="alter", do=_do, schema=value_form(error={"type": ["string", "null"]}))
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def _operand(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path = store_path(reading.contract)
     reading.touches(path)
     operand = {"path": path, "family": text_of("alter", step, reading)}
     return {**operand, "drop": step["drop"]} if "drop" in step else {**operand, **_row(reading, step)}
 
 
-def _row(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def _row(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     row = {name: reading.state.scope.resolve(step[name]) for name in ("key", "value")}
     try:
         decoded(row["key"])

@@ -7,8 +7,8 @@ from typing import Any
 
 from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.forms import LABELLED, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.session import Talk, must_be_done
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.session import SessionScript, must_be_done
 from holdfast.conformance.steps import Step
 
 
@@ -34,7 +34,7 @@ ANSWER: Mapping[str, Any] = {
 }
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     del note
     told = reading.state.scope.resolve(step["answers"])
     (record,) = yield Action(ANSWERS, f"answers {len(told)}", operand={"answers": told})

@@ -10,10 +10,10 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.inertness import NOTHING_SHOWN, STORE, TREE, judge_changed, judge_inert, shows_nothing
-from holdfast.conformance.cases.reading import Reading, raise_if_failed
-from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.reading import CaseInterpreter, raise_if_failed
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.rows import store_operand
-from holdfast.conformance.cases.session import EXCHANGE, Talk, call_request
+from holdfast.conformance.cases.session import EXCHANGE, SessionScript, call_request
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.inspect import INSPECT
@@ -25,7 +25,9 @@ from holdfast.specs.model import Observer
 # Observing the state around a call, to show that a refusal changes nothing
 
 
-def observed(reading: Reading, method: Method, worker: int, note: str, when: str) -> Talk[dict[str, Any] | None]:
+def observed(
+    reading: CaseInterpreter, method: Method, worker: int, note: str, when: str
+) -> SessionScript[dict[str, Any] | None]:
     """The observation around a call of `method`; None where the contract has no state for it."""
     inertness = reading.contract.inertness_of(method)
     if inertness is None:
@@ -60,7 +62,7 @@ def observed(reading: Reading, method: Method, worker: int, note: str, when: str
             verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.NOT_REACHED
             detail = f"{name} cannot be observed {when} the call, so nothing shows that a refusal is inert"
             why = f"{detail}: {judgement.detail}"
-            raise Finding(replace(judgement, verdict=verdict, detail=why, expected="ok"))
+            raise NonConformance(replace(judgement, verdict=verdict, detail=why, expected="ok"))
         assert record.answer is not None
         found[name] = record.answer.get("value")
     return found
@@ -70,7 +72,7 @@ def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[s
     """The state that an inspection shows, for comparison with another's: the rows of every table.
 
     A store that the case itself damaged or never provided is compared by its bytes, or by its absence. Any other store
-    that cannot be read shows nothing. Raises Finding.
+    that cannot be read shows nothing. Raises NonConformance.
     """
     if value["exists"] and value["error"] is None:
         rows: Mapping[str, Any] = value["rows"]
@@ -79,19 +81,21 @@ def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[s
         return {"unreadable": value["digest"] or "not there"}
     why = value["error"] or "it is not there"
     detail = f"the store cannot be inspected {note}, so nothing shows that a refusal is inert: {why}"
-    raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, "a database that can be read", str(why)))
+    raise NonConformance(Judgement(Verdict.NOT_REACHED, None, detail, "a database that can be read", str(why)))
 
 
 def files_of(value: Mapping[str, Any], note: str) -> list[Any]:
     """What a listing shows, for comparison with another's; nothing for a folder that is not there.
 
     Folders are left out: an empty one holds nothing, and a failed write may have made the folder of its file.
-    Raises Finding where it cannot be listed.
+    Raises NonConformance where it cannot be listed.
     """
     if value["error"] is None:
         return [entry for entry in value["files"] if entry["kind"] != "folder"]
     detail = f"the store cannot be listed {note}, so nothing shows that a refusal is inert: {value['error']}"
-    raise Finding(Judgement(Verdict.NOT_REACHED, None, detail, "a folder that can be listed", str(value["error"])))
+    raise NonConformance(
+        Judgement(Verdict.NOT_REACHED, None, detail, "a folder that can be listed", str(value["error"]))
+    )
 
 
 _MALFORMED: Mapping[str, Any] = {"outcome": "refused", "reason": "REQUEST_MALFORMED"}
@@ -102,7 +106,7 @@ def _expected(step: Mapping[str, Any]) -> Mapping[str, Any]:
     return expect
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     if "repeat" not in step:
         record = yield from _call(reading, step, note, reading.state.scope)
     else:
@@ -111,13 +115,13 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
             scope = reading.state.scope.bind("i", index)
             try:
                 record = yield from _call(reading, step, f"{note}, {index + 1} of {times}", scope)
-            except Finding as finding:
+            except NonConformance as finding:
                 detail = f"call {index + 1} of {times}: {finding.judgement.detail}"
-                raise Finding(replace(finding.judgement, detail=detail)) from finding
+                raise NonConformance(replace(finding.judgement, detail=detail)) from finding
     reading.bind(step, record)
 
 
-def _call(reading: Reading, step: Mapping[str, Any], note: str, scope: Scope) -> Talk[Record]:
+def _call(reading: CaseInterpreter, step: Mapping[str, Any], note: str, scope: Scope) -> SessionScript[Record]:
     expect, worker = _expected(step), step.get("worker", 0)
     method, request = reading.request(step, step["call"], scope)
     guard = ex.expects_refusal(expect)

@@ -8,16 +8,16 @@ from typing import Any
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.forms import ANYTHING, OF_A_WORKER, form, one_of
 from holdfast.conformance.cases.match import mismatch, same
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.cases.values import names_in
 from holdfast.conformance.steps import Step
 
 _FORMS = ("equals", "differs", "matches")
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     del note
     scope = reading.state.scope
     value = scope.resolve(step["check"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import PATH, REPORTED, TEXT, form, value_form
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import path_of, reading_of
 from holdfast.conformance.cases.values import CaseError
@@ -31,7 +31,7 @@ COPY = Report(
 )
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def _operand(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path, to = path_of("copy", step, reading), str(reading.state.scope.resolve(step["to"]))
     try:
         apart(path, to)

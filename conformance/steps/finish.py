@@ -9,16 +9,16 @@ from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action, Asking
 from holdfast.conformance.cases.failure import shown
 from holdfast.conformance.cases.forms import BIND, EXPECT, LABEL, OF_A_WORKER, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.record import Finding, Judgement
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.record import Judgement, NonConformance
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.start import started
 
 FINISH = Asking("finish", lambda driver, action: driver.receive(action))
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     worker, name = started(reading, step["finish"])
     (record,) = yield Action(FINISH, note, worker=worker)
     reading.state.under_way.pop(step["finish"], None)
@@ -27,7 +27,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     if step["finish"] in reading.state.hasty:
         detail = f"{step['finish']} was answered before the outcome was known that its answer rests on"
         wrong = ex.wrong_value(reading.case.kind, step)
-        raise Finding(Judgement(wrong, None, detail, "an answer after that outcome", shown(record), n=record.n))
+        raise NonConformance(Judgement(wrong, None, detail, "an answer after that outcome", shown(record), n=record.n))
     reading.bind(step, record)
 
 

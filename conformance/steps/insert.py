@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import REPORTED, TEXT, form
-from holdfast.conformance.cases.reading import Reading, raise_if_failed
+from holdfast.conformance.cases.reading import CaseInterpreter, raise_if_failed
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import judge_value, report_of, text_of
 from holdfast.conformance.cases.rows import ROW, TRIED, came_to_nothing, contradiction, rows_of, store_path
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.inspection import store
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import Verdict
@@ -26,12 +26,12 @@ INSERT = Report(
 )
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def _operand(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     table, rows = text_of("insert", step, reading), rows_of("insert", step, reading.state.scope)
     return {"path": store_path(reading.contract), "table": table, "rows": rows}
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     record, value = yield from report_of(INSERT, _operand(reading, step), note)
     # A twin that puts in another row is there to show that the store accepts that one.
     if step.get("unstorable") == "ends" and value["inserted"] is False and not reading.is_twin_change(step):
@@ -41,7 +41,7 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
     reading.bind(step, record, {"value": value})
 
 
-def _judged(reading: Reading, step: Mapping[str, Any], value: Mapping[str, Any]) -> Judgement | None:
+def _judged(reading: CaseInterpreter, step: Mapping[str, Any], value: Mapping[str, Any]) -> Judgement | None:
     judgement = judge_value(reading, INSERT, step, value, is_blind=came_to_nothing, otherwise=_INSERTED)
     if judgement is None or came_to_nothing(value) or "expect" in step:
         return judgement

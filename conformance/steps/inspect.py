@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import REPORTED, TEXT, form, value_form
-from holdfast.conformance.cases.reading import Reading, raise_if_failed
+from holdfast.conformance.cases.reading import CaseInterpreter, raise_if_failed
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import has_error, judge_value, report_of, wrong
 from holdfast.conformance.cases.rows import store_operand
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.inspection import store
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import Verdict
@@ -88,7 +88,7 @@ INSPECT = Report(
 )
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     record, value = yield from report_of(INSPECT, store_operand(reading.contract), note)
     expected = reading.state.scope.resolve(step.get("expect", {}).get("value", {}))
     if not value["exists"] and "exists" not in expected:

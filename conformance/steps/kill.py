@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import OF_A_WORKER, WORKER, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.steps import Step
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     killed = step["kill"]
     under_way = reading.state.under_way
     reading.state.under_way = {name: worker for name, worker in under_way.items() if worker != killed}

@@ -8,13 +8,13 @@ from typing import Any
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.session import EXCHANGE, Talk
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.session import EXCHANGE, SessionScript
 from holdfast.conformance.steps import Step
 from holdfast.specs.model import Group
 
 
-def ask(reading: Reading, step: Mapping[str, Any], name: str, note: str) -> Talk[None]:
+def ask(reading: CaseInterpreter, step: Mapping[str, Any], name: str, note: str) -> SessionScript[None]:
     """Call a method that is not an operation. An observation may show nothing while a commit is open."""
     worker, scope = step.get("worker", 0), reading.state.scope
     method, request = reading.request(step, name, scope)

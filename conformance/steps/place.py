@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import ANYTHING, JUDGED, PATH, form, value_form
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import path_of, reading_of
 from holdfast.conformance.cases.values import CaseError, decoded
@@ -28,7 +28,7 @@ PLACE = Report(
 )
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def _operand(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path, content = path_of("place", step, reading), reading.state.scope.resolve(step["content"])
     try:
         decoded(content)

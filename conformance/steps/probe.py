@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases.forms import REPORTED, TEXT, form, one_of
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import reading_of, text_of
 from holdfast.conformance.cases.rows import ROW, TRIED, came_to_nothing, contradiction, rows_of, store_path
@@ -28,7 +28,7 @@ PROBE = Report(
 )
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def _operand(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     table, rows = text_of("probe", step, reading), rows_of("probe", step, reading.state.scope)
     path = store_path(reading.contract)
     return {"path": path, "table": table, "rows": rows, "or_replace": step.get("or_replace", False)}

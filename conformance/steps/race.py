@@ -12,12 +12,12 @@ from holdfast.conformance.cases.action import Action, Asking
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.failure import failure_of
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.record import Finding, Judgement, Record
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.steps import Step
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs.model import CaseKind, Method
 
 
@@ -29,7 +29,7 @@ def _race(driver: Driver, action: Action) -> None:
     for number, request in action.requests:
         worker = driver.live_worker(number)
         if worker is None:
-            driver.write_reply(action, number, request, driver.absent(Silence.MISSING, "the worker is gone"))
+            driver.write_reply(action, number, request, driver.absent(FailureMode.MISSING, "the worker is gone"))
             return
         workers.append(worker)
     for worker, (_, request) in zip(workers, action.requests, strict=True):
@@ -50,7 +50,7 @@ def _race(driver: Driver, action: Action) -> None:
 RACE = Asking("race", _race)
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     requests = []
     for worker in range(reading.case.workers):
         method, request = reading.request(step, step["race"], reading.state.scope.bind("i", worker))
@@ -60,10 +60,10 @@ def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
         reading.hold_well_formed(record, method)
         failure = failure_of(record)
         if failure is not None and record.answer is None:
-            raise Finding(failure)
+            raise NonConformance(failure)
     outcome = judge_race(records, step, reading.state.scope, kind=reading.case.kind, method=method)
     if isinstance(outcome, Judgement):
-        raise Finding(outcome)
+        raise NonConformance(outcome)
     scope = reading.state.scope.bind("winner", dict(outcome.winner.answer or {}))
     reading.state.scope = scope.bind("losers", [dict(record.answer or {}) for record in outcome.losers])
     reading.state.bound_at |= {"winner": outcome.winner.n, "losers": records[-1].n}

@@ -11,8 +11,8 @@ from holdfast.conformance.adapter.starvation import lost_since
 from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.session import Talk, must_be_done
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.session import SessionScript, must_be_done
 from holdfast.conformance.steps import Step
 
 # How often the harness checks for the failpoint's file.
@@ -47,7 +47,7 @@ def _wait(driver: Driver, action: Action) -> str | None:
 REACHED = Local("reached", _wait)
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     del reading
     (record,) = yield Action(REACHED, note, operand={"point": step["reached"]})
     must_be_done(record)

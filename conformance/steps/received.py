@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from holdfast.conformance.cases.forms import REPORTED, form, value_form
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import reading_of
 from holdfast.conformance.steps import Step
@@ -36,7 +36,7 @@ RECEIVED = Report(
 )
 
 
-def _operand(reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def _operand(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     """All requests are shown, whatever the step says."""
     del reading, step
     return {}

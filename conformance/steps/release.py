@@ -8,8 +8,8 @@ from typing import Any
 from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.session import Talk, must_be_done
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.session import SessionScript, must_be_done
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.reached import point_file
 
@@ -24,7 +24,7 @@ def _release(driver: Driver, action: Action) -> str | None:
 RELEASE = Local("release", _release)
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     del reading
     (record,) = yield Action(RELEASE, note, operand={"point": step["release"]})
     must_be_done(record)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from holdfast.conformance.cases.forms import ANYTHING, PATH, REPORTED, TEXT, form, value_form
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import folder_of, has_error, reading_of
 from holdfast.conformance.cases.values import CaseError
@@ -49,7 +49,7 @@ SEARCH = Report(
 )
 
 
-def searching(kind: str, reading: Reading, step: Mapping[str, Any]) -> dict[str, Any]:
+def searching(kind: str, reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     """The operand of a step of this kind. Raises CaseError."""
     path, wanted = folder_of(kind, step, reading), reading.state.scope.resolve(step["for"])
     return {"path": path, "for": wanted_of(wanted)}

@@ -7,20 +7,20 @@ from typing import Any
 
 from holdfast.conformance.cases.action import Action, Asking
 from holdfast.conformance.cases.forms import ANYTHING, LABEL, METHOD, OF_A_WORKER, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.steps import Step
 
 START = Asking("start", lambda driver, action: driver.send(action), awaited=False)
 
 
-def started(reading: Reading, name: str) -> tuple[int, str]:
+def started(reading: CaseInterpreter, name: str) -> tuple[int, str]:
     """The worker and the method of the call that was started under this name."""
     worker, method = reading.state.scope.resolve(f"$__{name}")
     return worker, method
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     worker = step.get("worker", 0)
     _, request = reading.request(step, step["start"], reading.state.scope)
     yield Action(START, note, ((worker, request),), worker=worker)

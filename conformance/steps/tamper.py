@@ -7,9 +7,9 @@ from typing import Any
 
 from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form, one_of
-from holdfast.conformance.cases.reading import Reading
+from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.reporting import path_of
-from holdfast.conformance.cases.session import Talk, must_be_done
+from holdfast.conformance.cases.session import SessionScript, must_be_done
 from holdfast.conformance.inspection import store
 from holdfast.conformance.steps import Step
 
@@ -27,7 +27,7 @@ CUT = "cut"
 TAMPER = Local("tamper", lambda driver, action: store.tamper(driver.workdir, action.operand["tamper"], action.operand))
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     path = path_of("tamper", step, reading)
     reading.touches(path)
     operand = {"tamper": path, **{name: step[name] for name in _CHANGES if name in step}}

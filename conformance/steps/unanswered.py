@@ -8,8 +8,8 @@ from typing import Any
 from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.forms import LABEL, LABELLED, form
-from holdfast.conformance.cases.reading import Reading
-from holdfast.conformance.cases.session import Talk
+from holdfast.conformance.cases.reading import CaseInterpreter
+from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.start import started
 
@@ -29,7 +29,7 @@ def _watch(driver: Driver, action: Action) -> str | None:
 UNANSWERED = Local("unanswered", _watch)
 
 
-def _read(reading: Reading, step: Mapping[str, Any], note: str) -> Talk[None]:
+def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     worker, _ = started(reading, step["unanswered"])
     (record,) = yield Action(UNANSWERED, note, worker=worker)
     if record.event is None or record.event["kind"] != "done":

@@ -11,12 +11,12 @@ from typing import Any, NoReturn, Protocol
 
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.match import declared
-from holdfast.conformance.cases.record import Finding, Judgement, Record, gravest_of
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record, gravest_of
 from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.session import CONCURRENCY, Session
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import Silence, Verdict, worst
+from holdfast.conformance.verdict import FailureMode, Verdict, worst
 from holdfast.specs import Contract
 from holdfast.specs.strictjson import canonical
 
@@ -42,7 +42,7 @@ class Carrier(Protocol):
         """The folder of the session."""
 
     def execute(self, action: Action) -> Sequence[Record]:
-        """The records of one action. Raises Finding."""
+        """The records of one action. Raises NonConformance."""
 
     def take_time(self) -> None:
         """Let the session last for as long as its requests do."""
@@ -103,10 +103,10 @@ class Bench:
         """
         if workers > self._limits.max_workers:
             detail = f"the test needs {workers} workers, the adapter allows {self._limits.max_workers}"
-            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
+            raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=detail))
         if workers > 1 and CONCURRENCY in self.not_claimed:
             detail = f"the test needs {workers} workers, and the adapter does not claim {CONCURRENCY}"
-            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=detail))
+            raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=detail))
         driver = self._make_driver(variables)
         if not hurried:
             driver.take_time()
@@ -133,7 +133,7 @@ class Bench:
             opened.end()
             judgement = Judgement(Verdict.CONFORMS)
             self._sessions += 1
-        except Finding as finding:
+        except NonConformance as finding:
             judgement = finding.judgement
             raise
         finally:
@@ -149,7 +149,7 @@ class Bench:
         `at` is the record that shows it (`Answer.n`), by default the last one. Its call is named, so that a generated
         test identifies its input.
         """
-        raise Finding(self._judged(verdict, message, expected, received, at))
+        raise NonConformance(self._judged(verdict, message, expected, received, at))
 
     def report(
         self,
@@ -159,7 +159,7 @@ class Bench:
         expected: str = "",
         received: str = "",
         at: int | None = None,
-        silence: Silence | None = None,
+        silence: FailureMode | None = None,
     ) -> None:
         """Report a finding that ends nothing, as a graver one may come behind it: see `gravest` and `fail`."""
         judged = self._judged(verdict, message, expected, received, at)
@@ -207,7 +207,7 @@ class Bench:
     def must_be_durable(self) -> None:
         """End the test as not reached if nothing in the workdir could survive."""
         if self._limits.volatile is not None:
-            raise Finding(judge_volatile(self._limits.volatile))
+            raise NonConformance(judge_volatile(self._limits.volatile))
 
     def conclude(self) -> Judgement:
         """The judgement of a test that ran to its end: it must have had a session that succeeded."""

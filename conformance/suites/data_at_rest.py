@@ -58,7 +58,7 @@ class Remains:
         self._refused.pop(text, None)
 
     def inspect(self) -> None:
-        """Hold all files against what is allowed. Raises Finding."""
+        """Hold all files against what is allowed. Raises NonConformance."""
         refused, confided = (list(each.items())[-_MOST:] for each in (self._refused, self._confided))
         wanted = [*refused, *confided, (_NOWHERE, "")]
         for entry in self._session.remains(self._allowed.folder, [text for text, _ in wanted]):

@@ -18,7 +18,7 @@ from heapq import heapify, heappop, heappush
 from random import Random
 from typing import Generic, NoReturn, Protocol, TypeVar
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.verdict import Verdict
 
 S_co = TypeVar("S_co", covariant=True)
@@ -115,7 +115,7 @@ class Explorer:
             before = after
 
     def conclude(self) -> str:
-        """How much was reached. Raises Finding below the floor."""
+        """How much was reached. Raises NonConformance below the floor."""
         count, reached = len(self.owed), len(self.owed & self.reached.keys())
         told = f"{len(self.wanted) - len(self._missing)} of {len(self.wanted)} pairs of a situation and an operation"
         if reached < self._floor * count:
@@ -203,4 +203,4 @@ class Explorer:
 
 
 def _not_reached(why: str) -> NoReturn:
-    raise Finding(Judgement(Verdict.NOT_REACHED, detail=why))
+    raise NonConformance(Judgement(Verdict.NOT_REACHED, detail=why))

@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 
-from holdfast.conformance.cases.record import Finding, Judgement, gravest_of
+from holdfast.conformance.cases.record import Judgement, NonConformance, gravest_of
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.exploration import Explorable, Explorer
 from holdfast.conformance.verdict import Verdict
@@ -45,13 +45,13 @@ class HistoryRunner(Protocol[S_contra]):
     """One history under way: a session, and the model beside it."""
 
     def step(self, step: S_contra) -> None:
-        """Do it, and hold what came against the model. Raises Finding.
+        """Do it, and hold what came against the model. Raises NonConformance.
 
         What does not apply to the present state does nothing, because steps before it may have been left out.
         """
 
     def compare(self) -> None:
-        """Hold what is stored at the end against the model. Raises Finding."""
+        """Hold what is stored at the end against the model. Raises NonConformance."""
 
 
 class ExploringRunner(HistoryRunner[S], Explorable[S], Protocol[S]):
@@ -80,7 +80,7 @@ def run_histories(
     begin: Begin[HistoryRunner[S]],
     trials: int = _TRIALS,
 ) -> None:
-    """Play `count` histories, each in a session that `begin` opens. Raises Finding where one differs.
+    """Play `count` histories, each in a session that `begin` opens. Raises NonConformance where one differs.
 
     The first that differs gravely is the last that is played; behind a mild difference the others are played too.
 
@@ -136,12 +136,12 @@ def _fixed(steps: Sequence[S]) -> Steps[Any, S]:
 
 
 def _judged(bench: Bench, begin: Begin[Any], histories: Iterable[tuple[str, Steps[Any, S]]], trials: int) -> None:
-    """Play histories until one differs gravely. Raises Finding for the gravest difference, made as short as can be."""
+    """Run histories until one differs gravely. Raises NonConformance for the gravest difference, made short."""
     gravest: tuple[str, _Difference[S]] | None = None
     for which, steps in histories:
         try:
             difference = _played(bench, begin, steps)
-        except Finding as finding:
+        except NonConformance as finding:
             # What came to no end hides no difference of an earlier history.
             if gravest is None or finding.judgement.verdict is Verdict.KIT_FAULT:
                 raise
@@ -155,16 +155,16 @@ def _judged(bench: Bench, begin: Begin[Any], histories: Iterable[tuple[str, Step
         shortest = _shortened(bench, begin, difference, trials)
         listed = "; ".join(map(str, shortest.steps))
         told = f"history {which}, {len(shortest.steps)} of its {len(difference.steps)} steps [{listed}]: "
-        raise Finding(replace(shortest.found, detail=told + shortest.found.detail))
+        raise NonConformance(replace(shortest.found, detail=told + shortest.found.detail))
 
 
 def _played(bench: Bench, begin: Begin[Any], steps: Steps[Any, S]) -> _Difference[S] | None:
-    """The difference that a history shows, if any. Raises Finding where it came to no end."""
+    """The difference that a history shows, if any. Raises NonConformance where it came to no end."""
     difference = None
     try:
         with begin() as player:
             difference = _differing(bench, player, iter(steps(player)))
-    except Finding:
+    except NonConformance:
         # A session that differs may also end badly. The difference is what is reported.
         if difference is None:
             raise
@@ -181,14 +181,14 @@ def _differing(bench: Bench, player: HistoryRunner[S], steps: Iterator[S]) -> _D
             player.step(step)
             first = first or (len(done) if bench.reported(before) else 0)
         player.compare()
-    except Finding as finding:
+    except NonConformance as finding:
         found.append(finding.judgement)
     mild = bench.reported(before, take=True)
     if not mild and not found:
         return None
     gravest = gravest_of((*mild, *found))
     if gravest.verdict.is_incomplete:
-        raise Finding(gravest)
+        raise NonConformance(gravest)
     return _Difference(tuple(done if gravest in found else done[: first or len(done)]), gravest)
 
 
@@ -202,7 +202,7 @@ def _shortened(bench: Bench, begin: Begin[Any], first: _Difference[S], left: int
             left -= 1
             try:
                 trial = _played(bench, begin, _fixed(found.steps[:at] + found.steps[end:]))
-            except Finding as finding:
+            except NonConformance as finding:
                 if finding.judgement.verdict is Verdict.KIT_FAULT:
                     raise
                 if finding.judgement.silence is not None:
@@ -231,6 +231,8 @@ class PossibleStates(Generic[W]):
                 found.append(each)
         if len(found) > _WORLDS:
             # To drop one could drop the true one.
-            raise Finding(Judgement(Verdict.NOT_REACHED, detail=f"the answers leave open which of {len(found)} states"))
+            raise NonConformance(
+                Judgement(Verdict.NOT_REACHED, detail=f"the answers leave open which of {len(found)} states")
+            )
         self.possible = tuple(found) or self.possible
         return bool(found)

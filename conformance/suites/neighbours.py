@@ -27,7 +27,7 @@ from typing import Any
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.inertness import judge_all_inert
 from holdfast.conformance.cases.match import same
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, from_base64url, is_missing, names_in, put_path
 from holdfast.conformance.suites import clause as marked
@@ -443,7 +443,7 @@ class Swept:
         self._sent += near.value != near.base
         try:
             answer = session.call(self._sweep.probe["call"], args)
-        except Finding:
+        except NonConformance:
             said = self._bench.records[-1].answer or {}
             if said.get("outcome") != "accepted" or any(each["outcome"] != "refused" for each in _options([expected])):
                 raise

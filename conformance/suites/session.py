@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from holdfast.conformance.cases.action import Action, Local
-from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.rows import store_operand, store_path
 from holdfast.conformance.cases.session import (
@@ -16,7 +16,7 @@ from holdfast.conformance.cases.session import (
     Answer,
     Records,
     Session,
-    Talk,
+    SessionScript,
     call_request,
     carried_out,
     must_be_done,
@@ -44,7 +44,7 @@ from holdfast.conformance.steps.search import SEARCH, wanted_of
 from holdfast.conformance.steps.start import START
 from holdfast.conformance.steps.tamper import CUT, TAMPER
 from holdfast.conformance.steps.tree import LIST
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class SuiteSession:
         """The time of the session."""
         return self._session.now
 
-    def _run(self, talk: Talk[T]) -> T:
+    def _run(self, talk: SessionScript[T]) -> T:
         return carried_out(talk, self._execute)
 
     def _one(self, action: Action) -> Record:
@@ -133,14 +133,14 @@ class SuiteSession:
         """Whether the answer was no `fault`, and its value."""
         try:
             return True, self._value(verb, method, args, worker)
-        except Finding as finding:
-            if finding.judgement.silence is not Silence.FAULT:
+        except NonConformance as finding:
+            if finding.judgement.silence is not FailureMode.FAULT:
                 raise
             return False, None
 
     def _value(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int, due: str = "ok") -> Any:
         if verb == "provoke" and (why := self._session.not_claimed.get(method)) is not None:
-            raise Finding(Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not claim {method}: {why}"))
+            raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=f"the adapter does not claim {method}: {why}"))
         answer = self._run(self._session.call(worker, method, args or {}, f"{verb} {method}"))
         if answer.outcome != due:
             _not_reached(f"{method} answered {answer.outcome} {answer.reason or ''}".rstrip(), answer.n)
@@ -396,4 +396,4 @@ class SuiteSession:
 
 def _not_reached(why: str, n: int | None = None) -> NoReturn:
     """End the test: what it is about was not reached."""
-    raise Finding(Judgement(Verdict.NOT_REACHED, detail=why, n=n))
+    raise NonConformance(Judgement(Verdict.NOT_REACHED, detail=why, n=n))

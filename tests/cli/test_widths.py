@@ -23,7 +23,7 @@ from holdfast.conformance.cli.vectors.verify import table_of as vectors_table
 from holdfast.conformance.cli.verify.summary import print_clauses
 from holdfast.conformance.faults import oracle
 from holdfast.conformance.faults.report import BrokenPromise as Found
-from holdfast.conformance.faults.report import Layer, Report
+from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.gate.model import GateDecision, GateReason, ReasonCode
 from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.plan import plan_of
@@ -107,7 +107,9 @@ def test_a_decision_of_the_gate_breaks_no_id(width: int, tmp_path: Path, capsys:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_layers_of_a_crash_are_readable_at_any_width(width: int, capsys: pytest.CaptureFixture[str]) -> None:
     found = Found(3, oracle.CrashOutcome(oracle.CrashClass.UNRECOVERABLE, "an answer", "none"), "it does not start")
-    reports = [Report(layer, 240, 240, "240 of 240 states of 31 points, seed 1", (found,), floor=48) for layer in Layer]
+    reports = [
+        SweepReport(layer, 240, 240, "240 of 240 states of 31 points, seed 1", (found,), floor=48) for layer in Layer
+    ]
     print_table(PlainConsole(width=width), crash_table(reports))
     is_readable(capsys.readouterr().out, width, [layer.value for layer in Layer])
 

@@ -16,7 +16,7 @@ import pytest
 from holdfast.conformance.cli.explain.described import method_data
 from holdfast.conformance.durability.workload import opened_at, scopes_of, workload_of
 from holdfast.conformance.faults.oracle import CrashClass, judge
-from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, Subject, Workload
+from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, Workload
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.conformance.matrix.sent import keys_of
 from holdfast.reports.evidence import read_evidence
@@ -193,12 +193,12 @@ class Shelf(Subject):
         del under
         self.file = folder / "facts"
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         sent_at, facts = time.monotonic_ns(), self.dump()
         if op.command and (op.facts.items() <= facts.items() or op.number == 2):
-            return Answer(Outcome.ERROR, sent_at, text="ok, status 1")
+            return SubjectAnswer(Outcome.ERROR, sent_at, text="ok, status 1")
         self.file.write_text(json.dumps({**facts, **op.facts}))
-        return Answer(Outcome.OK, sent_at, time.monotonic_ns())
+        return SubjectAnswer(Outcome.OK, sent_at, time.monotonic_ns())
 
     def dump(self) -> Facts:
         facts: dict[str, str] = json.loads(self.file.read_text()) if self.file.exists() else {}

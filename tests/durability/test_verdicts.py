@@ -13,8 +13,8 @@ from holdfast.conformance.durability.reported import BY_SIGNALS, ReportError, re
 from holdfast.conformance.durability.verdicts import LAYERS, how_of
 from holdfast.conformance.faults import oracle
 from holdfast.conformance.faults.oracle import CrashClass
-from holdfast.conformance.faults.report import BrokenPromise, Layer, Report
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.faults.report import BrokenPromise, Layer, SweepReport
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs.faults import FaultCase, FaultLayer, Promise
 
 
@@ -23,15 +23,15 @@ def case(layer: FaultLayer) -> FaultCase:
     return FaultCase("a/faults/b", "a", "A-1", "Something strikes", layer, "work", Promise.KEPT)
 
 
-def report(*kinds: CrashClass, tried: int = 3, unproven: tuple[str, ...] = (), beside: str = "") -> Report:
+def report(*kinds: CrashClass, tried: int = 3, unproven: tuple[str, ...] = (), beside: str = "") -> SweepReport:
     """A report with findings of these kinds."""
     findings = tuple(
         BrokenPromise(number, oracle.CrashOutcome(kind, "this", "that"), "So.") for number, kind in enumerate(kinds)
     )
-    return Report(Layer.POWER, tried, 9, f"{tried} of 9, seed 1", findings, unproven, beside=beside)
+    return SweepReport(Layer.POWER, tried, 9, f"{tried} of 9, seed 1", findings, unproven, beside=beside)
 
 
-def judged(fault: FaultCase, told: Report) -> Judgement:
+def judged(fault: FaultCase, told: SweepReport) -> Judgement:
     """The judgement of that report, as it stands in the evidence of that case."""
     told = replace(told, layer=LAYERS[fault.layer])
     return verdicts.judged(fault, read(report_of(told, how=how_of(fault.layer), seed=1).detail()))
@@ -109,7 +109,7 @@ def test_what_was_tried_applies() -> None:
 
 
 def test_signals_are_weaker_than_what_they_stand_for_and_can_only_say_no() -> None:
-    def by_signals(kill: Report, layer: FaultLayer = FaultLayer.KILL, untested: str = "no ptrace") -> Judgement:
+    def by_signals(kill: SweepReport, layer: FaultLayer = FaultLayer.KILL, untested: str = "no ptrace") -> Judgement:
         told = report_of(replace(kill, layer=Layer.SIGNALS), how=BY_SIGNALS, seed=1, untested=untested)
         return verdicts.judged(case(layer), read(told.detail()))
 
@@ -165,8 +165,8 @@ def test_any_other_text_tells_of_no_layer(detail: object) -> None:
         read(detail)
 
 
-@pytest.mark.parametrize("mode", [Silence.BUSY, Silence.FAULT])
-def test_what_kept_a_layer_from_proving_anything_is_no_verdict_with_its_failure_mode(mode: Silence) -> None:
+@pytest.mark.parametrize("mode", [FailureMode.BUSY, FailureMode.FAULT])
+def test_what_kept_a_layer_from_proving_anything_is_no_verdict_with_its_failure_mode(mode: FailureMode) -> None:
     told = report_of(report(unproven=("because",)), how=how_of(CRASH), seed=1, silence=mode)
     found = verdicts.judged(case(CRASH), read(told.detail()))
     assert (found.verdict, found.silence) == (Verdict.NO_VERDICT, mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from holdfast.conformance.verdict import Exit, Silence, Verdict
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict
 from holdfast.reports.evidence.published import evidence_schema
 from holdfast.specs import schema
 
@@ -14,7 +14,7 @@ def test_the_schema_knows_exactly_the_verdicts_silences_and_exits_of_the_code() 
     defs = schema.published_schema("evidence")["$defs"]
     assert set(defs["verdict"]["properties"]["verdict"]["enum"]) == {verdict.value for verdict in Verdict}
     silences, null = defs["verdict"]["properties"]["silence"]["anyOf"]
-    assert set(silences["enum"]) == {silence.value for silence in Silence}
+    assert set(silences["enum"]) == {silence.value for silence in FailureMode}
     assert null == {"type": "null"}
     assert set(defs["footer"]["properties"]["exit"]["enum"]) == {int(code) for code in Exit}
 

@@ -23,7 +23,7 @@ from holdfast.conformance.faults.recording import (
     operation_line,
     read,
 )
-from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Tally, Trial, Work
+from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Tally, Trial, Work
 from holdfast.conformance.faults.sweep import Sweep
 from tests.pace import busy
 
@@ -176,7 +176,7 @@ def test_a_layer_that_the_time_cuts_off_leaves_no_folder(tmp_path: Path) -> None
     deadline = Deadline(1)
     command = (sys.executable, "-c", "import time; time.sleep(300)")
     with Sweep(lambda: Lines(command, deadline=deadline), puts(2), parent=tmp_path, deadline=deadline) as sweep:
-        report: Report = sweep.trial(Layer.POWER).report(60)
+        report: SweepReport = sweep.trial(Layer.POWER).report(60)
     assert (report.tried, report.clean) == (0, False)
     assert list(tmp_path.iterdir()) == []
 

@@ -19,7 +19,7 @@ from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import Ability, mounting
 from holdfast.conformance.faults.processes import MARK
-from holdfast.conformance.faults.report import Layer, Report
+from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.subject import Workload
 from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
@@ -158,7 +158,7 @@ def test_one_that_starts_no_process_is_told_so(without: Make) -> None:
 
 
 def test_nothing_tried_is_no_pass_where_a_layer_applies() -> None:
-    report = Report(Layer.DOWN, 0, 12, "0 of 12 moments, seed 0")
+    report = SweepReport(Layer.DOWN, 0, 12, "0 of 12 moments, seed 0")
     assert not report.clean
     assert replace(report, beside="does not apply").clean
     assert not replace(report, beside="does not apply", unproven=("it could not be seen",)).clean

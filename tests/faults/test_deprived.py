@@ -15,11 +15,11 @@ from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.naming import named
 from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.subject import (
-    Answer,
     Facts,
     Op,
     Outcome,
     Subject,
+    SubjectAnswer,
     SubjectError,
     SubjectHangError,
     SubjectPartlyError,
@@ -40,11 +40,11 @@ class Guard(Subject):
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         pass
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         now = time.monotonic_ns()
         new = op.number not in self.there
         self.there.add(op.number)
-        return Answer(Outcome.OK, now, now, new=new)
+        return SubjectAnswer(Outcome.OK, now, now, new=new)
 
     def dump(self) -> Facts:
         return WORKLOAD.after(self.there)
@@ -74,34 +74,34 @@ class HangsAtItsFacts(Guard):
 
 
 class Refuses(Guard):
-    def submit(self, op: Op) -> Answer:
-        return Answer(Outcome.REFUSED, time.monotonic_ns(), text="the store is away")
+    def submit(self, op: Op) -> SubjectAnswer:
+        return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="the store is away")
 
 
 class Hangs(Guard):
-    def submit(self, op: Op) -> Answer:
-        return Answer(Outcome.SILENT, time.monotonic_ns(), text="no answer within 5 s", hung=True)
+    def submit(self, op: Op) -> SubjectAnswer:
+        return SubjectAnswer(Outcome.SILENT, time.monotonic_ns(), text="no answer within 5 s", hung=True)
 
 
 class Dies(RefusesToShow):
-    def submit(self, op: Op) -> Answer:
-        return Answer(Outcome.SILENT, time.monotonic_ns(), text="it exited with status 1")
+    def submit(self, op: Op) -> SubjectAnswer:
+        return SubjectAnswer(Outcome.SILENT, time.monotonic_ns(), text="it exited with status 1")
 
 
 class Admits(RefusesToShow):
     """It shows nothing, and takes everything for new."""
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         now = time.monotonic_ns()
-        return Answer(Outcome.OK, now, now, new=True)
+        return SubjectAnswer(Outcome.OK, now, now, new=True)
 
 
 class SaysSo(Guard):
     """It answers OK, and has it nowhere."""
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         now = time.monotonic_ns()
-        return Answer(Outcome.OK, now, now)
+        return SubjectAnswer(Outcome.OK, now, now)
 
 
 class Changes(Guard):
@@ -117,9 +117,9 @@ class HalfShown(Guard):
 class TellsLess(Guard):
     """Once it has shown all, and then not any more."""
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         self.there.discard(2)
-        return Answer(Outcome.ERROR, time.monotonic_ns(), text="away")
+        return SubjectAnswer(Outcome.ERROR, time.monotonic_ns(), text="away")
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_what_was_there_before_may_be_gone_only_with_what_came_after(tmp_path: P
         def dump(self) -> Facts:
             return {}
 
-        def submit(self, op: Op) -> Answer:
-            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
+        def submit(self, op: Op) -> SubjectAnswer:
+            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="no")
 
     workload = replace(WORKLOAD, before={"name": "value", "other": "value"})
     assert judge_deprived(Before(), tmp_path, workload, frozenset(), FIRST, [LATE]).verdict.kind is CrashClass.CLEAN
@@ -224,8 +224,8 @@ LEFT = {name: value for name, value in WORKLOAD.after(FIRST).items() if name.end
 )
 def test_what_it_tells_while_it_refuses_the_rest_has_to_be_true(told: Facts, kind: CrashClass, tmp_path: Path) -> None:
     class Part(ShowsPart):
-        def submit(self, op: Op) -> Answer:
-            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="no")
+        def submit(self, op: Op) -> SubjectAnswer:
+            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="no")
 
     assert judge_deprived(Part(told), tmp_path, WORKLOAD, FIRST, FIRST, [LATE]).verdict.kind is kind
 
@@ -239,7 +239,7 @@ def test_one_that_runs_is_held_to_the_same() -> None:
 
 
 class SaysNew(Guard):
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         return replace(super().submit(op), new=True)
 
 
@@ -257,9 +257,9 @@ def test_an_acknowledged_operation_that_is_done_now_again_is_an_effect_twice(tmp
 class RefusesAgain(Guard):
     """What is there it does not know for what was sent, as who finds half of what it wrote."""
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         answer = super().submit(op)
-        return Answer(Outcome.REFUSED, answer.sent_at, text="EXISTS") if op.number in FIRST else answer
+        return SubjectAnswer(Outcome.REFUSED, answer.sent_at, text="EXISTS") if op.number in FIRST else answer
 
 
 def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_pa
 
 def test_only_one_without_an_answer_hangs() -> None:
     with pytest.raises(ValueError, match="expected no answer of one that hangs"):
-        Answer(Outcome.ERROR, 1, hung=True)
+        SubjectAnswer(Outcome.ERROR, 1, hung=True)
 
 
 class Locked(Guard):
@@ -300,10 +300,10 @@ class Locked(Guard):
         yield frozenset()
         self.away = False
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         if op.number not in self.there and (self.away or op.number in self.refused):
             self.refused |= set() if self.right else {op.number}
-            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="BUSY")
+            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="BUSY")
         return super().submit(op)
 
 

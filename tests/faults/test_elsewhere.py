@@ -19,7 +19,7 @@ from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.probe import Ability, Probe
 from holdfast.conformance.faults.recording import Ending, Life
-from holdfast.conformance.faults.report import Layer, Report
+from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults.tracer.traced import run
@@ -182,7 +182,7 @@ def stranger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[s
     thread.join()
 
 
-def _not_proven(report: Report, words: str) -> None:
+def _not_proven(report: SweepReport, words: str) -> None:
     assert not report.clean
     assert (report.tried, report.findings) == (0, ())
     assert "may lie outside of its work directory" in report.unproven[0]

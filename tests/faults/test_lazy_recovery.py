@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
-from holdfast.conformance.faults.report import Layer, Report
+from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.sweep import Sweep
 
 # It appends and syncs. The first request of a process has it compact its file, synced or not before it takes the place.
@@ -42,7 +42,7 @@ for line in sys.stdin:
 """
 
 
-def _recovered(sync: str, parent: Path) -> Report:
+def _recovered(sync: str, parent: Path) -> SweepReport:
     command = (sys.executable, "-S", "-c", _STORE, sync)
     with Sweep(lambda: Lines(command, limits=Limits().scaled(20)), puts(3), parent=parent) as sweep:
         return sweep.trial(Layer.RECOVERY).report(0)

@@ -13,7 +13,7 @@ from holdfast.conformance.faults.metadata import Given, Metadata
 from holdfast.conformance.faults.model import Plan
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.recording import Changed, Named, Names, Rights
-from holdfast.conformance.faults.report import Layer, Report
+from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.sweep import Sweep
 from tests.faults.model.script import Script
 from tests.faults.stores.catalogue import ENVIRONMENT
@@ -21,7 +21,7 @@ from tests.faults.stores.catalogue import ENVIRONMENT
 MINE = (os.geteuid(), os.getegid())
 
 
-def power_loss(variant: str, parent: Path, seconds: float = 0) -> Report:
+def power_loss(variant: str, parent: Path, seconds: float = 0) -> SweepReport:
     """What a power loss does to the store whose files count by what they are given."""
     words = (sys.executable, "-S", "-m", "tests.faults.stores.seals", variant)
 

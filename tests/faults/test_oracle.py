@@ -19,7 +19,6 @@ from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare
 from holdfast.conformance.faults.promises import UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Ending, Event, Operation, Recording, Write
 from holdfast.conformance.faults.subject import (
-    Answer,
     Asked,
     Facts,
     History,
@@ -27,6 +26,7 @@ from holdfast.conformance.faults.subject import (
     Op,
     Outcome,
     Subject,
+    SubjectAnswer,
     SubjectError,
     SubjectExposedError,
     SubjectReopenedError,
@@ -187,11 +187,11 @@ class Memory(Subject):
         file = folder / "facts"
         self.facts = json.loads(file.read_text()) if file.exists() else {}
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         sent_at = time.monotonic_ns()
         self.facts |= op.facts
         (self.folder / "facts").write_text(json.dumps(self.facts))
-        return Answer(Outcome.OK, sent_at, time.monotonic_ns())
+        return SubjectAnswer(Outcome.OK, sent_at, time.monotonic_ns())
 
     def dump(self) -> Facts:
         return dict(self.facts)
@@ -201,7 +201,7 @@ class Memory(Subject):
 
 
 class CountsRetries(Memory):
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         again = op.facts.items() <= self.facts.items()
         answer = super().submit(op)
         if again:
@@ -212,17 +212,17 @@ class CountsRetries(Memory):
 class RefusesRetries(Memory):
     """Remembers what it was asked, not what it did."""
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         if op.number != WORKLOAD.probe.number:
-            return Answer(Outcome.REFUSED, time.monotonic_ns(), text="a replay")
+            return SubjectAnswer(Outcome.REFUSED, time.monotonic_ns(), text="a replay")
         return super().submit(op)
 
 
 class Forgets(Memory):
     """Answers, and does not do it."""
 
-    def submit(self, op: Op) -> Answer:
-        return Answer(Outcome.OK, time.monotonic_ns(), time.monotonic_ns())
+    def submit(self, op: Op) -> SubjectAnswer:
+        return SubjectAnswer(Outcome.OK, time.monotonic_ns(), time.monotonic_ns())
 
 
 class StartsOnce(Memory):
@@ -285,7 +285,7 @@ def recording(*actions: tuple[int, Event | Write]) -> Recording:
 
 
 def asked(number: int, outcome: Outcome, sent_at: int, acked_at: int | None = None) -> Asked:
-    return Asked(WORKLOAD.ops[number - 1], Answer(outcome, sent_at, acked_at))
+    return Asked(WORKLOAD.ops[number - 1], SubjectAnswer(outcome, sent_at, acked_at))
 
 
 WROTE, SAID = Write(1, 0, b"x"), Event("pipe", 3)
@@ -338,10 +338,10 @@ def test_a_success_that_nothing_recorded_told_of_proves_nothing() -> None:
 
 def test_a_success_has_a_time_and_an_answer_that_did_not_come_has_none() -> None:
     with pytest.raises(ValueError, match="expected the time at which a success was known"):
-        Answer(Outcome.OK, 1)
+        SubjectAnswer(Outcome.OK, 1)
     with pytest.raises(ValueError, match="expected no time of an answer that did not come"):
-        Answer(Outcome.SILENT, 1, 2)
-    assert Answer(Outcome.REFUSED, 1, 2).acked_at is None
+        SubjectAnswer(Outcome.SILENT, 1, 2)
+    assert SubjectAnswer(Outcome.REFUSED, 1, 2).acked_at is None
 
 
 def test_a_workload_that_could_hide_something_is_none() -> None:
@@ -421,15 +421,19 @@ class Rewriting(Subject):
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """Nothing to do."""
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         now = time.monotonic_ns()
         if op.part == "whole":
-            return Answer(Outcome.OK, now, now) if self._is_whole else Answer(Outcome.REFUSED, now, text="MALFORMED")
+            return (
+                SubjectAnswer(Outcome.OK, now, now)
+                if self._is_whole
+                else SubjectAnswer(Outcome.REFUSED, now, text="MALFORMED")
+            )
         if op.part == "instead":
             self._is_whole = self._right
             self._shown |= {"object 1 kind": "another", "object 1 size": "small"}
         self._shown |= op.facts
-        return Answer(Outcome.OK, now, now)
+        return SubjectAnswer(Outcome.OK, now, now)
 
     def dump(self) -> Facts:
         return dict(self._shown)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from holdfast.conformance.faults.lines import puts
-from holdfast.conformance.faults.subject import Answer, Facts, Op, Outcome, Subject, persist
+from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, persist
 
 
 class Answering(Subject):
@@ -18,11 +18,11 @@ class Answering(Subject):
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         """See `Subject`."""
 
-    def submit(self, op: Op) -> Answer:
+    def submit(self, op: Op) -> SubjectAnswer:
         """See `Subject`."""
         del op
         outcome = next(self._outcomes)
-        return Answer(outcome, 0, 1 if outcome is Outcome.OK else None)
+        return SubjectAnswer(outcome, 0, 1 if outcome is Outcome.OK else None)
 
     def dump(self) -> Facts:
         """See `Subject`."""

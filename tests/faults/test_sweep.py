@@ -37,8 +37,17 @@ from holdfast.conformance.faults.recording import (
     read,
 )
 from holdfast.conformance.faults.report import Tally, Trial, summed
-from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome, SubjectError, Workload, perform
-from holdfast.conformance.faults.sweep import Layer, Report, Run, Sweep, self_test
+from holdfast.conformance.faults.subject import (
+    Asked,
+    History,
+    Op,
+    Outcome,
+    SubjectAnswer,
+    SubjectError,
+    Workload,
+    perform,
+)
+from holdfast.conformance.faults.sweep import Layer, Run, Sweep, SweepReport, self_test
 from holdfast.conformance.faults.tracer import Injection
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy
@@ -47,7 +56,7 @@ pytestmark = pytest.mark.usefixtures("tracer")
 
 # A busy machine gives a layer less; what it has to find, it finds in far less.
 SECONDS = 60.0
-_LAYERS: dict[CaughtBy, Callable[[Sweep], Report]] = {
+_LAYERS: dict[CaughtBy, Callable[[Sweep], SweepReport]] = {
     CaughtBy.KILL: lambda sweep: sweep.trial(Layer.KILL).report(SECONDS),
     CaughtBy.POWER: lambda sweep: sweep.trial(Layer.POWER).report(SECONDS),
     CaughtBy.TORN: lambda sweep: sweep.trial(Layer.POWER).report(SECONDS),
@@ -164,9 +173,9 @@ def test_the_known_writers_are_told_apart() -> None:
 
 
 def test_without_telling_them_apart_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trial, "report", lambda *_: Report(Layer.POWER, 1, 1, "1 of 1"))
+    monkeypatch.setattr(Trial, "report", lambda *_: SweepReport(Layer.POWER, 1, 1, "1 of 1"))
     assert "the self-test's wrong writer" in self_test()
-    monkeypatch.setattr(Trial, "report", lambda *_: Report(Layer.POWER, 0, 0, "0 of 0"))
+    monkeypatch.setattr(Trial, "report", lambda *_: SweepReport(Layer.POWER, 0, 0, "0 of 0"))
     assert "the self-test's right writer" in self_test()
 
 
@@ -488,7 +497,7 @@ def test_the_first_kills_of_an_operation_are_behind_what_made_most_final(tmp_pat
     )
     made = tuple(Operation(number, 10 * number, 1, "call", action) for number, action in enumerate(actions, start=1))
     asked = [
-        Asked(op, Answer(Outcome.OK, sent_at, acked_at))
+        Asked(op, SubjectAnswer(Outcome.OK, sent_at, acked_at))
         for op, sent_at, acked_at in zip(puts(2).ops, (5, 35), (31, 131), strict=True)
     ]
     run = Run(tmp_path, tmp_path, Recording(("store",), (), made, Ending(0)), History(tuple(asked)))

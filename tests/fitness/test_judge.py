@@ -13,12 +13,12 @@ from msgspec import structs
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import (
-    Answer,
     Criterion,
     Evidence,
     EvidenceClass,
     Part,
     Probe,
+    ProbeAnswer,
     RelationName,
     Row,
     Snapshot,
@@ -222,7 +222,7 @@ def outrun(probe: str, there: int) -> _Edit:
                 structs.replace(
                     each,
                     statements=(*each.statements[:-1], Statement("helper", "x", "SELECT"), each.statements[-1]),
-                    answers=(*each.answers[:-1], Answer(rows=({"there": there},)), Answer(sqlstate="40001")),
+                    answers=(*each.answers[:-1], ProbeAnswer(rows=({"there": there},)), ProbeAnswer(sqlstate="40001")),
                 )
                 if each.name == probe
                 else each
@@ -1115,7 +1115,7 @@ def one_check(form: str) -> _Edit:
         one = {**checks[0], "name": "one", "columns": columns, "definition": definition}
         names = {row["name"] for row in checks}
 
-        def renamed(answer: Answer) -> Answer:
+        def renamed(answer: ProbeAnswer) -> ProbeAnswer:
             said = {"constraint": "one", "message": 'violates check constraint "one"'}
             return structs.replace(answer, **said) if answer.constraint in names else answer
 
@@ -1219,9 +1219,11 @@ def test_that_files_of_settings_were_not_read_is_a_note(fit: Evidence) -> None:
 
 
 def test_a_probe_on_the_live_table_can_only_refute(fit: Evidence) -> None:
-    twice = Probe("live-same-key", EvidenceClass.LIVE, (Statement("live", WRITER, "INSERT"),), (Answer(None, "", 1),))
+    twice = Probe(
+        "live-same-key", EvidenceClass.LIVE, (Statement("live", WRITER, "INSERT"),), (ProbeAnswer(None, "", 1),)
+    )
     assert judge(replace(fit, probes=(*fit.probes, twice)), Policy()).findings[0].standing is R
-    refused = structs.replace(twice, answers=(Answer("23505", "", None, (), UNIQUE),))
+    refused = structs.replace(twice, answers=(ProbeAnswer("23505", "", None, (), UNIQUE),))
     assert judge(replace(fit, probes=(*fit.probes, refused)), Policy()).status is Status.FIT
     alone = tuple(each for each in fit.probes if each.name != "same-key")
     assert judge(replace(fit, probes=(*alone, refused)), Policy()).findings[0].standing is U

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.cases.action import Action
-from holdfast.conformance.cases.record import Finding, Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.reference_impl.answers import to_message
@@ -71,7 +71,7 @@ def judged(bench: Bench, test: Callable[[Bench], None]) -> Judgement:
     try:
         test(bench)
         judgement = bench.conclude()
-    except Finding as finding:
+    except NonConformance as finding:
         judgement = finding.judgement
     return bench.gravest(judgement).placed(Side.MAIN, None)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.cases.record import Finding, Judgement, Record
+from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.run.plan import suite_case_id
 from holdfast.conformance.suites.bench import Bench, Limits
@@ -200,7 +200,7 @@ def judged_in(right: int, later: dict[str, Any] | None, german: dict[str, Any] |
     try:
         suite.test_answers_do_not_depend_on_locale_and_zone(bench)
         return bench.conclude()
-    except Finding as finding:
+    except NonConformance as finding:
         return finding.judgement
 
 

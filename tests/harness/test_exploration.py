@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.suites.exploration import Candidate, Explorer, Pair
 from holdfast.conformance.suites.histories import explore_histories
 from holdfast.conformance.verdict import Verdict
@@ -46,7 +46,7 @@ class Lift:
     def step(self, step: str) -> None:
         self.done.append(step)
         if step == "ring" and self.floor == self.broken:
-            raise Finding(Judgement(Verdict.FAIL_OPEN, detail="the door is open"))
+            raise NonConformance(Judgement(Verdict.FAIL_OPEN, detail="the door is open"))
         if step == "up" and self.half:
             self.floor = min(FLOORS - 1, self.floor + 1)
         self.half = step == "up" and not self.half
@@ -99,7 +99,7 @@ def test_a_seed_has_always_the_same_history_and_another_seed_another() -> None:
 
 
 def test_a_bug_in_a_rare_situation_is_found_and_the_history_made_short() -> None:
-    with pytest.raises(Finding) as raised:
+    with pytest.raises(NonConformance) as raised:
         steered(Lift(broken=3))
     judgement = raised.value.judgement
     assert judgement.verdict is Verdict.FAIL_OPEN
@@ -107,7 +107,7 @@ def test_a_bug_in_a_rare_situation_is_found_and_the_history_made_short() -> None
 
 
 def test_too_little_is_not_reached_and_says_what_is_missing() -> None:
-    with pytest.raises(Finding) as raised:
+    with pytest.raises(NonConformance) as raised:
         steered(Lift(), ALL | {("floor 17", "ring")})
     judgement = raised.value.judgement
     assert judgement.verdict is Verdict.NOT_REACHED

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.conformance.cases.record import Side
 from holdfast.conformance.run.judge import judge_case
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from tests.harness.play import SEED, TOY, Player, toy_case
 from tests.harness.suite_play import played, reference
@@ -37,7 +37,7 @@ def faulting(contract: str, after: int) -> Callable[[], Any]:
 
 def test_a_fault_ends_a_suite_test_as_what_it_is() -> None:
     judgement, records = played("jcs", BYTES, faulting("jcs", 3))
-    assert (judgement.verdict, judgement.silence) == (Verdict.NO_VERDICT, Silence.FAULT)
+    assert (judgement.verdict, judgement.silence) == (Verdict.NO_VERDICT, FailureMode.FAULT)
     assert "disk on fire" in judgement.detail
     assert judgement.side is Side.MAIN
     assert judgement.n is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.fuzz.cases import follow, fuzz_cases, schema_of
 from holdfast.conformance.fuzz.exchange import Response
 from holdfast.conformance.verdict import Verdict
@@ -83,7 +83,7 @@ def test_links_are_followed_though_an_implementation_draws_its_ids_and_a_failure
         del case
         sent += 1
         if not is_sound and led and sent > 40:
-            raise Finding(Judgement(Verdict.FAIL_OPEN, detail="as planted"))
+            raise NonConformance(Judgement(Verdict.FAIL_OPEN, detail="as planted"))
         # What comes depends on nothing that was sent, and is another thing each time.
         named = {"client_message_id": uuid.uuid4().hex, "broker_message_id": str(uuid.uuid4())}
         status = secrets.choice((200, 201, 409))
@@ -96,7 +96,7 @@ def test_links_are_followed_though_an_implementation_draws_its_ids_and_a_failure
         follow(schema, count=150, start=1, ask=ask)
         assert sent > 50
     else:
-        with pytest.raises(Finding, match="as planted"):
+        with pytest.raises(NonConformance, match="as planted"):
             follow(schema, count=150, start=1, ask=ask)
 
 

@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.histories import HistoryRunner, PossibleStates, run_histories
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import load_contract
 
 OPEN = Judgement(Verdict.FAIL_OPEN, detail="it got through")
@@ -49,7 +49,7 @@ class Vault:
     def _judge(self) -> None:
         seen = self.asked[-1]
         if 3 in seen and 7 in seen[seen.index(3) :]:
-            raise Finding(OPEN)
+            raise NonConformance(OPEN)
 
     @contextlib.contextmanager
     def session(self) -> Iterator[HistoryRunner[int]]:
@@ -64,7 +64,7 @@ def digits(dice: Random) -> Sequence[int]:
 def found(
     vault: Vault, begin: Callable[[], contextlib.AbstractContextManager[HistoryRunner[int]]] | None = None
 ) -> Judgement:
-    with pytest.raises(Finding) as raised:
+    with pytest.raises(NonConformance) as raised:
         run_histories(bench(), count=20, draw=digits, begin=begin or vault.session)
     return raised.value.judgement
 
@@ -80,7 +80,7 @@ def test_another_seed_draws_other_histories_and_the_same_one_the_same() -> None:
     asked = []
     for seed in ("one", "one", "two"):
         vault = Vault()
-        with contextlib.suppress(Finding):
+        with contextlib.suppress(NonConformance):
             run_histories(bench(seed), count=3, draw=digits, begin=vault.session)
         asked.append(vault.asked)
     assert asked[0] == asked[1]
@@ -94,9 +94,9 @@ def test_a_session_that_ends_badly_does_not_hide_a_difference() -> None:
     def begin() -> Iterator[HistoryRunner[int]]:
         with vault.session() as player:
             yield player
-        raise Finding(Judgement(Verdict.NO_VERDICT, Silence.CRASH, "it does not close"))
+        raise NonConformance(Judgement(Verdict.NO_VERDICT, FailureMode.CRASH, "it does not close"))
 
-    with contextlib.suppress(Finding):
+    with contextlib.suppress(NonConformance):
         run_histories(bench(), count=1, draw=lambda _: [1, 2], begin=begin)
     assert found(vault, begin).verdict in (Verdict.FAIL_OPEN, Verdict.NO_VERDICT)
 
@@ -107,7 +107,7 @@ def test_a_crash_while_it_is_shortened_leaves_what_was_found() -> None:
     @contextlib.contextmanager
     def begin() -> Iterator[HistoryRunner[int]]:
         if any(3 in each and 7 in each[each.index(3) :] for each in vault.asked):
-            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.CRASH, "it does not start again"))
+            raise NonConformance(Judgement(Verdict.NO_VERDICT, FailureMode.CRASH, "it does not start again"))
         with vault.session() as player:
             yield player
 
@@ -120,7 +120,7 @@ def test_evidence_of_another_test_is_not_taken_for_a_history_that_does_not_diffe
     @contextlib.contextmanager
     def begin() -> Iterator[HistoryRunner[int]]:
         if len(vault.asked) > 3:
-            raise Finding(Judgement(Verdict.KIT_FAULT, detail="the records are others"))
+            raise NonConformance(Judgement(Verdict.KIT_FAULT, detail="the records are others"))
         with vault.session() as player:
             yield player
 
@@ -130,7 +130,7 @@ def test_evidence_of_another_test_is_not_taken_for_a_history_that_does_not_diffe
 def test_a_history_that_came_to_no_end_is_no_difference() -> None:
     class Hung(Vault):
         def step(self, step: int) -> None:
-            raise Finding(Judgement(Verdict.NO_VERDICT, Silence.HANG, f"{step} was not answered"))
+            raise NonConformance(Judgement(Verdict.NO_VERDICT, FailureMode.HANG, f"{step} was not answered"))
 
     vault = Hung()
     assert found(vault).verdict is Verdict.NO_VERDICT
@@ -141,7 +141,7 @@ def test_a_mild_difference_hides_no_grave_one_of_a_later_history() -> None:
     class Misnaming(Vault):
         def step(self, step: int) -> None:
             if len(self.asked) == 1:
-                raise Finding(Judgement(Verdict.WRONG_REASON, detail="it has another name"))
+                raise NonConformance(Judgement(Verdict.WRONG_REASON, detail="it has another name"))
             super().step(step)
 
     assert found(Misnaming()).verdict is Verdict.FAIL_OPEN
@@ -169,7 +169,7 @@ def test_a_history_goes_on_behind_what_it_reports() -> None:
                 super()._judge()
 
     def judged(vault: Vault) -> Judgement:
-        with pytest.raises(Finding) as raised:
+        with pytest.raises(NonConformance) as raised:
             run_histories(tested, count=20, draw=digits, begin=vault.session)
         assert tested.reported() == []
         return raised.value.judgement
@@ -194,7 +194,7 @@ def test_worlds_are_those_that_an_answer_leaves() -> None:
 
 
 def test_no_world_is_dropped_where_there_are_too_many() -> None:
-    with pytest.raises(Finding) as raised:
+    with pytest.raises(NonConformance) as raised:
         PossibleStates(0).narrow(lambda _: range(1000))
     assert raised.value.judgement.verdict is Verdict.NOT_REACHED
 

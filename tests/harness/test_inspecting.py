@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.beyond import begin
@@ -475,7 +475,7 @@ def test_a_store_that_the_case_damaged_is_compared_by_its_bytes_and_no_other() -
         (nothing(exists=False, error=None), False),
         (nothing(exists=True, error="it is no plain file"), True),
     ):
-        with pytest.raises(Finding, match="cannot be inspected"):
+        with pytest.raises(NonConformance, match="cannot be inspected"):
             state_of(value, "before", damaged=spoilt)
 
 

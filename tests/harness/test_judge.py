@@ -355,5 +355,8 @@ def test_the_last_death_is_what_is_said_of_a_case_whichever_side_met_it(seed: st
             for _ in range(2):
                 engine.pool.abandon([], "the test says so", died=True)
             result = engine.run_case(TOY, case)
-            assert (result.judgement.verdict, str(result.judgement.silence)) == (Verdict.NO_VERDICT, "Silence.CRASH")
+            assert (result.judgement.verdict, str(result.judgement.silence)) == (
+                Verdict.NO_VERDICT,
+                "FailureMode.CRASH",
+            )
             assert engine.run_case(TOY, case).judgement.verdict is Verdict.NOT_REACHED

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.run.plan import suite_tests
 from holdfast.conformance.suites import neighbours
 from holdfast.conformance.suites.bench import Bench, Limits
@@ -104,7 +104,7 @@ def judged(
     try:
         sweep(bench, clause)
         return bench.conclude(), bench
-    except Finding as finding:
+    except NonConformance as finding:
         return bench.gravest(finding.judgement), bench
 
 

@@ -12,7 +12,7 @@ import pytest
 from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.session import SuiteSession
@@ -86,6 +86,6 @@ def test_what_cannot_be_done_ends_the_test_as_not_reached(
     session: SuiteSession, act: Callable[[SuiteSession], object], words: str
 ) -> None:
     session.place("store/one", b"1")
-    with pytest.raises(Finding, match=words) as found:
+    with pytest.raises(NonConformance, match=words) as found:
         act(session)
     assert found.value.judgement.verdict.value == "not_reached"

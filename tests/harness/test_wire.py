@@ -18,7 +18,7 @@ import pytest
 
 from holdfast.conformance.adapter.messages import Event
 from holdfast.conformance.adapter.wire import Wire, wires_of
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.specs.routes import Route
 
 ROUTE = Route(
@@ -132,19 +132,19 @@ def test_a_whole_response_is_an_answer(served: Callable[[Peer], str], peer: Peer
 @pytest.mark.parametrize(
     ("peer", "kind"),
     [
-        (http("201 Created", b'{"id":1}', length=9), Silence.EOF),
-        (http("201 Created", b'{"id":1,"id":2}'), Silence.GARBAGE),
-        (http("201 Created", b"created"), Silence.GARBAGE),
-        (http("202 Accepted", b'{"id":1}'), Silence.GARBAGE),
-        (http("301 Moved", b""), Silence.GARBAGE),
-        (http("404 Not Found", b"<html>"), Silence.GARBAGE),
-        (socket.socket.close, Silence.EOF),
-        (lambda link: link.sendall(b"HTTP/1.1 2"), Silence.EOF),
-        (lambda link: link.sendall(b"SSH-2.0-x\r\n"), Silence.EOF),
+        (http("201 Created", b'{"id":1}', length=9), FailureMode.EOF),
+        (http("201 Created", b'{"id":1,"id":2}'), FailureMode.GARBAGE),
+        (http("201 Created", b"created"), FailureMode.GARBAGE),
+        (http("202 Accepted", b'{"id":1}'), FailureMode.GARBAGE),
+        (http("301 Moved", b""), FailureMode.GARBAGE),
+        (http("404 Not Found", b"<html>"), FailureMode.GARBAGE),
+        (socket.socket.close, FailureMode.EOF),
+        (lambda link: link.sendall(b"HTTP/1.1 2"), FailureMode.EOF),
+        (lambda link: link.sendall(b"SSH-2.0-x\r\n"), FailureMode.EOF),
     ],
 )
 def test_what_is_no_response_of_the_route_is_no_answer(
-    served: Callable[[Peer], str], peer: Peer, kind: Silence
+    served: Callable[[Peer], str], peer: Peer, kind: FailureMode
 ) -> None:
     found = asked(served(peer))
     assert isinstance(found, Event)
@@ -170,7 +170,7 @@ def test_where_nothing_listens_there_is_no_answer() -> None:
     for websocket in (False, True):
         found = asked(f"http://127.0.0.1:{port}", websocket=websocket)
         assert isinstance(found, Event)
-        assert found.kind is Silence.EOF
+        assert found.kind is FailureMode.EOF
 
 
 def websocket(*frames: bytes, accept: bytes | None = None, status: bytes = b"101 Switching Protocols") -> Peer:
@@ -218,21 +218,23 @@ def test_a_frame_is_an_answer_whatever_comes_before_it(served: Callable[[Peer], 
 @pytest.mark.parametrize(
     ("peer", "kind"),
     [
-        (websocket(frame(0x88, struct.pack(">H", 4011))), Silence.EOF),
-        (websocket(), Silence.EOF),
-        (websocket(TOLD[:9]), Silence.EOF),
-        (websocket(frame(0x82, b"{}")), Silence.GARBAGE),
-        (websocket(frame(0x01, b'{"code":201,"body":{"id":1}}')), Silence.EOF),
-        (websocket(frame(0x80, b"{}")), Silence.GARBAGE),
-        (websocket(frame(0x81, b"\xff")), Silence.GARBAGE),
-        (websocket(frame(0x81, b"{}")), Silence.GARBAGE),
-        (websocket(frame(0x81, b"[201]")), Silence.GARBAGE),
-        (websocket(frame(0x81, b'{"code":299,"body":{}}')), Silence.GARBAGE),
-        (websocket(TOLD, accept=b"x"), Silence.EOF),
-        (websocket(TOLD, status=b"200 OK"), Silence.EOF),
+        (websocket(frame(0x88, struct.pack(">H", 4011))), FailureMode.EOF),
+        (websocket(), FailureMode.EOF),
+        (websocket(TOLD[:9]), FailureMode.EOF),
+        (websocket(frame(0x82, b"{}")), FailureMode.GARBAGE),
+        (websocket(frame(0x01, b'{"code":201,"body":{"id":1}}')), FailureMode.EOF),
+        (websocket(frame(0x80, b"{}")), FailureMode.GARBAGE),
+        (websocket(frame(0x81, b"\xff")), FailureMode.GARBAGE),
+        (websocket(frame(0x81, b"{}")), FailureMode.GARBAGE),
+        (websocket(frame(0x81, b"[201]")), FailureMode.GARBAGE),
+        (websocket(frame(0x81, b'{"code":299,"body":{}}')), FailureMode.GARBAGE),
+        (websocket(TOLD, accept=b"x"), FailureMode.EOF),
+        (websocket(TOLD, status=b"200 OK"), FailureMode.EOF),
     ],
 )
-def test_what_is_no_frame_of_the_route_is_no_answer(served: Callable[[Peer], str], peer: Peer, kind: Silence) -> None:
+def test_what_is_no_frame_of_the_route_is_no_answer(
+    served: Callable[[Peer], str], peer: Peer, kind: FailureMode
+) -> None:
     found = asked(served(peer), websocket=True)
     assert isinstance(found, Event)
     assert found.kind is kind

@@ -29,7 +29,7 @@ from holdfast.conformance.cases.request import START, open_request
 from holdfast.conformance.cases.session import EXCHANGE
 from holdfast.conformance.steps.finish import FINISH
 from holdfast.conformance.steps.start import START as START_STEP
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.janitor import Janitor
 from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
@@ -135,7 +135,7 @@ def asked(takes: str, folder: Path) -> Event | None:
 def test_an_adapter_that_gets_no_processor_is_not_called_hung(tmp_path: Path) -> None:
     came = asked("work-1.5", tmp_path)
     assert came is not None, "it cannot have worked for 1.5 s in twice its deadline"
-    assert came.kind is Silence.BUSY, came
+    assert came.kind is FailureMode.BUSY, came
     assert "the machine was too busy" in came.detail
 
 
@@ -144,7 +144,7 @@ def test_an_adapter_that_sleeps_is_not_excused_by_a_crowd(tmp_path: Path) -> Non
     came = asked("for-ever", tmp_path)
     assert came is not None
     # Where the kit itself got no processor time, the cause is unknown.
-    assert came.kind is Silence.HANG or "holdfast itself" in came.detail, came
+    assert came.kind is FailureMode.HANG or "holdfast itself" in came.detail, came
 
 
 def test_a_heartbeat_that_is_in_time_has_lost_nothing_and_one_that_was_held_says_how_long() -> None:
@@ -188,7 +188,7 @@ def test_a_session_whose_time_is_used_up_says_so_and_one_with_more_time_ends(tmp
     assert judged is not None
     assert judged.verdict is Verdict.NO_VERDICT
     if "the machine was too busy" not in judged.detail:
-        assert judged.silence is Silence.BUDGET, judged
+        assert judged.silence is FailureMode.BUDGET, judged
         assert "1.5 s of the session are used up" in judged.detail
     assert "--slow" in judged.advice
     assert all(record.answer for record in _looked(tmp_path / "long", deadlines.scaled(40)))

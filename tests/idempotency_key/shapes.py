@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.verdict import Verdict
 
 _ROUTES = {
@@ -88,7 +88,7 @@ class Shape:
             return {"outcome": "refused", "reason": told["reason"], "data": response}
         is_behind = method in ("hold", "ending") and self.profile.get("handler") == "behind"
         if is_behind or _NEEDED.get(method, "sink") not in self.wires:
-            raise Finding(Judgement(Verdict.UNSUPPORTED))
+            raise NonConformance(Judgement(Verdict.UNSUPPORTED))
         value = getattr(self, f"do_{method}")(**args)
         return {"outcome": "ok"} if value is None else {"outcome": "ok", "value": value}
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.run.plan import suite_tests
 from holdfast.conformance.suites.idempotency_key.responses import preflight
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.pace import adopted
 from tests.harness.suite_play import bench_of, played
 from tests.idempotency_key.shapes import Broker, ClaimsAlone, Held, Make, Record, Shape, Waits, lost, refused
@@ -257,7 +257,7 @@ class EndsByItself(Shape):
 @pytest.mark.parametrize("test", [_LOST, _RACE, _KEYS, _RETRY])
 def test_an_instance_that_ends_by_itself_is_accused_of_nothing(test: str) -> None:
     judgement, _ = played("idempotency-key", test, lambda: EndsByItself(answers=1))
-    assert (judgement.verdict.value, judgement.silence) == ("no_verdict", Silence.CRASH)
+    assert (judgement.verdict.value, judgement.silence) == ("no_verdict", FailureMode.CRASH)
 
 
 class EndsWithItsStore(EndsByItself):
@@ -282,13 +282,13 @@ def test_only_an_end_that_no_undisturbed_instance_has_is_that_of_its_store() -> 
 
 @pytest.mark.parametrize("make", [lambda: EndsByItself(seconds=1), lambda: EndsByItself(answers=2)])
 def test_preflight_looks_whether_the_instances_stay(make: Make) -> None:
-    with pytest.raises(Finding, match="ended by itself"):
+    with pytest.raises(NonConformance, match="ended by itself"):
         preflight(bench_of("idempotency-key", "preflight", make))
 
 
 def test_preflight_looks_for_longer_on_a_slower_machine() -> None:
     shape = EndsByItself(seconds=1.5)
-    with adopted(3.0), pytest.raises(Finding, match="ended by itself"):
+    with adopted(3.0), pytest.raises(NonConformance, match="ended by itself"):
         preflight(bench_of("idempotency-key", "preflight", lambda: shape))
 
 

@@ -28,7 +28,7 @@ from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.recording import RecordingError
-from holdfast.conformance.faults.report import BrokenPromise, Layer, Report, RunError, Trial
+from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Trial
 from holdfast.conformance.faults.story import draw
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import Exit
@@ -231,7 +231,7 @@ class _Running:
         self._unrecorded: tuple[str, ...] = ()
         self._unfinished: tuple[str, ...] = ()
 
-    def reports(self, layers: Sequence[Layer], *, is_least: bool) -> Sequence[Report]:
+    def reports(self, layers: Sequence[Layer], *, is_least: bool) -> Sequence[SweepReport]:
         """The report of each layer; standard error says which one runs."""
         begun = {layer: self._begin(layer) for layer in layers}
         trials = [one for one in begun.values() if isinstance(one, Trial)]
@@ -241,20 +241,20 @@ class _Running:
                 self._go_on(trial, self._deadline.left / (len(going) - place))
         return [one.report() if isinstance(one, Trial) else one for one in begun.values()]
 
-    def _begin(self, layer: Layer) -> Trial | Report:
+    def _begin(self, layer: Layer) -> Trial | SweepReport:
         """The layer, at its floor; or why it cannot be tried."""
         if layer in RECORDED:
             if self._unable:
-                return Report(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {self._unable}",))
+                return SweepReport(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {self._unable}",))
             if self._unrecorded:
-                return Report(layer, 0, 0, "not tried", unproven=self._unrecorded)
+                return SweepReport(layer, 0, 0, "not tried", unproven=self._unrecorded)
             trial = self._go_on(self._store.sweep.trial(layer))
             self._unrecorded = () if self._store.sweep.recorded else tuple(trial.tally.unproven)
             return trial
         if layer in _BY_THEMSELVES:
             return self._go_on((self._store.large if layer is Layer.FULL else self._store.without).trial(layer))
         if self._unfinished:
-            return Report(layer, 0, 0, "not tried", unproven=self._unfinished)
+            return SweepReport(layer, 0, 0, "not tried", unproven=self._unfinished)
         trial = self._go_on(self._store.without.trial(layer))
         self._unfinished = () if self._store.without.begun else tuple(trial.tally.unproven)
         return trial
@@ -269,7 +269,7 @@ class _Running:
         return trial
 
 
-def _status(reports: Sequence[Report]) -> Exit:
+def _status(reports: Sequence[SweepReport]) -> Exit:
     """10 if a promise was broken; 12 if a layer that was asked for is no pass, or none of them applies."""
     kinds = {finding.verdict.kind for report in reports for finding in report.findings}
     if kinds - {CrashClass.INIT}:
@@ -278,7 +278,7 @@ def _status(reports: Sequence[Report]) -> Exit:
     return Exit.OK if is_shown else Exit.INCOMPLETE
 
 
-def _needed(reports: Sequence[Report], seconds: float) -> float | None:
+def _needed(reports: Sequence[SweepReport], seconds: float) -> float | None:
     """How many seconds all floors would take, by the tries that were made; None if that is not known, or they did."""
     tried = sum(report.tried for report in reports)
     short = [report for report in reports if report.short]
@@ -290,7 +290,7 @@ def _needed(reports: Sequence[Report], seconds: float) -> float | None:
 
 
 def _conclusion(
-    reports: Sequence[Report], status: Exit, wanted: Sequence[str], left_out: Sequence[str], needed: float | None
+    reports: Sequence[SweepReport], status: Exit, wanted: Sequence[str], left_out: Sequence[str], needed: float | None
 ) -> str:
     """The overall result, in a sentence."""
     if status is Exit.FAIL_OPEN:
@@ -309,7 +309,7 @@ def _conclusion(
     return "not proven"
 
 
-def _json(reports: Sequence[Report], status: Exit, timeline: _Timeline) -> dict[str, Any]:
+def _json(reports: Sequence[SweepReport], status: Exit, timeline: _Timeline) -> dict[str, Any]:
     """The reports as JSON (`specs/schemas/crash.schema.json`)."""
     return {
         "exit": int(status),
@@ -367,7 +367,7 @@ def _timeline(layer: Layer, finding: BrokenPromise, *, until: Deadline) -> str |
     return None if picture is None else str(picture)
 
 
-def _state(report: Report) -> str:
+def _state(report: SweepReport) -> str:
     """The finding as a cell of the table, with its colour."""
     found = ", ".join(dict.fromkeys(finding.verdict.kind.value for finding in report.findings))
     if found:
@@ -377,7 +377,7 @@ def _state(report: Report) -> str:
     return "does not apply" if report.beside else "[green]nothing[/]"
 
 
-def _print(reports: Sequence[Report], timeline: _Timeline) -> None:
+def _print(reports: Sequence[SweepReport], timeline: _Timeline) -> None:
     console = out()
     for report in reports:
         shown: set[CrashClass] = set()
@@ -390,7 +390,7 @@ def _print(reports: Sequence[Report], timeline: _Timeline) -> None:
     print_table(console, table_of(reports))
 
 
-def table_of(reports: Sequence[Report]) -> Table:
+def table_of(reports: Sequence[SweepReport]) -> Table:
     """What each layer tried and found."""
     table = Table(show_edge=False)
     for column in ("layer", "tried", "floor", "found"):

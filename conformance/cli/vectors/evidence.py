@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import __version__
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.kit import environment, kit_digest, pin_of
-from holdfast.conformance.verdict import Exit, Silence, Verdict, exit_of, gravest, gravest_finding, worst
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict, exit_of, gravest, gravest_finding, worst
 from holdfast.reports import evidence
 from holdfast.reports.evidence import (
     AdapterIdentity,
@@ -56,7 +56,7 @@ MAX_SHOWN = 120
 
 
 def verdict_of(finding: str) -> Verdict:
-    """What a `Finding` amounts to, as in a run of the contract."""
+    """What a `Meaning` amounts to, as in a run of the contract."""
     others = {"accepted_must_refuse": "fail_open", "wrong_bytes": "wrong_reason", "agree": "conforms"}
     return Verdict(others.get(finding, finding))
 
@@ -262,11 +262,11 @@ def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> 
     if verdict is not Verdict.NO_VERDICT:
         return None
     if result.lost:
-        return Silence.MISSING.value
-    words = {"crashed": Silence.CRASH, "hung": Silence.HANG, "garbled": Silence.GARBAGE}
+        return FailureMode.MISSING.value
+    words = {"crashed": FailureMode.CRASH, "hung": FailureMode.HANG, "garbled": FailureMode.GARBAGE}
     silence = None if found is None else words.get(found.answered.status.value)
     if silence is None and result.restarts:
-        silence = Silence.CRASH
+        silence = FailureMode.CRASH
     return None if silence is None else silence.value
 
 

@@ -27,7 +27,7 @@ from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.results import results_of
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.verdict import Exit, Silence, Verdict
+from holdfast.conformance.verdict import Exit, FailureMode, Verdict
 from holdfast.reports.earlier import (
     PARTIAL,
     PREVIOUS,
@@ -170,7 +170,7 @@ def verify(options: Options) -> None:
 class _NeverStartedError(Exception):
     """The adapter did not come as far as a case, and `failure` says why."""
 
-    def __init__(self, detail: str, *, silence: Silence | None = None, advice: str = "") -> None:
+    def __init__(self, detail: str, *, silence: FailureMode | None = None, advice: str = "") -> None:
         super().__init__(detail)
         self.failure = _silent(detail, silence=silence, advice=advice)
 
@@ -247,7 +247,7 @@ def _run(
     return verification.say(run)
 
 
-def _silent(detail: str, *, silence: Silence | None = None, advice: str = "") -> Judgement:
+def _silent(detail: str, *, silence: FailureMode | None = None, advice: str = "") -> Judgement:
     return Judgement(Verdict.NO_VERDICT, silence, detail, advice=advice)
 
 
@@ -257,7 +257,7 @@ def _greet(engine: Engine, *, is_server: bool) -> Greeting:
     except GreetingError as error:
         log = error.log.strip()
         shown = f"; its standard error ends: {log[-400:]}" if log else ""
-        if error.event.kind is Silence.BUSY:
+        if error.event.kind is FailureMode.BUSY:
             advice = no_verdict(error.event.kind, "").advice
             raise _NeverStartedError(error.event.detail, silence=error.event.kind, advice=advice) from error
         if is_server and "error: " in log:
@@ -283,7 +283,7 @@ def _preflight(engine: Engine, contract: Contract) -> None:
 
 def _status_of(failure: Judgement) -> Exit:
     """The exit status where no case ran: of a machine that was too busy nothing follows for the adapter."""
-    return Exit.INCOMPLETE if failure.silence is Silence.BUSY else Exit.ADAPTER
+    return Exit.INCOMPLETE if failure.silence is FailureMode.BUSY else Exit.ADAPTER
 
 
 def _record_failure(

@@ -8,7 +8,7 @@ from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import NOT_SERIALIZED, THERE, Judging, duplicate
 from holdfast.conformance.fitness.criteria.keys import sound_unique
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, logged, there
-from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, RelationName, Row
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.policy import KEYS, NONCE
 from holdfast.conformance.fitness.postgres.catalogue import UnreadError
 
@@ -176,13 +176,13 @@ def _tried(judging: Judging) -> None:
     judging.admitted("race-after-rollback", Code.RACE_LOST, text)
 
 
-def _lost(judging: Judging, name: str, relation: RelationName, column: str) -> Callable[[Answer], bool]:
+def _lost(judging: Judging, name: str, relation: RelationName, column: str) -> Callable[[ProbeAnswer], bool]:
     """Whether a race was lost: the unique index said so, or the isolation of the session did and one row is there."""
     twice = duplicate(judging.catalogue, relation, column)
     return lambda answer: twice(answer) or any(_outrun(probe, answer) for probe, _ in judging.tried(name))
 
 
-def _outrun(probe: Probe, answer: Answer) -> bool:
+def _outrun(probe: Probe, answer: ProbeAnswer) -> bool:
     """Above READ COMMITTED the loser may have to try again; it has lost only if exactly one row is there."""
     there = [row[THERE] for each in probe.answers for row in each.rows if THERE in row]
     return answer.sqlstate == NOT_SERIALIZED and there == [1]

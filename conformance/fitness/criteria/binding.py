@@ -7,7 +7,7 @@ import re
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls, refused, sound
 from holdfast.conformance.fitness.criteria.tables import there
-from holdfast.conformance.fitness.model import Answer, Part, RelationName, Row
+from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 
 _OPERATION = "operation"
@@ -99,7 +99,7 @@ def _bound(judging: Judging, relation: RelationName) -> None:
         checks = {str(check["name"]) for check in good}
         plain = any(_never_empty(str(check["definition"]), name) for check in good)
 
-        def holds(answer: Answer, checks: set[str] = checks, plain: bool = plain) -> bool:  # noqa: FBT001
+        def holds(answer: ProbeAnswer, checks: set[str] = checks, plain: bool = plain) -> bool:  # noqa: FBT001
             # A check over several columns, or one that is not sound, may let empty text pass in another row.
             return refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in checks)
 

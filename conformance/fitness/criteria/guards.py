@@ -7,7 +7,7 @@ from holdfast.conformance.fitness.criteria.atomic import server_setting, setting
 from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed, there
 from holdfast.conformance.fitness.criteria.triggers import VERBS, guarded_by_triggers, only_raises
-from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, RelationName, Row
+from holdfast.conformance.fitness.model import EvidenceClass, Part, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import Roles, name_of, text_of
 
 NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
@@ -306,10 +306,10 @@ def silence_of(verb: str) -> NoRows:
     return NoRows.DONE if verb == "truncate" else NoRows.NOTHING_DONE
 
 
-def _not_upserted(answer: Answer) -> bool:
+def _not_upserted(answer: ProbeAnswer) -> bool:
     """Guarded, or without a unique index that ON CONFLICT could name: then it is UPDATE that has to be refused."""
     return guarded(answer) or answer.sqlstate in ("42P10", "55000", "0A000")
 
 
-def _denied(answer: Answer) -> bool:
+def _denied(answer: ProbeAnswer) -> bool:
     return answer.sqlstate == NO_PRIVILEGE

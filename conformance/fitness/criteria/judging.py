@@ -9,11 +9,11 @@ from enum import Enum, unique
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.model import (
-    Answer,
     CriterionResult,
     EvidenceClass,
     Part,
     Probe,
+    ProbeAnswer,
     RelationName,
     Row,
     Standing,
@@ -74,12 +74,12 @@ class Judging(Reasons):
         except UnreadError as error:
             self.unproven(Code.CATALOGUE_UNREADABLE, f"the catalogue could not be read: {error}")
 
-    def tried(self, name: str) -> tuple[tuple[Probe, Answer], ...]:
+    def tried(self, name: str) -> tuple[tuple[Probe, ProbeAnswer], ...]:
         """A probe with the answer that counts, on the clone and, with the owner's consent, on the live table.
 
         A probe that is not there, or could not be tried, is remembered and leaves the criterion unproven.
         """
-        found: list[tuple[Probe, Answer]] = []
+        found: list[tuple[Probe, ProbeAnswer]] = []
         for wanted in (name, LIVE + name):
             for probe in self.evidence.probes:
                 if probe.name == wanted:
@@ -105,11 +105,11 @@ class Judging(Reasons):
         states = {answer.sqlstate or "" for name in names for answer in self._answers(name)}
         return bool(self.refusal(*names)) and any(state == _CHECK or not _of_constraints(state) for state in states)
 
-    def _answers(self, name: str) -> list[Answer]:
+    def _answers(self, name: str) -> list[ProbeAnswer]:
         probes = (probe for probe in self.evidence.probes if probe.name in (name, LIVE + name))
         return [probe.answer for probe in probes if probe.answer is not None]
 
-    def staged(self, name: str) -> tuple[tuple[Probe, Answer], ...]:
+    def staged(self, name: str) -> tuple[tuple[Probe, ProbeAnswer], ...]:
         """A probe whose earlier statements all have to go through, because the last one builds on them."""
         found = self.tried(name)
         for probe, _ in found:
@@ -135,7 +135,7 @@ class Judging(Reasons):
         text: str,
         *,
         part: Part | None = None,
-        by: Callable[[Answer], bool] | None = None,
+        by: Callable[[ProbeAnswer], bool] | None = None,
         no_rows: NoRows = NoRows.NO_REFUSAL,
         staged: bool = False,
     ) -> None:
@@ -175,7 +175,7 @@ class Judging(Reasons):
         return CriterionResult(self.criterion, self._standing(), tuple(self._ordered()), tuple(self.rows), probes)
 
 
-def refused(answer: Answer) -> bool:
+def refused(answer: ProbeAnswer) -> bool:
     """Whether a constraint or a type has refused."""
     return _of_constraints(answer.sqlstate or "")
 
@@ -184,12 +184,12 @@ def _of_constraints(state: str) -> bool:
     return state.startswith(_CONSTRAINT_CLASSES) or state in _TYPE_REFUSES
 
 
-def _is_refusal(answer: Answer) -> bool:
+def _is_refusal(answer: ProbeAnswer) -> bool:
     """Whether anything that belongs to the surface has refused, whatever that shows of other rows and changes."""
     return guarded(answer) or refused(answer) or answer.sqlstate in _BY_CHANCE
 
 
-def duplicate(catalogue: Catalogue, relation: RelationName, column: str) -> Callable[[Answer], bool]:
+def duplicate(catalogue: Catalogue, relation: RelationName, column: str) -> Callable[[ProbeAnswer], bool]:
     """Whether the unique index on exactly this column has refused, or that of a partition."""
     names = {
         str(index["name"])
@@ -212,19 +212,19 @@ def unprepared(probe: Probe) -> str:
     return ""
 
 
-def guarded(answer: Answer) -> bool:
+def guarded(answer: ProbeAnswer) -> bool:
     """Whether a privilege or a guard has refused a change."""
     state = answer.sqlstate or ""
     return state == NO_PRIVILEGE or (bool(state) and not state.startswith((*_SHOWS_NOTHING, *_BY_CHANCE)))
 
 
-def _done(answer: Answer) -> str:
+def _done(answer: ProbeAnswer) -> str:
     """What came instead of an error. TRUNCATE counts no rows."""
     counted = f", {answer.affected} {'row' if answer.affected == 1 else 'rows'}" if answer.affected else ""
     return f"no error{counted}"
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: ProbeAnswer) -> str:
     return f"{answer.sqlstate or 'no error'} {answer.message}".strip()
 
 

@@ -11,7 +11,7 @@ from holdfast.conformance.fitness.criteria.inserting import called_on_insert, de
 from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, refused, sound
 from holdfast.conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
 from holdfast.conformance.fitness.criteria.tables import ordinary, reviewed, there, untouched_on_insert
-from holdfast.conformance.fitness.model import Answer, Part, RelationName, Row
+from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS
 from holdfast.conformance.fitness.policy import KEYS, NONCE
 
@@ -247,7 +247,7 @@ def _by_canonical_form(judging: Judging, word: str) -> None:
     good = sound(judging, checks_on(judging, relation, name))
     checks, plain = {str(check["name"]) for check in good}, _shows_one(judging, good, name)
 
-    def holds(answer: Answer) -> bool:
+    def holds(answer: ProbeAnswer) -> bool:
         # A check over several columns may let the same spelling pass in another row, if nothing else refuses it.
         return refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in checks)
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Surface
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, Surface
 from holdfast.conformance.fitness.policy import NONCE, Policy
 from holdfast.conformance.fitness.postgres.rows import Insert, RowBuilder, Sample, quoted, relation_text
 from holdfast.conformance.fitness.postgres.sessions import Attempt, Session
@@ -99,12 +99,12 @@ class ProbeBuilder:
         upto: Part | None = None,
         changed: Mapping[str, str | None] | None = None,
         suffix: str = "",
-    ) -> Answer:
+    ) -> ProbeAnswer:
         """Insert the rows of a sample in their order, the part `upto` last, and only that with `changed` and `suffix`.
 
         Without `upto` all of them. Ends with the first that is refused, and returns its answer or the last one.
         """
-        answer = Answer()
+        answer = ProbeAnswer()
         for part in self._parts(upto):
             last = part is upto
             insert = self.row_builder.insert(part, sample, changed if last else None)
@@ -113,7 +113,7 @@ class ProbeBuilder:
                 break
         return answer
 
-    def send(self, attempt: Attempt, session: Session, insert: Insert, sample: Sample, suffix: str = "") -> Answer:
+    def send(self, attempt: Attempt, session: Session, insert: Insert, sample: Sample, suffix: str = "") -> ProbeAnswer:
         """One row, after the rows outside the surface that it refers to."""
         self.prepare(attempt, insert, sample)
         return attempt.send(session, insert.text(suffix), insert.parameters)

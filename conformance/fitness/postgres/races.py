@@ -13,7 +13,7 @@ from functools import partial
 import psycopg
 
 from holdfast.conformance.fitness.criteria.judging import NOT_SERIALIZED, THERE
-from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Statement
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, Statement
 from holdfast.conformance.fitness.policy import NONCE
 from holdfast.conformance.fitness.postgres.building import KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
@@ -96,7 +96,11 @@ def _race(builder: ProbeBuilder, winner: Session, loser: Session, race: Race, at
 
 
 def _meet(
-    builder: ProbeBuilder, winner: Session, loser: Session, waiting: Future[tuple[Statement, Answer]], attempt: Attempt
+    builder: ProbeBuilder,
+    winner: Session,
+    loser: Session,
+    waiting: Future[tuple[Statement, ProbeAnswer]],
+    attempt: Attempt,
 ) -> bool:
     """Whether the second session waited for the first, as an inspection showed."""
     deadline = time.monotonic() + _MEET_S
@@ -157,7 +161,7 @@ def _killed(builder: ProbeBuilder, clone: Clone, session: Session, first: Sample
 
 def _after_recovery(
     builder: ProbeBuilder, clone: Clone, text: str, parameters: tuple[str | None, ...]
-) -> tuple[Statement, Answer]:
+) -> tuple[Statement, ProbeAnswer]:
     """The answer of a new session of the superuser, after the old ones are gone. Raises psycopg.Error."""
     deadline = time.monotonic() + RECOVERY_S
     # While this session answers, the server has not noticed the kill yet.

@@ -11,7 +11,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
-from holdfast.conformance.fitness.model import Answer, EvidenceClass, Probe, Statement
+from holdfast.conformance.fitness.model import EvidenceClass, Probe, ProbeAnswer, Statement
 from holdfast.conformance.fitness.postgres.blockers import cause
 from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 
@@ -47,7 +47,7 @@ class Session:
         """The process that serves it."""
         return self._connection.info.backend_pid
 
-    def send(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Statement, Answer]:
+    def send(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Statement, ProbeAnswer]:
         """Send one statement and wait for what it says. An error is an answer; never raises."""
         statement = Statement(self.label, self.role, text, tuple(parameters))
         try:
@@ -100,15 +100,15 @@ class Attempt:
         self.name = name
         self.evidence = evidence
         self._statements: list[Statement] = []
-        self._answers: list[Answer] = []
+        self._answers: list[ProbeAnswer] = []
 
-    def send(self, session: Session, text: str, parameters: Sequence[Any] = ()) -> Answer:
+    def send(self, session: Session, text: str, parameters: Sequence[Any] = ()) -> ProbeAnswer:
         """Send a statement, and keep it with its answer."""
         statement, answer = session.send(text, parameters)
         self.keep(statement, answer)
         return answer
 
-    def keep(self, statement: Statement, answer: Answer) -> None:
+    def keep(self, statement: Statement, answer: ProbeAnswer) -> None:
         """Keep what was sent elsewhere."""
         self._statements.append(statement)
         self._answers.append(answer)
@@ -134,16 +134,16 @@ def opened(*sessions: tuple[str, str, str], deadline: Deadline) -> Iterator[tupl
         yield tuple(made)
 
 
-def gone(answer: Answer) -> bool:
+def gone(answer: ProbeAnswer) -> bool:
     """Whether it only says that the connection, or the whole server, went away."""
     return (answer.sqlstate or "").startswith(("08", "57P"))
 
 
-def _answer(cursor: psycopg.RawCursor[Any]) -> Answer:
+def _answer(cursor: psycopg.RawCursor[Any]) -> ProbeAnswer:
     if cursor.description is None:
-        return Answer(affected=max(cursor.rowcount, 0))
+        return ProbeAnswer(affected=max(cursor.rowcount, 0))
     names = [column.name for column in cursor.description]
-    return Answer(affected=cursor.rowcount, rows=tuple(_row(names, row) for row in cursor.fetchall()))
+    return ProbeAnswer(affected=cursor.rowcount, rows=tuple(_row(names, row) for row in cursor.fetchall()))
 
 
 def _row(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, Any]:
@@ -154,7 +154,7 @@ def _row(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, Any]:
     }
 
 
-def _refusal(error: psycopg.Error) -> Answer:
+def _refusal(error: psycopg.Error) -> ProbeAnswer:
     said = error.diag.message_primary or (str(error) if isinstance(error, WaitedError) else "the connection was lost")
     said += cause(error) if inquiry_of(error) else ""
-    return Answer(sqlstate=error.sqlstate or _GONE, message=said, constraint=error.diag.constraint_name)
+    return ProbeAnswer(sqlstate=error.sqlstate or _GONE, message=said, constraint=error.diag.constraint_name)

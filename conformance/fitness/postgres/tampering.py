@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import psycopg
 
-from holdfast.conformance.fitness.model import Answer, Part, Probe, Statement, Surface
+from holdfast.conformance.fitness.model import Part, Probe, ProbeAnswer, Statement, Surface
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from holdfast.conformance.fitness.postgres.building import KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
@@ -153,7 +153,7 @@ def _others(values: Mapping[str, str | None], columns: tuple[str, ...]) -> Itera
 
 def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...]) -> Probe:
     attempt = builder.attempt(name)
-    made: list[tuple[int, list[tuple[Statement, Answer]]]] = []
+    made: list[tuple[int, list[tuple[Statement, ProbeAnswer]]]] = []
     for text, parameters in tries:
         with rolled_back(session):
             sent = [session.send(text, parameters)]
@@ -170,7 +170,7 @@ def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try
     return attempt.done()
 
 
-def _gravity(answer: Answer) -> int:
+def _gravity(answer: ProbeAnswer) -> int:
     """How much an answer weighs: refused by chance, refused for good, unknown, done to no row, done."""
     if answer.sqlstate is None:
         return 4 if answer.affected else 3

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.conformance.fitness.model import Answer, EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, Snapshot, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.sqlite.catalogue import Database, Relation, database, part, place_of
 from holdfast.conformance.fitness.sqlite.live import MAIN
@@ -82,7 +82,7 @@ class ProbeRunner:
             subject.problem = str(error)
         subject.first = subject.row_builder.row(self.number)
 
-    def insert(self, transcript: Transcript, session: Session, subject: Subject, values: Values) -> Answer:
+    def insert(self, transcript: Transcript, session: Session, subject: Subject, values: Values) -> ProbeAnswer:
         """Store a row, and before it the rows that its foreign keys ask for. The answer is the row's own."""
         # One after the other: a row that is stored already is no missing parent.
         for statement in list(subject.parents.of(session.connection, subject.relation, values)):
@@ -161,7 +161,7 @@ def _inspect_after(subject: Subject, values: Values) -> Sql:
     return Sql(f"SELECT max(({count}) - 1, 0) AS {TRIED}, min(({count}), 1) AS {FIRST}", (*parameters, *parameters))
 
 
-def all_there(answer: Answer) -> bool:
+def all_there(answer: ProbeAnswer) -> bool:
     """Whether an inspection found each row once."""
     return bool(answer.rows) and all(count == 1 for count in answer.rows[0].values())
 

@@ -21,11 +21,11 @@ from pathlib import Path
 
 from holdfast.conformance.fitness.errors import FitnessError, LostError
 from holdfast.conformance.fitness.model import (
-    Answer,
     Evidence,
     EvidenceClass,
     Part,
     Probe,
+    ProbeAnswer,
     Snapshot,
     Statement,
     Surface,
@@ -98,7 +98,7 @@ def kill_before_commit(file: Path, settings: Mapping[str, str], inserts: Sequenc
                 return "the process that was to be killed ended by itself"
             state, message, affected = json.loads(line)
             transcript.statements.append(Statement("killed", ROLE, sql.text, sql.parameters))
-            transcript.answers.append(Answer(state, message, affected))
+            transcript.answers.append(ProbeAnswer(state, message, affected))
         return ""
     except OSError as error:
         return f"the process that was to be killed cannot be talked to: {error.strerror}"

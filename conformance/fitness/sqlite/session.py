@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.conformance.fitness.model import Answer, Statement
+from holdfast.conformance.fitness.model import ProbeAnswer, Statement
 from holdfast.conformance.fitness.sqlite.rows import Sql
 
 # The user who may write the file: SQLite knows no other.
@@ -37,16 +37,16 @@ class Session:
         self._deadline = 0.0
         self.connection.set_progress_handler(lambda: int(time.monotonic() > self._deadline), _INSTRUCTIONS)
 
-    def run(self, sql: Sql) -> Answer:
+    def run(self, sql: Sql) -> ProbeAnswer:
         """Send one statement. A refusal is an answer like any other."""
         self._deadline = time.monotonic() + _STATEMENT_S
         try:
             cursor = self.connection.execute(sql.text, sql.parameters)
             names = [part[0] for part in cursor.description or ()]
             rows = tuple(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
-            return Answer(None, "", len(rows) if names else max(cursor.rowcount, 0), rows)
+            return ProbeAnswer(None, "", len(rows) if names else max(cursor.rowcount, 0), rows)
         except sqlite3.Error as error:
-            return Answer(_name_of(error), str(error))
+            return ProbeAnswer(_name_of(error), str(error))
 
     def end(self) -> None:
         """Roll back the open transaction."""
@@ -66,7 +66,7 @@ def _name_of(error: sqlite3.Error) -> str:
     return _NAMES.get(code, str(error.sqlite_errorname))
 
 
-def refused(answer: Answer) -> bool:
+def refused(answer: ProbeAnswer) -> bool:
     """Whether a constraint, a guard or a column's type said no; any other error is no refusal."""
     state = answer.sqlstate or ""
     return state.startswith("SQLITE_CONSTRAINT") or state == "SQLITE_MISMATCH"
@@ -77,9 +77,9 @@ class Transcript:
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
-        self.answers: list[Answer] = []
+        self.answers: list[ProbeAnswer] = []
 
-    def run(self, session: Session, sql: Sql) -> Answer:
+    def run(self, session: Session, sql: Sql) -> ProbeAnswer:
         """Send a statement and keep it with its answer."""
         self.statements.append(Statement(session.name, ROLE, sql.text, sql.parameters))
         self.answers.append(session.run(sql))

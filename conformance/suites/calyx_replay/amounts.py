@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
@@ -73,7 +73,7 @@ def _patiently(bench: Bench, session: SuiteSession, method: str, args: Mapping[s
     if quick:
         return answer
     detail = f"{method} was refused as {_UNAVAILABLE} {_TRIES} times, each after {scaled(_LONG_S)} s or more"
-    raise Finding(Judgement(Verdict.NOT_REACHED, detail=detail, n=answer.n))
+    raise NonConformance(Judgement(Verdict.NOT_REACHED, detail=detail, n=answer.n))
 
 
 def _migrate(bench: Bench, session: SuiteSession, due: int) -> None:

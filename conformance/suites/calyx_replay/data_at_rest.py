@@ -86,7 +86,7 @@ class Remaining:
                 )
 
     def inspect(self) -> None:
-        """Hold the folder against what is allowed, and see that git ignores the database. Raises Finding."""
+        """Hold the folder against what is allowed, and see that git ignores the database. Raises NonConformance."""
         self._remains.inspect()
         for suffix in ("", "-wal", "-shm"):
             if not self._session.file(f"{self._database}{suffix}")["ignored"]:

@@ -157,7 +157,7 @@ def _name(number: int) -> str:
 def told(
     bench: Bench, session: SuiteSession, letter: Letter, *due: str, what: str = "an envelope among thousands"
 ) -> None:
-    """Send it. One of `due` must be the answer, and a refusal as a copy or by an id must name it. Raises Finding."""
+    """Send it. One of `due` must be the answer; a refusal as a copy or by an id must name it. Raises NonConformance."""
     answer = session.call("accept", {"envelope": letter.data})
     named = {"REPLAY_DUPLICATE": ("replay_key", letter.key), "MSG_ID_BLOCKED": ("msg_id", letter.msg_id)}
     if said(answer) not in due:

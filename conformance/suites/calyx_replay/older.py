@@ -136,7 +136,7 @@ def _stored(session: SuiteSession, times: Iterable[_Time]) -> Mapping[str, _Time
 
 
 def _judged(bench: Bench, session: SuiteSession, times: Mapping[str, _Time], cutoff: datetime) -> int:
-    """How many records a prune has left. Raises Finding where one before the cutoff stays, or another goes."""
+    """How many records a prune has left. Raises NonConformance where one before the cutoff stays, or another goes."""
     left = {each["replay_key"] for each in session.inspect()["rows"]["replay_state"]}
     for key, (at, seen_at) in times.items():
         goes = at is not None and at < cutoff

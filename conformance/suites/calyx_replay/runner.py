@@ -384,7 +384,7 @@ class HistoryRunner:
         self._look((step.worker + 1) % WORKERS)
 
     def _judge_command(self, command: str, told: Mapping[str, Any], worker: int) -> None:
-        """Hold what a command printed against the model. Raises Finding."""
+        """Hold what a command printed against the model. Raises NonConformance."""
         possible, commanded = self._worlds.possible, self._commanded(command)
         if self._worlds.narrow(lambda state: commanded.after(told, state)):
             return

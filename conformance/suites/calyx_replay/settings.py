@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.generate import Step
 from holdfast.conformance.suites.calyx_replay.model import Terms
@@ -108,7 +108,7 @@ def _opens(bench: Bench, settings: Settings) -> bool:
     try:
         with bench.session(config=settings.config):
             return True
-    except Finding:
+    except NonConformance:
         answer = bench.records[-1].answer or {}
         if len(bench.records) == before + 1 and answer.get("outcome") in ("fault", "refused"):
             return False

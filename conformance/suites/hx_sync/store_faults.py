@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import enroll, import_one, place
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 _COMMAND = "command_line"
@@ -173,8 +173,8 @@ class _Losing:
             return str(answer.effect or answer.reason or answer.outcome)
         try:
             told = self._session.provoke(_COMMAND, call.args, worker)
-        except Finding as finding:
-            if finding.judgement.silence is not Silence.FAULT:
+        except NonConformance as finding:
+            if finding.judgement.silence is not FailureMode.FAULT:
                 raise
             return _FAILED
         if VAULT_KEY in told["output"]:
@@ -197,8 +197,8 @@ class _Losing:
         try:
             for worker in range(self._session.workers):
                 self._session.reopen(worker)
-        except Finding as finding:
-            if finding.judgement.silence is not Silence.FAULT:
+        except NonConformance as finding:
+            if finding.judgement.silence is not FailureMode.FAULT:
                 raise
             return False
         return True

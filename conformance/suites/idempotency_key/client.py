@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from holdfast.conformance.cases.record import Finding, Judgement
+from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import Silence, Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.wires.profile import whole
 
 # The reference has a store at an address on PostgreSQL; another service is asked with the store that it has.
@@ -69,9 +69,9 @@ class Got:
         )
 
     @property
-    def silence(self) -> Silence | None:
+    def silence(self) -> FailureMode | None:
         """Why there is no answer; None if there is one. No answer is neither a refusal nor a replay."""
-        return {"HANG": Silence.HANG, "NO_ANSWER": Silence.EOF}.get(self.reason)
+        return {"HANG": FailureMode.HANG, "NO_ANSWER": FailureMode.EOF}.get(self.reason)
 
     def header(self, name: str) -> str | None:
         """The headers of that name, as one."""
@@ -241,7 +241,7 @@ class Service:
             if not self.instance("look", number):
                 self.settle()
                 said = f"instance {number} ended by itself: holdfast had done nothing to it"
-                raise Finding(self.bench.gravest(Judgement(Verdict.NO_VERDICT, Silence.CRASH, said)))
+                raise NonConformance(self.bench.gravest(Judgement(Verdict.NO_VERDICT, FailureMode.CRASH, said)))
 
     def must_run_undisturbed(self) -> None:
         """An instance that has ended when something was done: one to which nothing is done has to run for as long."""
@@ -477,7 +477,7 @@ class Service:
         if verdict != "fail_open":
             self._report(verdict, message, got)
             self.settle()
-            raise Finding(self.bench.gravest(Judgement(Verdict.CONFORMS)))
+            raise NonConformance(self.bench.gravest(Judgement(Verdict.CONFORMS)))
         self.bench.fail(verdict, message)
 
     def wrong(self, verdict: str, message: str, got: Got | None = None) -> None:
@@ -490,7 +490,7 @@ class Service:
             self._unanswered += 1
             if self._unanswered >= _UNANSWERED:
                 self.settle()
-                raise Finding(self.bench.gravest(Judgement(Verdict.CONFORMS)))
+                raise NonConformance(self.bench.gravest(Judgement(Verdict.CONFORMS)))
 
     def _report(self, verdict: str, message: str, got: Got | None) -> None:
         at = len(self.bench.records) - 1
@@ -502,11 +502,11 @@ class Service:
     def not_reached(self, why: str, advice: str = "") -> NoReturn:
         """End the test: what it is about was not reached."""
         self.must_run()
-        raise Finding(Judgement(Verdict.NOT_REACHED, detail=why, advice=advice))
+        raise NonConformance(Judgement(Verdict.NOT_REACHED, detail=why, advice=advice))
 
     def unsupported(self, why: str) -> NoReturn:
         """End the test: the service has no wire for it."""
-        raise Finding(Judgement(Verdict.UNSUPPORTED, detail=why))
+        raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=why))
 
     def must_promise(self, holds: object, why: str) -> None:
         """End the test as unsupported where the profile does not promise what it is about: nothing is shown then."""
@@ -520,7 +520,7 @@ def service(
 ) -> Generator[Service, None, None]:
     """A session with a service, with a store of its own. `short`: the life of a key may be short."""
     if "submit" in bench.not_claimed:
-        raise Finding(Judgement(Verdict.UNSUPPORTED, detail=bench.not_claimed["submit"]))
+        raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=bench.not_claimed["submit"]))
     with bench.session(config=config, hurried=False) as session:
         found = Service(bench, session)
         lives = found.profile["lifetime_s"]
@@ -528,7 +528,7 @@ def service(
             found.unsupported(f"keys live {lives:g} s, and may be over while this runs: {{clock}} would stand still")
         try:
             yield found
-        except Finding as finding:
+        except NonConformance as finding:
             if finding.judgement.verdict in (Verdict.NOT_REACHED, Verdict.UNSUPPORTED):
                 found.settle()
             raise

@@ -26,7 +26,7 @@ from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.recording import Recording, Sync, Write
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.runs import Run, read_whole
-from holdfast.conformance.faults.subject import Answer, Asked, History, Op, Outcome
+from holdfast.conformance.faults.subject import Asked, History, Op, Outcome, SubjectAnswer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.client import DECLARED, NO_FILES, Got, Service, service
@@ -52,7 +52,7 @@ _Asked = tuple[str, str, Got | None]
 
 def _recorded(workdir: Path, spans: Sequence[_Span]) -> tuple[Recording, Promises]:
     asked = [
-        Asked(Op(number, "a request", {}), Answer(Outcome.OK if accepted else Outcome.ERROR, sent, came))
+        Asked(Op(number, "a request", {}), SubjectAnswer(Outcome.OK if accepted else Outcome.ERROR, sent, came))
         for number, (sent, came, accepted) in enumerate(spans, start=1)
     ]
     out = workdir / _RECORDING

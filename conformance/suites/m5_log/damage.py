@@ -7,14 +7,14 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.generate import Made, drawn
 from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 
 _DATABASE, _STORE, _KEPT = "m5/db", "m5", "kept"
 # The files that hold rows, and those that say which files do.
@@ -83,8 +83,8 @@ def _started_again(session: SuiteSession) -> bool:
     """Whether the process starts on what is there; one that refuses has noticed."""
     try:
         session.reopen()
-    except Finding as finding:
-        if finding.judgement.silence is not Silence.FAULT:
+    except NonConformance as finding:
+        if finding.judgement.silence is not FailureMode.FAULT:
             raise
         return False
     return True

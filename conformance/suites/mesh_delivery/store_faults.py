@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
 
-from holdfast.conformance.cases.record import Finding
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
@@ -22,7 +22,7 @@ from holdfast.conformance.suites.mesh_delivery.model import Args, Model
 from holdfast.conformance.suites.mesh_delivery.runner import HistoryRunner
 from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, told
 from holdfast.conformance.suites.session import Handle
-from holdfast.conformance.verdict import Silence
+from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.pace import scaled
 
 _DAYS = 30
@@ -145,8 +145,8 @@ class _Holder(HistoryRunner):
         """The answer; None where it says that it failed."""
         try:
             answer = self._session.finish(handle)
-        except Finding as finding:
-            if finding.judgement.silence is not Silence.FAULT:
+        except NonConformance as finding:
+            if finding.judgement.silence is not FailureMode.FAULT:
                 raise
             return None
         return None if answer.reason == "BROKER_UNAVAILABLE" else answer
@@ -165,7 +165,7 @@ class _Holder(HistoryRunner):
             try:
                 self._state()
                 self._handed_out()
-            except Finding as finding:
+            except NonConformance as finding:
                 if not left or finding.judgement.verdict.is_incomplete:
                     raise
             else:

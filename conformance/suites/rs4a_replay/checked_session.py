@@ -23,7 +23,7 @@ _LONG = 8
 
 
 class ModelCheckedSession:
-    """What is asked and observed in one session, held against the model. Each method raises Finding."""
+    """What is asked and observed in one session, held against the model. Each method raises NonConformance."""
 
     def __init__(self, bench: Bench, session: SuiteSession, model: Model, *, surface: str) -> None:
         self._bench, self._session, self._model = bench, session, model

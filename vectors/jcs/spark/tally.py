@@ -109,7 +109,7 @@ AGREE = _FINDINGS.index(Meaning.AGREE)
 
 
 def findings(refused_by: npt.NDArray[np.int8], codes: npt.NDArray[np.int8], profile: Profile) -> npt.NDArray[np.int8]:
-    """The number of the finding (in the order of Finding) of each row in `profile`."""
+    """The number of the finding (in the order of Meaning) of each row in `profile`."""
     found: npt.NDArray[np.int8] = _LOOKUP[(refused_by & profile.bit != 0).astype(np.int8), codes]
     return found
 
