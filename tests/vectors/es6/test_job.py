@@ -30,12 +30,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
 
 
-def test_a_million_lines_match_the_published_digest(spark: SparkSession) -> None:
-    result = run(1_000_000, spark=spark)
-    assert result.comparison is Comparison.MATCH
-    assert result.summary()[-1] == "result: MATCH"
-
-
 def test_several_partitions_match_the_published_digest(spark: SparkSession) -> None:
     known = tuple(walk(ORIGIN, blocks) for blocks in (1, 5_000, 15_000, 24_000))
     seen: list[Snapshot] = []
@@ -45,6 +39,7 @@ def test_several_partitions_match_the_published_digest(spark: SparkSession) -> N
 
     result = run(100_000, spark=spark, known=known, progress=listen)
     assert (result.comparison, result.partitions) == (Comparison.MATCH, 5)
+    assert result.summary()[-1] == "result: MATCH"
     assert seen
 
 
