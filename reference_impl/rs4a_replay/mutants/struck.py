@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.patience import Patience
@@ -17,9 +17,8 @@ from holdfast.reference_impl.planting import Change, part
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.service import Service
 from holdfast.reference_impl.rs4a_replay.settings import Settings
-from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteStore
 from holdfast.reference_impl.rs4a_replay.store import (
-    AuditError,
     Insert,
     RolledBackError,
     Row,
@@ -109,51 +108,9 @@ class CompactsUnsynced(Custody):
         return answer
 
 
-class AuditBestEffort(SqliteAudit):
-    """A record for which there is no room is left out."""
-
-    def write(self, record: Row) -> None:
-        try:
-            super().write(record)
-        except AuditError as error:
-            if not any(words in str(error) for words in ("disk is full", "disk I/O error")):
-                raise
-
-
-class AuditBestEffortAtLocks(SqliteAudit):
-    """A record for which the lock cannot be had is left out."""
-
-    def write(self, record: Row) -> None:
-        try:
-            super().write(record)
-        except AuditError as error:
-            if not _is_locked(error):
-                raise
-
-
-class AuditMadeAnew(SqliteAudit):
-    """An audit whose file is gone while the registrar runs goes on in a new file. `shape` is how the last one was."""
-
-    shape: tuple[str, ...] = ()
-
-    def _insert(self, record: Row, *, end: Literal["COMMIT", "ROLLBACK"]) -> None:
-        path = self._database.path
-        if not path.exists() and self.shape:
-            self._database.drop()
-            with contextlib.closing(sqlite3.connect(path)) as made:
-                for statement in self.shape:
-                    made.execute(statement)
-        super()._insert(record, end=end)
-        with contextlib.closing(sqlite3.connect(path)) as known:
-            self.shape = tuple(sql for (sql,) in known.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"))
-
-
 BUGS: Mapping[str, Change] = {
-    "audit-made-anew": part(sqlite_audit=AuditMadeAnew),
     "issue-written-behind": part(sqlite_store=IssueWrittenBehind, service=ShowsWhatIsKept),
     "verification-best-effort": part(sqlite_store=VerificationBestEffort),
     "open-drops-journal": part(sqlite_store=OpenDropsJournal),
     "retention-compacts-unsynced": part(custody=CompactsUnsynced),
-    "audit-best-effort": part(sqlite_audit=AuditBestEffort),
-    "audit-best-effort-at-locks": part(sqlite_audit=AuditBestEffortAtLocks),
 }
