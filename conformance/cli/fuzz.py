@@ -130,10 +130,10 @@ def _run(
                     faults=False,
                     plan=known,
                 )
-                recorder.begin(header)
+                recorder.header(header)
                 for each, case, test in chosen:
                     result = engine.run_suite_test(each, case, test)
-                    recorder.write(result, excused=None)
+                    recorder.result(result, excused=None)
                     results.append(result)
                     if format_ is Format.TEXT:
                         _say(out(), each, result, again)
@@ -146,7 +146,8 @@ def _run(
             is_whole = len(chosen) == len(planned) and not any(missing.values())
             exits = [exit_of(each.judgement.verdict) for each in results]
             final = gravest([exit_of(verdict), *exits, *([] if is_whole else [Exit.INCOMPLETE])])
-            recorder.finish(identity.conclude(), verdict=verdict.value, exit_status=int(final))
+            recorder.write(identity.conclude())
+            recorder.finish(verdict=verdict.value, exit_status=int(final))
             recorder.confirm()
     except EvidenceError as error:
         stop(Exit.INCOMPLETE, str(error))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
-from typing import Self
 
 from holdfast import __version__
 from holdfast.conformance.adapter.worker import Greeting
@@ -18,7 +16,6 @@ from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import (
     AdapterIdentity,
-    Artefacts,
     Attempt,
     Claimed,
     EvidenceWriter,
@@ -26,11 +23,8 @@ from holdfast.reports.evidence import (
     Implementation,
     KitIdentity,
     Log,
-    Redactor,
     Restart,
-    Run,
     Selection,
-    SurfaceLine,
     VerdictLine,
 )
 from holdfast.specs import Contract
@@ -91,35 +85,28 @@ def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:
     return abilities | dict(line.split(": ", 1) for line in probed().lines())
 
 
-class Recorder:
+class Recorder(EvidenceWriter):
     """Writes the results of one run as they come."""
 
-    def __init__(self, path: Path, *, redactor: Redactor) -> None:
-        """Take the place of the evidence, whose folder is locked until `close`. Raises EvidenceError."""
-        self._writer = EvidenceWriter(path, redactor=redactor)
-        self._restarts = 0
+    _restarts = 0
 
-    def begin(self, header: Header) -> None:
-        """Write the header. Raises EvidenceError."""
-        self._writer.header(header)
-
-    def write(self, result: CaseResult, *, excused: str | None) -> None:
+    def result(self, result: CaseResult, *, excused: str | None) -> None:
         """Append everything of one case. Raises EvidenceError."""
         if result.first is not None:
             first = result.first.judgement
             assert first.silence is not None
-            self._writer.write(Attempt(result.case, first.silence.value, first.detail, round(result.first.seconds, 4)))
+            self.write(Attempt(result.case, first.silence.value, first.detail, round(result.first.seconds, 4)))
         for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
             for record in records:
-                self._writer.write(record.line(result.case, side))
+                self.write(record.line(result.case, side))
         both = (result,) if result.first is None else (result.first, result)
         for worker, text in (log for each in both for log in each.logs):
-            self._writer.write(Log(worker, text))
+            self.write(Log(worker, text))
         for worker, cause in (restart for each in both for restart in each.restarts):
             self._restarts += 1
-            self._writer.write(Restart(worker, cause, self._restarts))
+            self.write(Restart(worker, cause, self._restarts))
         judged = result.judgement
-        self._writer.write(
+        self.write(
             VerdictLine(
                 case=result.case,
                 clauses=result.clauses,
@@ -135,35 +122,3 @@ class Recorder:
                 n=judged.n,
             )
         )
-
-    def surface(self, line: SurfaceLine) -> None:
-        """Write which store the run used. Raises EvidenceError."""
-        self._writer.write(line)
-
-    def finish(self, artefacts: Artefacts, *, verdict: str, exit_status: int) -> None:
-        """Write what ran, and complete the run. Raises EvidenceError."""
-        self._writer.write(artefacts)
-        self._writer.finish(verdict=verdict, exit_status=exit_status)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the run has come to its end."""
-        return self._writer.is_complete
-
-    def reread(self) -> Run:
-        """The completed run, from the same bytes that were written. Raises EvidenceError."""
-        return self._writer.reread()
-
-    def confirm(self) -> None:
-        """Check that the completed run stands on the disk as it was written. Raises EvidenceError."""
-        self._writer.confirm()
-
-    def close(self) -> None:
-        """Leave the run as it is; without `finish` it has no footer and does not get its name."""
-        self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -305,12 +305,13 @@ def _record_failure(
         expression=options.narrowed,
         faults=False,
     )
-    recorder.begin(header)
+    recorder.header(header)
     unproven = replace(failure, detail=f"before any case: {failure.detail}")
     for contract in contracts:
         for planned in plan_of(contract):
-            recorder.write(CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0), excused=None)
-    recorder.finish(identity.conclude(), verdict=Verdict.NO_VERDICT.value, exit_status=int(_status_of(failure)))
+            recorder.result(CaseResult(planned.id, planned.clauses, unproven, (), (), 0.0), excused=None)
+    recorder.write(identity.conclude())
+    recorder.finish(verdict=Verdict.NO_VERDICT.value, exit_status=int(_status_of(failure)))
 
 
 def _claimed(requested: Sequence[Contract], greeting: Greeting) -> list[Contract]:

@@ -176,7 +176,7 @@ class Verification:
             faults=Form.FAULT in options.forms,
         )
         self._recorder = recorder
-        self._recorder.begin(header)
+        self._recorder.header(header)
         self._concluded: tuple[Summary, xfail.Applied, Exit] | None = None
         self._not_claimed = {contract.name: engine.not_claimed(contract) for contract in contracts}
         not_asked = of_other_roles(contracts, self._plan, self._not_claimed)
@@ -228,7 +228,7 @@ class Verification:
         self._results[result.case] = result
         try:
             if not result.is_limited and not result.was_not_started:
-                self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
+                self._recorder.result(result, excused=self.pytest_holdfast_excused(result))
         except EvidenceError as error:
             self._broken = error
             pytest.exit(str(error), returncode=int(Exit.INCOMPLETE))
@@ -272,7 +272,7 @@ class Verification:
                 relieved = relieved or not result.is_limited
                 result = replace(result, first=before) if before.is_limited else result
                 self._results[planned.id] = result
-            self._recorder.write(result, excused=self.pytest_holdfast_excused(result))
+            self._recorder.result(result, excused=self.pytest_holdfast_excused(result))
 
     def _pytest(self) -> int:
         options = self._options
@@ -342,7 +342,8 @@ class Verification:
         final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
         self._say_surfaces()
         self._identity.saw(self._engine.loaded())
-        self._recorder.finish(self._identity.conclude(), verdict=summary.verdict.value, exit_status=int(final))
+        self._recorder.write(self._identity.conclude())
+        self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
         self._concluded = summary, applied, final
 
     def _say_surfaces(self) -> None:
@@ -350,7 +351,7 @@ class Verification:
         for contract in filter(asks_for_one, self._contracts):
             narrowed = self._options.narrowed is not None
             text = "the run was narrowed, so its store was not inspected"
-            self._recorder.surface(unseen(contract, text) if narrowed else self._engine.surface(contract))
+            self._recorder.write(unseen(contract, text) if narrowed else self._engine.surface(contract))
 
     def _pytest_went_well(self, status: int) -> bool:
         # With -x, xdist reports an interruption where pytest alone reports failures.
