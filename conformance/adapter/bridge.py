@@ -22,7 +22,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -93,9 +92,7 @@ class Server:
     def _ended(self) -> int | None:
         return None if self._child is None else self._child.poll()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
         if self._child is not None:
             self._child.terminate()

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any
 
 from holdfast.conformance.adapter.forks import Forks
@@ -108,9 +108,7 @@ class Engine:
         forks = Forks((*settings.nursery, *words), settings.adapter, janitor=self._janitor)
         return stack.enter_context(forks).start
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             # For Ctrl-C above all: a user who cancels does not wait for the deadlines of an orderly end, times --slow.
             self.pool.abort()
