@@ -24,10 +24,13 @@ from enum import Enum, unique
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
+
 from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.specs import schema
 from holdfast.specs.files import read_regular
+from holdfast.specs.typed import InvalidError
 
 _ADVICE = "see specs/schemas/xfail.schema.json"
 # A list of excuses that is kept by hand is a few kilobytes.
@@ -128,17 +131,10 @@ def _with_dates_as_text(value: Any) -> Any:
 
 def _expectation(entry: Mapping[str, Any], path: Path) -> Expectation:
     try:
-        expires = date.fromisoformat(entry["expires"])
-    except ValueError as error:
+        return convert({"reason": None, **entry}, Expectation)
+    except InvalidError as error:
+        # The schema says all but this.
         raise XfailError(f"{path}: {entry['id']}: expected a day that exists, got {entry['expires']}") from error
-    return Expectation(
-        id=entry["id"],
-        verdict=Verdict(entry["verdict"]),
-        reason=entry.get("reason"),
-        owner=entry["owner"],
-        issue=entry["issue"],
-        expires=expires,
-    )
 
 
 def excuse_of(expectations: Iterable[Expectation], result: CaseResult, today: date | None = None) -> str | None:
