@@ -94,7 +94,7 @@ class WorkerPool:
         worker.await_greeting()
         self._workers[number] = worker
         if not self._loaded:
-            self._loaded |= worker.loaded()
+            self._loaded |= worker.process.loaded()
         return worker
 
     def _start(self, number: int) -> Worker:
@@ -123,7 +123,7 @@ class WorkerPool:
         It is never asked before a kill: the time that it takes would let an adapter write what it only acknowledged.
         """
         for worker in self._workers.values():
-            self._loaded |= worker.loaded()
+            self._loaded |= worker.process.loaded()
         return frozenset(self._loaded)
 
     def current(self, number: int) -> Worker | None:
@@ -174,8 +174,8 @@ class WorkerPool:
         self._workers.pop(worker.number, None)
 
     def _keep_log(self, worker: Worker) -> None:
-        if worker.log:
-            self._logs.append((worker.number, worker.log))
+        if worker.process.log:
+            self._logs.append((worker.number, worker.process.log))
 
     def take_logs(self) -> list[tuple[int, str]]:
         """Standard error of the workers that ended since the last call."""

@@ -83,7 +83,7 @@ class Worker:
         # The operations that are asked for over a socket, as the session that is open has them.
         self.wires: Mapping[str, Wire] = {}
         self.dead: Event | None = None
-        self._process = AdapterProcess(
+        self.process = AdapterProcess(
             command.argv,
             janitor=janitor,
             environment=command.environment,
@@ -108,11 +108,6 @@ class Worker:
         return self._greeting
 
     @property
-    def process_id(self) -> int:
-        """The process id, which is that of its group, too."""
-        return self._process.pid
-
-    @property
     def greeting(self) -> Greeting:
         """The same, for a worker that a pool handed out."""
         return self.await_greeting()
@@ -123,14 +118,14 @@ class Worker:
             assert reply.event is not None
             # The reader of the log may lag a moment behind the end of the process.
             time.sleep(0.02)
-            raise GreetingError(reply.event, self._process.log)
+            raise GreetingError(reply.event, self.process.log)
         said = reply.answer["ok"]
         if said["challenge"] != self._challenge:
             event = Event(
                 FailureMode.GARBAGE,
                 "the answer to hello repeats another challenge than it was given: a canned transcript?",
             )
-            raise GreetingError(event, self._process.log)
+            raise GreetingError(event, self.process.log)
         return Greeting(
             implementation=said["implementation"],
             claims=tuple(Claim(c["contract"], c["version"], c["not_claimed"]) for c in said["claims"]),
@@ -167,7 +162,7 @@ class Worker:
         if prepared.sending is not None:
             prepared.sending.send()
         elif self.dead is None:
-            self.dead = self._process.send(prepared.line, timeout=self._deadlines.op)
+            self.dead = self.process.send(prepared.line, timeout=self._deadlines.op)
         return sent
 
     def receive(self, *, timeout: float, hello: bool = False) -> Reply:
@@ -179,7 +174,7 @@ class Worker:
             self._outstanding.popleft()
             return Reply(None, self.dead, sent, self._now_us())
         # Only now is the answer no longer owed: an interruption here leaves a worker that is known to be busy.
-        got = self._process.receive(timeout=timeout)
+        got = self.process.receive(timeout=timeout)
         self._outstanding.popleft()
         if isinstance(got, Event):
             self.dead = got
@@ -199,7 +194,7 @@ class Worker:
         """The reply over a socket. Its absence says nothing of the process, which may still speak over its pipe."""
         early, self._came = self._came, None
         got: dict[str, Any] | Event = (
-            self._process.wait_elsewhere(exchange.wait, timeout=timeout) if early is None else early
+            self.process.wait_elsewhere(exchange.wait, timeout=timeout) if early is None else early
         )
         self._outstanding.popleft()
         now = self._now_us()
@@ -214,47 +209,26 @@ class Worker:
         if exchange is not None:
             self._came = self._came or exchange.wait(within)
             return self._came is not None
-        return self.dead is not None or self._process.has_output(within=within)
+        return self.dead is not None or self.process.has_output(within=within)
 
     def exchange(self, request: Mapping[str, Any], *, timeout: float, hello: bool = False) -> Reply:
         """Send one request and wait for its reply."""
         self.send(request)
         return self.receive(timeout=timeout, hello=hello)
 
-    def pause(self) -> None:
-        """Stop the worker's process group where it stands."""
-        self._process.pause()
-
-    def resume(self) -> None:
-        """Let it go on."""
-        self._process.resume()
-
-    def loaded(self) -> frozenset[str]:
-        """The files that its processes have now."""
-        return self._process.loaded()
-
-    @property
-    def log(self) -> str:
-        """Standard error so far."""
-        return self._process.log
-
     @property
     def busy(self) -> bool:
         """Whether an answer is outstanding."""
         return bool(self._outstanding)
 
-    def wait_for_end(self, *, timeout: float) -> Event | None:
-        """How the process ended, if it did within `timeout` seconds."""
-        return self._process.wait_for_end(timeout=timeout)
-
     def kill(self) -> None:
         """SIGKILL to the worker's process group."""
-        self._process.kill()
+        self.process.kill()
         self.dead = self.dead or Event(FailureMode.CRASH, "killed by holdfast")
 
     def shut_down(self) -> None:
         """`bye` if it still answers, then end of file, SIGTERM, SIGKILL."""
         if self.dead is None and not self.busy:
             self.exchange({"op": "bye"}, timeout=self._deadlines.op)
-        self._process.shut_down()
+        self.process.shut_down()
         self.dead = self.dead or Event(FailureMode.EOF, "shut down by holdfast")

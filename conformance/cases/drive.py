@@ -169,8 +169,8 @@ class Driver:
     def _left(self, worker: Worker, seconds: float) -> float:
         """The time that the session has left; for a machine that was too busy it gets the same time once more."""
         spent = self.budget.spent > self.budget.seconds * FIRST_LOOK
-        if spent and (self._watch is None or self._watch.process != worker.process_id):
-            self._watch = Watch(worker.process_id)
+        if spent and (self._watch is None or self._watch.process != worker.process.pid):
+            self._watch = Watch(worker.process.pid)
             self._watch.look()
         if self.budget.left < seconds and not self._is_extended and self._starved():
             self._is_extended = True

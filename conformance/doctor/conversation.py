@@ -474,8 +474,8 @@ def _shutdown(pool: WorkerPool, deadlines: Deadlines) -> Examination:
         why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
         return Examination("shutdown", Health.SKIPPED, f"already gone{why}", worker=0)
     reply = worker.exchange({"op": "bye"}, timeout=deadlines.op)
-    ended: Event | None = worker.wait_for_end(timeout=deadlines.quit)
-    if ended is not None and (orphans := left_behind(worker.process_id)):
+    ended: Event | None = worker.process.wait_for_end(timeout=deadlines.quit)
+    if ended is not None and (orphans := left_behind(worker.process.pid)):
         advice = "End what the adapter has started, at `close` and at `bye`, and wait for it."
         return Examination("shutdown", Health.BAD, f"it left processes behind: {', '.join(orphans)}", advice, 0)
     if reply.answer is None or reply.answer.get("outcome") != "ok":

@@ -36,13 +36,13 @@ def _race(driver: Driver, action: Action) -> None:
         last[worker] = worker.prepare(driver.located(request), last.get(worker))
         lines.append(last[worker])
     for worker in workers:
-        worker.pause()
+        worker.process.pause()
     try:
         for worker, line in zip(workers, lines, strict=True):
             worker.send_prepared(line)
     finally:
         for worker in workers:
-            worker.resume()
+            worker.process.resume()
     for number, request in action.requests:
         driver.write_reply(action, number, request, driver.reply(number, driver.deadlines.op))
 

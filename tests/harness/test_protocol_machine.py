@@ -172,7 +172,7 @@ class Protocol(RuleBasedStateMachine):
         assert worker.greeting.implementation["name"] == "fake"
         assert not worker.busy
         self.workers[number], self.model[number] = worker, Expected(deque(self.script))
-        self.pids.add(worker._process.pid)
+        self.pids.add(worker.process.pid)
 
     def alive(self, number: int) -> bool:
         return number in self.workers and self.workers[number].dead is None
@@ -239,7 +239,7 @@ class Protocol(RuleBasedStateMachine):
         number = data.draw(st.sampled_from(sorted(self.workers)))
         worker = self.workers.pop(number)
         del self.model[number]
-        pid = worker._process.pid
+        pid = worker.process.pid
         self.pool.kill(number)
         assert worker.dead is not None
         assert not psutil.pid_exists(pid)
@@ -256,7 +256,7 @@ class Protocol(RuleBasedStateMachine):
         self.pool.stop(number)
         limit = DEADLINES.op + min(GONE_S, DEADLINES.op) + DEADLINES.quit + DEADLINES.terminate
         assert time.monotonic() - started < limit + busy(SLACK_S)
-        assert not psutil.pid_exists(worker._process.pid)
+        assert not psutil.pid_exists(worker.process.pid)
 
     @precondition(lambda self: bool(self.workers))
     @rule(died=st.booleans())
@@ -275,7 +275,7 @@ class Protocol(RuleBasedStateMachine):
                 kept = model.due() is None
             assert (self.pool.current(number) is worker) is kept
             if not kept:
-                assert not psutil.pid_exists(worker._process.pid)
+                assert not psutil.pid_exists(worker.process.pid)
                 assert (number, "the test says so") in self.pool.replaced
                 del self.workers[number], self.model[number]
         assert self.pool.exhausted is (self.deaths >= MAX_DEAD_IN_A_ROW)
@@ -333,10 +333,10 @@ def worker_of(janitor: Janitor, script: list[Any], greeting: str = "ok") -> Work
 def test_a_fatal_word_ends_the_worker_and_every_request_after_it(word: str, janitor: Janitor) -> None:
     worker = worker_of(janitor, ["ok", ENTRIES[word], "ok"])
     # It stands still until the last request has left: on a busy machine it would be gone before that.
-    worker.pause()
+    worker.process.pause()
     for _ in range(3):
         worker.send(CALL)
-    worker.resume()
+    worker.process.resume()
     assert worker.receive(timeout=60).answer == {"outcome": "ok"}
     first, second = worker.receive(timeout=DEADLINES.op), worker.receive(timeout=DEADLINES.op)
     worker.kill()
@@ -350,7 +350,7 @@ def test_a_request_that_finds_nobody_stands_for_everything_that_is_open(word: st
     worker = worker_of(janitor, ["ok", ENTRIES[word]])
     for _ in range(2):
         worker.send(CALL)
-    assert worker.wait_for_end(timeout=60) is not None
+    assert worker.process.wait_for_end(timeout=60) is not None
     worker.send(CALL)
     assert worker.dead is not None
     assert worker.dead.kind.value in GONE[word]
@@ -405,7 +405,7 @@ def test_a_worker_that_does_not_say_hello_is_gone_with_its_reason(greeting: str,
     with pytest.raises(GreetingError) as caught:
         worker.await_greeting()
     assert caught.value.event.kind.value == kind
-    assert not psutil.pid_exists(worker._process.pid)
+    assert not psutil.pid_exists(worker.process.pid)
 
 
 def test_workers_that_start_together_wait_together(janitor: Janitor) -> None:
@@ -424,9 +424,9 @@ def test_standard_error_is_kept_up_to_its_limit_and_says_what_is_missing(janitor
     for _ in range(20):
         assert worker.exchange(CALL, timeout=60).answer is not None
     worker.kill()
-    assert worker.log.startswith("chatter ")
-    assert worker.log.endswith("bytes more")
-    assert len(worker.log) < 66_000
+    assert worker.process.log.startswith("chatter ")
+    assert worker.process.log.endswith("bytes more")
+    assert len(worker.process.log) < 66_000
 
 
 def test_an_adapter_that_does_not_read_is_a_hang_and_not_a_block(janitor: Janitor) -> None:
@@ -511,7 +511,7 @@ def test_workers_are_shut_down_together_and_in_order_unless_the_run_is_aborted(j
         argv = (sys.executable, "-S", "-c", stubborn)
         pool = WorkerPool(AdapterCommand(argv, scrubbed_environment(), slow), janitor=janitor)
         pool.warm_up(4)
-        pids = [worker._process.pid for number in range(4) if (worker := pool.current(number))]
+        pids = [worker.process.pid for number in range(4) if (worker := pool.current(number))]
         started = time.monotonic()
         end(pool)
         assert low <= time.monotonic() - started < high + busy(SLACK_S) / 2
