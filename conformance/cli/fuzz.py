@@ -107,7 +107,7 @@ def _run(
             with greeted(settings, contracts) as (engine, greeting):
                 # It would lie in the user's folder.
                 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(engine.root / "hypothesis")
-                identity.saw(engine.loaded(), scratch=engine.root)
+                identity.saw(engine.pool.loaded(), scratch=engine.root)
                 lacking = {each.name: engine.not_claimed(each) for each in contracts}
                 missing = {each.name: unclaimed(each, lacking[each.name]) for each in contracts}
                 planned = [
@@ -137,7 +137,7 @@ def _run(
                     results.append(result)
                     if format_ is Format.TEXT:
                         _say(out(), each, result, again)
-                identity.saw(engine.loaded())
+                identity.saw(engine.pool.loaded())
                 for name, methods in missing.items():
                     if methods and format_ is Format.TEXT:
                         out().print(f"not asked, for it is not claimed: {name}: {', '.join(methods)}", markup=False)

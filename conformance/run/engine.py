@@ -126,10 +126,6 @@ class Engine:
             self._greeting = self.pool.get(0).greeting
         return self._greeting
 
-    def loaded(self) -> frozenset[str]:
-        """The files that the adapter's processes used so far."""
-        return self.pool.loaded()
-
     def _workdir(self) -> Path:
         self._count += 1
         folder = self.root / f"session-{self._count}"

@@ -164,7 +164,7 @@ class _Runner:
         """A process of xdist hands over the files of its adapter; it has an engine of its own."""
         output = getattr(self._config, "workeroutput", None)
         if output is not None and self._own is not None:
-            output[LOADED] = sorted(self._own.loaded())
+            output[LOADED] = sorted(self._own.pool.loaded())
 
     def pytest_unconfigure(self) -> None:
         """End what this process started."""

@@ -224,7 +224,7 @@ def _run(
     with Engine(options.settings) as engine:
         try:
             greeting = _greet(engine, is_server=options.target.is_server)
-            identity.saw(engine.loaded(), scratch=engine.root)
+            identity.saw(engine.pool.loaded(), scratch=engine.root)
             contracts = _claimed(requested, greeting)
             _known_clauses(options.clause or (), contracts)
             _known_cases(options, contracts)

@@ -338,7 +338,7 @@ class Verification:
         )
         final = gravest([summary.exit, applied.exit, *([] if self._pytest_went_well(status) else [Exit.KIT])])
         self._say_surfaces()
-        self._identity.saw(self._engine.loaded())
+        self._identity.saw(self._engine.pool.loaded())
         self._recorder.write(self._identity.conclude())
         self._recorder.finish(verdict=summary.verdict.value, exit_status=int(final))
         self._concluded = summary, applied, final
