@@ -54,7 +54,7 @@ class WorkerPool:
     """Workers by number, started when first needed and replaced within a budget."""
 
     def __init__(self, command: AdapterCommand, *, janitor: Janitor) -> None:
-        self._command = command
+        self.command = command
         self._janitor = janitor
         self._workers: dict[int, Worker] = {}
         self._dead_in_a_row = 0
@@ -64,14 +64,9 @@ class WorkerPool:
         self.replaced: list[tuple[int, str]] = []
 
     @property
-    def command(self) -> AdapterCommand:
-        """How its workers are started."""
-        return self._command
-
-    @property
     def deadlines(self) -> Deadlines:
         """The deadlines of every worker."""
-        return self._command.deadlines
+        return self.command.deadlines
 
     @property
     def exhausted(self) -> bool:
@@ -98,7 +93,7 @@ class WorkerPool:
         return worker
 
     def _start(self, number: int) -> Worker:
-        return Worker(self._command, janitor=self._janitor, number=number, epoch_ns=self.epoch_ns)
+        return Worker(self.command, janitor=self._janitor, number=number, epoch_ns=self.epoch_ns)
 
     def warm_up(self, count: int) -> None:
         """Start workers 0 to `count` - 1 at once, if they are missing; `get` meets a failure again."""

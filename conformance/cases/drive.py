@@ -50,7 +50,7 @@ class Driver:
         # Where worker 0 listens, if it does.
         self._endpoint = ""
         self._pool = pool
-        self._workdir = workdir
+        self.workdir = workdir
         self._config = config
         self.launched = launched or {}
         self._began_ns = time.monotonic_ns()
@@ -61,11 +61,6 @@ class Driver:
         self._used: set[int] = set()
         self.records: list[Record] = []
         self.went_wrong = False
-
-    @property
-    def workdir(self) -> Path:
-        """The folder of this session, which the adapter shares."""
-        return self._workdir
 
     @property
     def deadlines(self) -> Deadlines:
@@ -195,7 +190,7 @@ class Driver:
 
     def located(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """A request as it is sent."""
-        found = located(request, self._workdir, self._config)
+        found = located(request, self.workdir, self._config)
         if "config" in found:
             found["config"] = {name: self._address(value) for name, value in found["config"].items()}
         return found
@@ -271,4 +266,4 @@ class Driver:
             died = judgement.silence is not None and (self.went_wrong or judgement.silence is FailureMode.GARBAGE)
             died = died and judgement.silence is not FailureMode.BUSY
             self._pool.abandon(sorted(self._used), judgement.detail, died=died)
-        remove_tree(self._workdir)
+        remove_tree(self.workdir)
