@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 
@@ -152,7 +153,10 @@ def _run(
     except EvidenceError as error:
         stop(Exit.INCOMPLETE, str(error))
     if format_ is Format.JSON:
-        print_json({"verdict": verdict.value, "exit": int(final), "cases": list(_as_json(results))})
+        members = ("verdict", "detail", "expected", "received", "advice")
+        judged = [(each.case, msgspec.to_builtins(each.judgement)) for each in results]
+        cases_json = [{"case": case, **{name: said[name] for name in members}} for case, said in judged]
+        print_json({"verdict": verdict.value, "exit": int(final), "cases": cases_json})
     else:
         out().print(f"evidence: {evidence}", markup=False)
         out().print(f"verdict:  {styled(verdict)}   exit {int(final)}")
@@ -171,16 +175,3 @@ def _say(console: Console, contract: Contract, result: CaseResult, again: str) -
         console.print(f"  stderr: {line}", markup=False)
     more = f"--contract {contract.name} --case {result.case}"
     console.print(f"  the same again: {again} {more}", markup=False, soft_wrap=True)
-
-
-def _as_json(results: Sequence[CaseResult]) -> Iterator[dict[str, str]]:
-    for result in results:
-        judged = result.judgement
-        yield {
-            "case": result.case,
-            "verdict": judged.verdict.value,
-            "detail": judged.detail,
-            "expected": judged.expected,
-            "received": judged.received,
-            "advice": judged.advice,
-        }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -31,17 +32,7 @@ def list_(format_: OutputFormat = Format.TEXT) -> None:
     with looked_up():
         found = [find(name) for name in names()]
     if format_ is Format.JSON:
-        rows = [
-            {
-                "name": one.name,
-                "language": one.language,
-                "library": one.library,
-                "version": one.version,
-                "command": list(one.command),
-                "missing": one.missing or None,
-            }
-            for one in found
-        ]
+        rows = [{**asdict(one), "missing": one.missing or None} for one in found]
         print_json({"sdks": rows})
         return
     table = Table(show_edge=False)
