@@ -11,10 +11,10 @@ import contextlib
 import os
 import signal
 import sys
-from types import FrameType
 from typing import NoReturn
 
 import holdfast
+from holdfast.conformance.cli.outermost import ENDING, catch, was_interrupted
 
 # As `holdfast.conformance.verdict.Exit` has them, which is not imported yet.
 _INCOMPLETE, _KIT, _USAGE = 12, 20, 64
@@ -22,18 +22,10 @@ _DISTRIBUTION = "holdfast-conformance"
 # Made beforehand, because there may be no memory for it later.
 _NO_MEMORY = b"holdfast: there is not enough memory; nothing was proven\n"
 
-# Signals that end the kit: each acts as Ctrl-C, so that running children are ended in order and cleaned up.
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-_interrupted = False
-
 
 def main() -> NoReturn:
     """Entry point of the console script."""
-    for number in _ENDING:
-        # Ignored signals stay ignored: nohup, and jobs in the background of a shell.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    catch()
     try:
         status = _run()
     except KeyboardInterrupt:
@@ -45,17 +37,6 @@ def main() -> NoReturn:
         with contextlib.suppress(OSError):
             os.write(2, _NO_MEMORY)
     _leave(status)
-
-
-def was_interrupted() -> bool:
-    """Whether such a signal came. Errors that were raised since then are a consequence of it."""
-    return _interrupted
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    global _interrupted
-    _interrupted = True
-    raise KeyboardInterrupt
 
 
 def _run() -> int:
@@ -120,7 +101,7 @@ def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
 
 def _leave(status: int) -> NoReturn:
     """End the process. The command is over, and an interruption now would only add a traceback to the result."""
-    for number in _ENDING:
+    for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     with contextlib.suppress(MemoryError):
         if problem := _set_aside_earlier(status):

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from holdfast.conformance.cli.console import Format, ending, err, out, print_json, print_table, stop, table_of
-from holdfast.conformance.cli.fitness.command import Options
+from holdfast.conformance.cli.fitness.options import Options
 from holdfast.conformance.cli.places import unusable_file
 from holdfast.conformance.fitness import sqlite, view
 from holdfast.conformance.fitness.assessment import Assessment

@@ -12,10 +12,10 @@ from typing import NoReturn
 import typer
 from typer.main import get_command
 
-from holdfast.conformance.cli import was_interrupted
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import stop
 from holdfast.conformance.cli.group import LoadError
+from holdfast.conformance.cli.outermost import was_interrupted
 from holdfast.conformance.cli.outermost.streams import lost, say
 from holdfast.conformance.cli.places import current_folder
 from holdfast.conformance.verdict import Exit, gravest
