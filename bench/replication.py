@@ -57,7 +57,11 @@ def device() -> Iterator[tuple[Parts, Node]]:
         parts = REFERENCE.parts(Path(scratch), {})
         Provisioner(SETTINGS, parts.layout).make(Path(scratch), parts.store, parts.nodes)
         parts.patience.begin()
-        yield parts, parts.nodes.node("a")
+        node = parts.nodes.node("a")
+        with node.index.reading():
+            # Whoever publishes has read which node it is.
+            pass
+        yield parts, node
         parts.nodes.close()
 
 
