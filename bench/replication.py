@@ -31,14 +31,11 @@ from nacl import bindings
 
 from bench.turns import Taken, in_turns, median, seconds, tenths
 from holdfast.reference_impl.answers import Accepted, Effect
-from holdfast.reference_impl.hx_sync.algorithms import Algorithms
-from holdfast.reference_impl.hx_sync.envelope import Envelope, Nonces
-from holdfast.reference_impl.hx_sync.factory import REFERENCE
-from holdfast.reference_impl.hx_sync.header import Headers
-from holdfast.reference_impl.hx_sync.instants import Instants
+from holdfast.reference_impl.hx_sync import envelope
+from holdfast.reference_impl.hx_sync.launch import provision
 from holdfast.reference_impl.hx_sync.nodes import Node
-from holdfast.reference_impl.hx_sync.provision import Provisioner
 from holdfast.reference_impl.hx_sync.service import Parts
+from holdfast.reference_impl.hx_sync.settings import load_settings
 from holdfast.reference_impl.hx_sync.terms import Kind
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -46,7 +43,7 @@ WARM_UP = 2
 GROWN = 5
 PAYLOAD = 1 << 20
 COLUMNS = "node_id, session_id, seq, digest, at, kind, data"
-SETTINGS = REFERENCE.settings({})
+SETTINGS = load_settings({})
 MASTER = bytes.fromhex(SETTINGS.vault_key)
 
 
@@ -54,8 +51,8 @@ MASTER = bytes.fromhex(SETTINGS.vault_key)
 def device() -> Iterator[tuple[Parts, Node]]:
     """The node a over an empty store."""
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
-        parts = REFERENCE.parts(Path(scratch), {})
-        Provisioner(SETTINGS, parts.layout).make(Path(scratch), parts.store, parts.nodes)
+        parts = Parts(Path(scratch), {})
+        provision(parts)
         parts.patience.begin()
         node = parts.nodes.node("a")
         with node.index.reading():
@@ -133,25 +130,30 @@ def imports(*, segments: int, events: int) -> tuple[Taken, Taken]:
     return ours, theirs
 
 
+def opened(sealed: envelope.Sealed) -> bytes:
+    """The payload."""
+    return envelope.decrypt(envelope.unwrap(MASTER, sealed), sealed)
+
+
 def sealing(*, batches: int) -> tuple[tuple[Taken, Taken], tuple[Taken, Taken]]:
     """Seconds of sealing and of opening, each by the reference and by PyNaCl."""
-    envelope = Envelope(SETTINGS, Algorithms(), Headers(Instants()), Nonces())
+    most = SETTINGS.max_header_bytes
     payload, key, nonce = secrets.token_bytes(PAYLOAD), secrets.token_bytes(32), secrets.token_bytes(24)
     own = {"node_id": SETTINGS.nodes["a"], "segment_id": session_of(1), "created_at": "2026-01-01T00:00:00.000000Z"}
-    sealed = envelope.seal(MASTER, Kind.SEGMENT, own, payload)
+    sealed = envelope.seal(SETTINGS, MASTER, Kind.SEGMENT, own, payload)
     boxed = bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(payload, b"", nonce, key)
     pairs = (
         (
-            lambda _: envelope.seal(MASTER, Kind.SEGMENT, own, payload),
+            lambda _: envelope.seal(SETTINGS, MASTER, Kind.SEGMENT, own, payload),
             lambda _: bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(payload, b"", nonce, key),
         ),
         (
-            lambda _: envelope.open(MASTER, envelope.take_apart(sealed)),
+            lambda _: opened(envelope.take_apart(sealed, max_header_bytes=most)),
             lambda _: bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(boxed, b"", nonce, key),
         ),
     )
-    made, opened = (in_turns(pair, warm_up=WARM_UP, batches=batches, batch=5) for pair in pairs)
-    return (made[0], made[1]), (opened[0], opened[1])
+    made, read = (in_turns(pair, warm_up=WARM_UP, batches=batches, batch=5) for pair in pairs)
+    return (made[0], made[1]), (read[0], read[1])
 
 
 def cost_among(held: int, events: int) -> float:

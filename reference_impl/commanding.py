@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import holdfast
+from holdfast.reference_impl.instants import format_instant
 from holdfast.servers.pace import scaled
 
 # docs/adapter-protocol.md: an answer that waits for a program has as long as a start, 30 s.
@@ -37,3 +40,9 @@ def commanded(
         check=False,
     )
     return {"status": done.returncode, "output": done.stdout.decode("utf-8", "replace")}
+
+
+def session_words(config: Mapping[str, str], mutant: str | None, *, now: datetime | None = None) -> list[str]:
+    """The options by which a command line has the config, the frozen clock and the planted bug of a session."""
+    clock = [] if now is None else ["--clock", format_instant(now)]
+    return ["--config", json.dumps(dict(config)), *clock, *([] if mutant is None else ["--mutant", mutant])]

@@ -12,6 +12,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -164,8 +165,43 @@ def _is_unwritten(code: int) -> bool:
     return code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE) or code & 0xFF == sqlite3.SQLITE_BUSY
 
 
-def verify_catalogue(found: Mapping[tuple[str, str], str], expected: Mapping[tuple[str, str], str]) -> None:
-    """Raise StoreError unless a database has exactly the tables and indexes that are expected."""
+def connect(database: Path, *, seconds: float) -> sqlite3.Connection:
+    """A connection to the existing file, which waits so long for a lock; it never makes one. Raises sqlite3.Error."""
+    return sqlite3.connect(
+        f"{database.absolute().as_uri()}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        timeout=seconds,
+        # A session may be opened in one thread and used in another; only one at a time uses it.
+        check_same_thread=False,
+    )
+
+
+def enter_wal(connection: sqlite3.Connection) -> None:
+    """Put a new database into WAL mode. Raises sqlite3.Error, StoreError."""
+    # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreError(f"expected journal mode wal, got {mode}; this file system may not allow it")
+
+
+def verify_tables(connection: sqlite3.Connection, statements: tuple[str, ...]) -> None:
+    """Raise StoreError unless a database has exactly what these statements make. Raises sqlite3.Error."""
+    found, expected = _catalogue(connection), _made_by(statements)
     if found != expected:
         differ = {name for (_, name), _ in found.items() ^ expected.items()}
         raise StoreError(f"expected the tables of this version, these differ: {', '.join(sorted(differ))}")
+
+
+@cache
+def _made_by(statements: tuple[str, ...]) -> Mapping[tuple[str, str], str]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as made:
+        for statement in statements:
+            made.execute(statement)
+        return _catalogue(made)
+
+
+def _catalogue(connection: sqlite3.Connection) -> Mapping[tuple[str, str], str]:
+    """Every object of a database but SQLite's own, by type and name, with its statement."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
+    return {(str(kind), str(name)): str(text) for kind, name, text in rows.fetchall()}

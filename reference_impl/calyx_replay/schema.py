@@ -1,13 +1,6 @@
-"""The tables (source section 3), and whether a database has exactly these."""
+"""The tables (source section 3)."""
 
 from __future__ import annotations
-
-import contextlib
-import sqlite3
-from collections.abc import Mapping
-from typing import TypeAlias
-
-Catalogue: TypeAlias = Mapping[tuple[str, str], str]
 
 
 class Schema:
@@ -75,17 +68,3 @@ class Schema:
             self.mailbox_state(),
             "INSERT INTO mailbox_state (automatic) VALUES (0)",
         )
-
-    def expected(self) -> Catalogue:
-        """The catalogue of a database that was made by these statements."""
-        with contextlib.closing(sqlite3.connect(":memory:")) as made:
-            for statement in self.statements():
-                made.execute(statement)
-            return self.catalogue(made)
-
-    def catalogue(self, connection: sqlite3.Connection) -> Catalogue:
-        """Every object of a database but SQLite's own, by type and name, with its statement. Raises sqlite3.Error."""
-        rows = connection.execute(
-            "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
-        )
-        return {(str(kind), str(name)): str(text) for kind, name, text in rows.fetchall()}

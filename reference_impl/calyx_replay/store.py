@@ -19,7 +19,7 @@ from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose
 from holdfast.reference_impl.calyx_replay.timing import SeenAt, Written
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_tables
 
 Row: TypeAlias = Mapping[str, str | int | float | None]
 
@@ -68,7 +68,6 @@ class Store(ProvenDatabase):
         self.patience = patience
         self.seen_at = seen_at
         self._held: dict[Purpose, Held] = {}
-        self._expected = schema.expected()
 
     # Connections
 
@@ -111,7 +110,7 @@ class Store(ProvenDatabase):
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes."""
-        verify_catalogue(self.schema.catalogue(connection), expected=self._expected)
+        verify_tables(connection, self.schema.statements())
 
     def waits(self) -> timedelta:
         """How long a statement may wait for a lock: never beyond the operation's deadline."""

@@ -74,17 +74,7 @@ class Aes256Gcm:
             raise UnauthenticError("the tag does not fit") from error
 
 
-class Algorithms:
-    """The closed list, by the number in the prelude and by the name in the header."""
-
-    def known(self) -> tuple[Algorithm, ...]:
-        """All of them."""
-        return XChaCha20Poly1305(), Aes256Gcm()
-
-    def by_number(self) -> Mapping[int, Algorithm]:
-        """See the byte at offset 6 of an object."""
-        return {each.number: each for each in self.known()}
-
-    def by_name(self) -> Mapping[str, Algorithm]:
-        """See `crypto.alg` in a header."""
-        return {each.name: each for each in self.known()}
+# The closed list, by the byte at offset 6 of an object and by `crypto.alg` in a header.
+_KNOWN: tuple[Algorithm, ...] = (XChaCha20Poly1305(), Aes256Gcm())
+BY_NUMBER: Mapping[int, Algorithm] = {each.number: each for each in _KNOWN}
+BY_NAME: Mapping[str, Algorithm] = {each.name: each for each in _KNOWN}

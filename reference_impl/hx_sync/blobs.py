@@ -11,9 +11,9 @@ from pathlib import Path
 
 import zstandard
 
-from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, Disk, opened
-from holdfast.reference_impl.hx_sync.header import Header
-from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync import disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, opened
+from holdfast.reference_impl.hx_sync.header import Header, MalformedError
 from holdfast.reference_impl.hx_sync.terms import Hex
 from holdfast.reference_impl.sqlite import StoreError
 
@@ -22,95 +22,63 @@ _FRAME = zstandard.FRAME_HEADER
 _STEP = 64
 
 
-class MismatchError(ValueError):
-    """The payload is not the blob that the header describes."""
+def hash_of(plain: bytes) -> Hex:
+    """The name of a blob."""
+    return hashlib.sha256(plain).hexdigest()
 
 
-class BlobCodec:
-    """Packs and unpacks. Each check is one method and raises MismatchError."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    @property
-    def compression(self) -> str:
-        """How blobs are packed by this device."""
-        return self._settings.compression
-
-    def hash(self, plain: bytes) -> str:
-        """The name of a blob."""
-        return hashlib.sha256(plain).hexdigest()
-
-    def pack(self, plain: bytes) -> bytes:
-        """The payload of a blob."""
-        if self.compression == "none":
-            return plain
-        return zstandard.ZstdCompressor(write_content_size=True).compress(plain)
-
-    def unpack(self, header: Header, payload: bytes) -> bytes:
-        """The plain bytes of a payload, checked against the header."""
-        length, compression = header.members["byte_len_plain"], header.members["compression"]
-        self.check_limit(length)
-        plain = self.unpacked(compression, payload, length)
-        self.check_length(plain, length)
-        self.check_hash(plain, header.object_id)
+def pack(plain: bytes, compression: str) -> bytes:
+    """The payload of a blob."""
+    if compression == "none":
         return plain
+    return zstandard.ZstdCompressor(write_content_size=True).compress(plain)
 
-    def unpacked(self, compression: str, payload: bytes, length: int) -> bytes:
-        """The plain bytes, by the codec that the header names."""
-        return payload if compression == "none" else self.decompress(payload, length)
 
-    def check_limit(self, length: int) -> None:
-        """Check the limit on the length of a blob."""
-        if length > self._settings.max_blob_bytes:
-            raise MismatchError(f"expected at most {self._settings.max_blob_bytes} plain bytes, got {length}")
+def unpack(header: Header, payload: bytes, *, max_blob_bytes: int) -> bytes:
+    """The plain bytes of a payload, held to the header. Raises MalformedError."""
+    length = header.members["byte_len_plain"]
+    if length > max_blob_bytes:
+        raise MalformedError(f"expected at most {max_blob_bytes} plain bytes, got {length}")
+    plain = payload if header.members["compression"] == "none" else _decompressed(payload, length)
+    if len(plain) != length:
+        raise MalformedError(f"expected {length} plain bytes, got {len(plain)}")
+    if hash_of(plain) != header.object_id:
+        raise MalformedError("expected the bytes of this hash, got others")
+    return plain
 
-    def decompress(self, payload: bytes, length: int) -> bytes:
-        """Unpack exactly one frame that states this very length, with no bytes after it, and never more than that."""
-        if payload[: len(_FRAME)] != _FRAME:
-            raise MismatchError("expected a zstd frame")
-        try:
-            stated = zstandard.get_frame_parameters(payload).content_size
-            if stated != length:
-                raise MismatchError(f"expected a frame that states {length} bytes, got {stated}")
-            if length == 0:
-                return self._empty(payload)
-            return self.frame(payload)
-        except zstandard.ZstdError as error:
-            raise MismatchError(f"expected a zstd frame: {error}") from error
 
-    def frame(self, payload: bytes) -> bytes:
-        """The bytes of a frame, which states their number. Raises ZstdError too."""
+def _decompressed(payload: bytes, length: int) -> bytes:
+    """Exactly one frame that states this very length, with no bytes after it, and never more than that."""
+    if payload[: len(_FRAME)] != _FRAME:
+        raise MalformedError("expected a zstd frame")
+    try:
+        stated = zstandard.get_frame_parameters(payload).content_size
+        if stated != length:
+            raise MalformedError(f"expected a frame that states {length} bytes, got {stated}")
+        if length == 0:
+            return _empty(payload)
         return zstandard.ZstdDecompressor().decompress(payload, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise MalformedError(f"expected a zstd frame: {error}") from error
 
-    def _empty(self, payload: bytes) -> bytes:
-        # The library returns early here and ignores what follows.
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        for start in range(0, len(payload), _STEP):
-            if frame.eof or frame.decompress(payload[start : start + _STEP]):
-                raise MismatchError("expected an empty frame and nothing behind it")
-        if not frame.eof or frame.unused_data:
-            raise MismatchError("expected one whole frame and nothing behind it")
-        return b""
 
-    def check_length(self, plain: bytes, length: int) -> None:
-        """Check the length against the header."""
-        if len(plain) != length:
-            raise MismatchError(f"expected {length} plain bytes, got {len(plain)}")
-
-    def check_hash(self, plain: bytes, blob_hash: Hex) -> None:
-        """Check the hash in the header and in the key."""
-        if self.hash(plain) != blob_hash:
-            raise MismatchError("expected the bytes of this hash, got others")
+def _empty(payload: bytes) -> bytes:
+    # The library returns early here and ignores what follows.
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    for start in range(0, len(payload), _STEP):
+        if frame.eof or frame.decompress(payload[start : start + _STEP]):
+            raise MalformedError("expected an empty frame and nothing behind it")
+    if not frame.eof or frame.unused_data:
+        raise MalformedError("expected one whole frame and nothing behind it")
+    return b""
 
 
 class BlobCache:
     """The plain bytes of blobs in the folder of a node, for its owner alone. What is written is verified before."""
 
-    def __init__(self, folder: Path, disk: Disk) -> None:
+    def __init__(self, folder: Path) -> None:
         """`folder` is that of the node."""
         self._folder = folder / "blobs"
-        self._disk = disk
 
     def path(self, blob_hash: Hex) -> Path:
         """Where a blob lies."""
@@ -120,17 +88,17 @@ class BlobCache:
         """Keep a blob, durably. Raises OSError."""
         path = self.path(blob_hash)
         self._folder.mkdir(FOLDER_MODE, exist_ok=True)
-        self._disk.sync_path(self._folder.parent)
+        disk.sync_path(self._folder.parent)
         partial = path.with_name(f"{blob_hash}.{secrets.token_hex(8)}.partial")
         with opened(partial, MAKE) as handle:
             try:
-                self._disk.write(handle, plain)
-                self._disk.sync(handle)
+                disk.write(handle, plain)
+                disk.sync(handle)
                 partial.rename(path)
             except BaseException:
                 partial.unlink()
                 raise
-        self._disk.sync_path(self._folder)
+        disk.sync_path(self._folder)
 
     def read(self, blob_hash: Hex) -> bytes:
         """The bytes of a blob that the index expects here. Raises StoreError if it is absent or damaged."""
@@ -163,4 +131,4 @@ class BlobCache:
         for path in swept:
             path.unlink()
         if swept:
-            self._disk.sync_path(self._folder)
+            disk.sync_path(self._folder)

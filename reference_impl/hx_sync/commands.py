@@ -53,8 +53,9 @@ def answered(answer: Answer, tell: Callable[[Any], Any]) -> int:
 class Commands:
     """Each method runs one command and returns the exit status."""
 
-    def __init__(self, service: Service, parts: Parts, node: str, *, now: datetime) -> None:
-        self._service = service
+    def __init__(self, parts: Parts, node: str, *, now: datetime) -> None:
+        self._service = Service(parts, now=now)
+        self._service.begin()
         self._parts = parts
         self._node = node
         self._now = now
@@ -87,14 +88,14 @@ class Commands:
             if options.blob is not None:
                 return answered(self._call("publish_blob", bytes=to_base64url(options.blob.read_bytes())), tell)
             raw = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
-            batch = self.own(loads(raw))
+            batch = self._own(loads(raw))
         except OSError as error:
             return complain(f"expected a readable file: {error}", status=USAGE)
         except StrictJsonError as error:
             return complain(f"expected a batch as JSON: {error}", status=USAGE)
         return answered(self._call("publish", segment_id=options.segment_id or str(uuid4()), batch=batch), tell)
 
-    def own(self, batch: Any) -> Any:
+    def _own(self, batch: Any) -> Any:
         """A batch in which events without a node belong to this device."""
         status = self._call("status")
         if not isinstance(batch, dict) or not isinstance(status, Ok) or status.value is None:

@@ -1,4 +1,4 @@
-"""The calls by which bytes become durable, and a finished file gets its name."""
+"""The calls by which bytes become durable."""
 
 from __future__ import annotations
 
@@ -28,31 +28,19 @@ def opened(path: str | Path, flags: int, *, folder: int | None = None) -> Iterat
         os.close(handle)
 
 
-class Disk:
-    """The calls by which bytes become durable. Each raises OSError."""
+def sync(handle: int) -> None:
+    """Everything of this file or folder is on the disk. Raises OSError, as all that follow."""
+    os.fsync(handle)
 
-    def sync(self, handle: int) -> None:
-        """Everything of this file or folder is on the disk."""
-        os.fsync(handle)
 
-    def sync_path(self, path: Path) -> None:
-        """The same by a path."""
-        with opened(path, os.O_RDONLY | os.O_CLOEXEC) as handle:
-            self.sync(handle)
+def sync_path(path: Path) -> None:
+    """The same by a path."""
+    with opened(path, os.O_RDONLY | os.O_CLOEXEC) as handle:
+        sync(handle)
 
-    def write(self, handle: int, data: bytes) -> None:
-        """All of it: one call may write less."""
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
 
-    def publish(self, partial: str, folder: int, name: str, into: int) -> None:
-        """Give a finished file its name, in one step and never in place of another. Raises FileExistsError.
-
-        A rename would replace the other file. The temporary name is removed afterwards; if it stays, it does no harm.
-        """
-        os.link(partial, name, src_dir_fd=folder, dst_dir_fd=into, follow_symlinks=False)
-
-    def replace(self, partial: str, folder: int, name: str, into: int) -> None:
-        """The same in place of another."""
-        os.rename(partial, name, src_dir_fd=folder, dst_dir_fd=into)
+def write(handle: int, data: bytes) -> None:
+    """All of it: one call may write less."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]

@@ -23,8 +23,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Algorithms, Key, Nonce
-from holdfast.reference_impl.hx_sync.header import Header, Headers, MalformedError
+from holdfast.reference_impl.hx_sync import algorithms, header
+from holdfast.reference_impl.hx_sync.algorithms import KEY_BYTES, TAG_BYTES, Algorithm, Key, Nonce
+from holdfast.reference_impl.hx_sync.header import Header, MalformedError
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.terms import Kind
 
@@ -46,100 +47,51 @@ class Sealed:
     body: bytes
 
 
-class Nonces:
-    """Where nonces and keys of objects come from."""
-
-    def nonce(self, size: int) -> bytes:
-        """A nonce, random for each use."""
-        return secrets.token_bytes(size)
-
-    def object_key(self) -> bytes:
-        """A key that one object is encrypted with and nothing else."""
-        return secrets.token_bytes(KEY_BYTES)
+def seal(settings: Settings, master: Key, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
+    """An object with the members `own` in its header."""
+    algorithm = algorithms.BY_NAME[settings.algorithm]
+    written = header.write(kind, settings.vault_id, algorithm.name, own)
+    clear = _PRELUDE.pack(MAGIC, VERSION, algorithm.number, len(written)) + written
+    # This object is encrypted with it, and nothing else.
+    key = secrets.token_bytes(KEY_BYTES)
+    return clear + _encrypted(algorithm, master, key, clear) + _encrypted(algorithm, key, payload, clear)
 
 
-class Envelope:
-    """Makes objects and opens them."""
+def _encrypted(algorithm: Algorithm, key: Key, data: bytes, clear: bytes) -> bytes:
+    """A nonce, random for each use, and the data under the key."""
+    nonce = secrets.token_bytes(algorithm.nonce_bytes)
+    return nonce + algorithm.encrypt(key, nonce, data, clear)
 
-    def __init__(self, settings: Settings, algorithms: Algorithms, headers: Headers, nonces: Nonces) -> None:
-        self._settings = settings
-        self._numbers = algorithms.by_number()
-        self._names = algorithms.by_name()
-        self._headers = headers
-        self._nonces = nonces
 
-    # Making
+def take_apart(raw: bytes, *, max_header_bytes: int) -> Sealed:
+    """Check everything that can be checked without a key. Raises MalformedError."""
+    try:
+        magic, version, number, length = _PRELUDE.unpack_from(raw)
+    except struct.error as error:
+        raise MalformedError(f"expected at least {_PRELUDE.size} bytes, got {len(raw)}") from error
+    if magic != MAGIC:
+        raise MalformedError("expected HXOBJ at the beginning")
+    if version != VERSION:
+        raise MalformedError(f"expected version {VERSION}, got {version}")
+    algorithm = algorithms.BY_NUMBER.get(number)
+    if algorithm is None:
+        raise MalformedError(f"expected the number of a known algorithm, got {number}")
+    if length > max_header_bytes:
+        raise MalformedError(f"expected a header of at most {max_header_bytes} bytes, got {length}")
+    end = _PRELUDE.size + length
+    found = header.read(raw[_PRELUDE.size : end], algorithm.name)
+    size = algorithm.nonce_bytes
+    wrapped, nonce, body = end + size, end + size + _WRAPPED_BYTES, end + 2 * size + _WRAPPED_BYTES
+    if len(raw) < body + TAG_BYTES:
+        raise MalformedError(f"expected at least {body + TAG_BYTES} bytes, got {len(raw)}")
+    return Sealed(found, algorithm, raw[:end], raw[end:wrapped], raw[wrapped:nonce], raw[nonce:body], raw[body:])
 
-    def seal(self, master: Key, kind: Kind, own: Mapping[str, Any], payload: bytes) -> bytes:
-        """An object with the members `own` in its header."""
-        algorithm = self._names[self._settings.algorithm]
-        header = self._headers.write(kind, self._settings.vault_id, algorithm.name, own)
-        clear = _PRELUDE.pack(MAGIC, VERSION, algorithm.number, len(header)) + header
-        key = self._nonces.object_key()
-        return clear + self.wrap(algorithm, master, key, clear) + self.encrypt(algorithm, key, payload, clear)
 
-    def wrap(self, algorithm: Algorithm, master: Key, key: Key, clear: bytes) -> bytes:
-        """Nonce and the object's key under the vault key."""
-        nonce = self._nonces.nonce(algorithm.nonce_bytes)
-        return nonce + algorithm.encrypt(master, nonce, key, self.associated(clear))
+def unwrap(master: Key, sealed: Sealed) -> Key:
+    """The object's key. Raises UnauthenticError."""
+    return sealed.algorithm.decrypt(master, sealed.wrap_nonce, sealed.wrapped, sealed.clear)
 
-    def encrypt(self, algorithm: Algorithm, key: Key, payload: bytes, clear: bytes) -> bytes:
-        """Nonce and the payload under the object's key."""
-        nonce = self._nonces.nonce(algorithm.nonce_bytes)
-        return nonce + algorithm.encrypt(key, nonce, payload, self.associated(clear))
 
-    def associated(self, clear: bytes) -> bytes:
-        """The associated data of both tags: the very bytes of the object, never another spelling of them."""
-        return clear
-
-    # Opening
-
-    def take_apart(self, raw: bytes) -> Sealed:
-        """Check everything that can be checked without a key. Raises MalformedError."""
-        algorithm, length = self.prelude(raw)
-        end = _PRELUDE.size + length
-        header = self._headers.read(raw[_PRELUDE.size : end], algorithm.name)
-        size = algorithm.nonce_bytes
-        wrapped, nonce, body = end + size, end + size + _WRAPPED_BYTES, end + 2 * size + _WRAPPED_BYTES
-        if len(raw) < body + TAG_BYTES:
-            raise MalformedError(f"expected at least {body + TAG_BYTES} bytes, got {len(raw)}")
-        return Sealed(header, algorithm, raw[:end], raw[end:wrapped], raw[wrapped:nonce], raw[nonce:body], raw[body:])
-
-    def prelude(self, raw: bytes) -> tuple[Algorithm, int]:
-        """Algorithm and length of the header. Raises MalformedError."""
-        try:
-            magic, version, number, length = _PRELUDE.unpack_from(raw)
-        except struct.error as error:
-            raise MalformedError(f"expected at least {_PRELUDE.size} bytes, got {len(raw)}") from error
-        self.check_prelude(magic, version)
-        algorithm = self.algorithm(number)
-        if length > self._settings.max_header_bytes:
-            raise MalformedError(f"expected a header of at most {self._settings.max_header_bytes} bytes, got {length}")
-        return algorithm, length
-
-    def algorithm(self, number: int) -> Algorithm:
-        """The one of this number. Raises MalformedError."""
-        if number not in self._numbers:
-            raise MalformedError(f"expected the number of a known algorithm, got {number}")
-        return self._numbers[number]
-
-    def check_prelude(self, magic: bytes, version: int) -> None:
-        """Raises MalformedError."""
-        if magic != MAGIC:
-            raise MalformedError("expected HXOBJ at the beginning")
-        if version != VERSION:
-            raise MalformedError(f"expected version {VERSION}, got {version}")
-
-    def open(self, master: Key, sealed: Sealed) -> bytes:
-        """The payload. Raises UnauthenticError."""
-        key = self.unwrap(master, sealed)
-        return self.decrypt(key, sealed)
-
-    def unwrap(self, master: Key, sealed: Sealed) -> bytes:
-        """The object's key. Raises UnauthenticError."""
-        associated = self.associated(sealed.clear)
-        return sealed.algorithm.decrypt(master, sealed.wrap_nonce, sealed.wrapped, associated)
-
-    def decrypt(self, key: Key, sealed: Sealed) -> bytes:
-        """The payload under the object's key. Raises UnauthenticError."""
-        return sealed.algorithm.decrypt(key, sealed.nonce, sealed.body, self.associated(sealed.clear))
+def decrypt(key: Key, sealed: Sealed) -> bytes:
+    """The payload under the object's key. Raises UnauthenticError."""
+    return sealed.algorithm.decrypt(key, sealed.nonce, sealed.body, sealed.clear)

@@ -13,7 +13,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, Disk, opened
+from holdfast.reference_impl.hx_sync import disk
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, READ, opened
 from holdfast.reference_impl.hx_sync.layout import Layout, begins, parts_of
 from holdfast.reference_impl.hx_sync.storage import Listing, Put, TooLargeError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
@@ -27,10 +28,9 @@ _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOO
 class FolderStore:
     """Implements `storage.Store` below `root`."""
 
-    def __init__(self, root: Path, layout: Layout, disk: Disk, *, max_object_bytes: int) -> None:
+    def __init__(self, root: Path, layout: Layout, *, max_object_bytes: int) -> None:
         self._root = root
         self._layout = layout
-        self._disk = disk
         self._most = max_object_bytes
         # Keys at which a sync has failed: syncing the same file again would prove nothing.
         self._doubtful: set[str] = set()
@@ -56,17 +56,10 @@ class FolderStore:
             # From the folder above, because the last part may be that of a file.
             above = trimmed.split("/")[:-1]
             for key, plain in self._walk(tuple(above)):
-                if begins(key, prefix) and self.listed(key):
-                    (keys if plain and self.is_key(key) else strays).append(key)
+                # Other paths, above all those under tmp/, are ignored.
+                if begins(key, prefix) and (self._layout.is_object(key) or self._odd(key)):
+                    (keys if plain and self._layout.is_finished(key) else strays).append(key)
         return Listing(sorted(keys), sorted(strays))
-
-    def listed(self, key: str) -> bool:
-        """Whether a path is an object's: other paths, above all those under tmp/, are ignored."""
-        return self._layout.is_object(key) or self._odd(key)
-
-    def is_key(self, key: str) -> bool:
-        """Whether an object can lie there; a file with the name of a temporary file is no object."""
-        return self._layout.is_object(key) and self._layout.is_finished(key)
 
     def _odd(self, key: str) -> bool:
         # A name that is no part of any key, under objects/.
@@ -131,7 +124,7 @@ class FolderStore:
                 return found
             with self._written(key, data) as (partial, folder):
                 try:
-                    self.finish(key, partial, folder)
+                    self._finish(key, partial, folder)
                 except FileExistsError:
                     found = self._compare(key, data)
                     if found is None:
@@ -159,37 +152,32 @@ class FolderStore:
         self.settle(key, data)
         return Put.SAME
 
-    def partial_key(self, key: str) -> str:
-        """Where the bytes are written first; two writers of one key do not meet."""
-        return self._layout.partial(key, secrets.token_hex(8))
-
     @contextlib.contextmanager
     def _written(self, key: str, data: bytes) -> Iterator[tuple[str, int]]:
         """A finished temporary file, its name and its folder; gone at the end if it still has that name."""
         # No store is made where there is none.
         self.check()
-        *above, name = self.partial_key(key).split("/")
+        # Two writers of one key do not meet.
+        *above, name = self._layout.partial(key, secrets.token_hex(8)).split("/")
         with self._making(tuple(above)) as folder:
             try:
                 with opened(name, MAKE, folder=folder) as handle:
-                    self.fill(handle, data)
+                    # Only whole and durable bytes get a key.
+                    disk.write(handle, data)
+                    disk.sync(handle)
                 yield name, folder
             finally:
                 with contextlib.suppress(OSError):
                     os.unlink(name, dir_fd=folder)
 
-    def fill(self, handle: int, data: bytes) -> None:
-        """Write and sync: only whole and durable bytes get a key. Raises OSError."""
-        self._disk.write(handle, data)
-        self._disk.sync(handle)
-
-    def finish(self, key: str, partial: str, folder: int) -> None:
+    def _finish(self, key: str, partial: str, folder: int) -> None:
         """Publish a finished file. Raises FileExistsError, OSError, and UncertainError from the publishing on."""
         *above, name = key.split("/")
         with self._making(tuple(above)) as into:
-            self._disk.publish(partial, folder, name, into)
+            # In one step and never in place of another: a rename would replace the other file.
+            os.link(partial, name, src_dir_fd=folder, dst_dir_fd=into, follow_symlinks=False)
             try:
-                self._disk.sync(into)
+                disk.sync(into)
             except OSError as error:
                 # No reader may take it for durable.
                 with contextlib.suppress(OSError):
@@ -200,9 +188,9 @@ class FolderStore:
         """See `Store`."""
         *above, name = key.split("/")
         with self._asked(), self._written(key, data) as (partial, folder), self._making(tuple(above)) as into:
-            self._disk.replace(partial, folder, name, into)
+            os.rename(partial, name, src_dir_fd=folder, dst_dir_fd=into)
             try:
-                self._disk.sync(into)
+                disk.sync(into)
             except OSError as error:
                 self._doubtful.add(key)
                 raise UncertainError(f"{key}: replaced, and the folder could not be synced: {error}") from error
@@ -215,18 +203,18 @@ class FolderStore:
         parts = tuple(key.split("/"))
         with self._asked():
             try:
-                self.sync_all(parts)
+                self._sync_all(parts)
             except OSError as error:
                 self._doubtful.add(key)
                 raise StoreError(f"{key}: {error}") from error
 
-    def sync_all(self, parts: tuple[str, ...]) -> None:
+    def _sync_all(self, parts: tuple[str, ...]) -> None:
         """Sync a file and every folder on the way to it. Raises OSError."""
         with self._folder(parts[:-1]) as folder, opened(parts[-1], READ, folder=folder) as handle:
-            self._disk.sync(handle)
+            disk.sync(handle)
         for length in range(len(parts) - 1, -1, -1):
             with self._folder(parts[:length]) as folder:
-                self._disk.sync(folder)
+                disk.sync(folder)
 
     # Folders
 
@@ -261,7 +249,7 @@ class FolderStore:
                     pass
                 # The writer that made an existing folder may have stopped before it synced it.
                 if here not in self._durable:
-                    self._disk.sync(handle)
+                    disk.sync(handle)
                     self._durable.add(here)
                 handle = stack.enter_context(opened(part, _FOLDER, folder=handle))
             yield handle

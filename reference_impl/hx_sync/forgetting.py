@@ -7,13 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from holdfast.reference_impl.hx_sync import canonical
+from holdfast.reference_impl.hx_sync import canonical, envelope, instants, ledger
 from holdfast.reference_impl.hx_sync.algorithms import Key
-from holdfast.reference_impl.hx_sync.envelope import Envelope
 from holdfast.reference_impl.hx_sync.importing import Importing
-from holdfast.reference_impl.hx_sync.instants import InstantError, Instants
-from holdfast.reference_impl.hx_sync.layout import Layout
-from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
 from holdfast.reference_impl.hx_sync.publishing import Publishing
@@ -25,44 +21,33 @@ from holdfast.reference_impl.sqlite import StoreError, UncertainError
 class Forgetting:
     """Methods raise RefusedError, StoreError and UncertainError."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        envelope: Envelope,
-        objects: Objects,
-        publishing: Publishing,
-        importing: Importing,
-        ledger: Ledger,
-        instants: Instants,
-    ) -> None:
-        self._layout = layout
-        self._envelope = envelope
+    def __init__(self, objects: Objects, publishing: Publishing, importing: Importing) -> None:
         self._objects = objects
+        self._layout = objects.layout
         self._publishing = publishing
         self._importing = importing
-        self._ledger = ledger
-        self._instants = instants
 
     def forget(self, node: Node, args: Any, master: Key, *, now: datetime) -> Answer:
         """The operation. After the object is in the store, only its application can be missing."""
         node_id = node.index.node_id
-        asked = self.window(args)
-        window = self.clamped(asked, self._instants.of(now))
+        asked = _window(args)
+        window = _clamped(asked, instants.of(now))
         if window.start > window.end:
             raise RefusedError(Reason.TOMBSTONE_MALFORMED, "expected a window that starts before its end and now")
         key = self._layout.tombstone(args["tombstone_id"])
         own = {
             "tombstone_id": args["tombstone_id"],
-            "created_at": self._publishing.created(now),
+            "created_at": instants.write(instants.of(now)),
             "node_id": node_id,
         }
-        raw = self._envelope.seal(master, Kind.TOMBSTONE, own, self.payload(window))
+        raw = envelope.seal(self._objects.settings, master, Kind.TOMBSTONE, own, _payload(window))
         done: Effect | None = None
         try:
             # The lock first: an index that is busy refuses before anything is published.
             with node.index.writing() as connection:
-                done = self.publish(key, raw, master, asked)
-                self.apply(connection, node, key, master)
+                # Every device finds it in the store.
+                done = self._publishing.once(key, raw, master, lambda found: self._is_same(found, asked))
+                self._apply(connection, node, key, master)
         except (RefusedError, StoreError) as error:
             if done is None:
                 raise
@@ -78,18 +63,14 @@ class Forgetting:
             window = self._objects.window(self._objects.fetch(key, master))
         except (RefusedError, StoreError) as error:
             return Indeterminate(f"the tombstone is published and applied, and something is left to do: {error}")
-        start, end = self._instants.write(window.start), self._instants.write(window.end)
+        start, end = instants.write(window.start), instants.write(window.end)
         return Accepted(done, {"key": key, "start_ts": start, "end_ts": end})
 
-    def publish(self, key: str, raw: bytes, master: Key, asked: Window) -> Effect:
-        """Into the store, where every device finds it."""
-        return self._publishing.once(key, raw, master, lambda found: self.is_same(found, asked))
-
-    def apply(self, connection: sqlite3.Connection, node: Node, key: str, master: Key) -> None:
+    def _apply(self, connection: sqlite3.Connection, node: Node, key: str, master: Key) -> None:
         """To one's own index, as an import does. Raises sqlite3.Error too."""
         found = self._objects.fetch(key, master)
         # One that was applied may have other bytes now: its object was removed from the store, and published again.
-        if self._ledger.recorded(connection, found.place) is None:
+        if ledger.recorded(connection, found.place) is None:
             self._importing.plan(node, found).apply(connection)
 
     def _is_applied(self, node: Node, key: str, master: Key) -> bool:
@@ -98,27 +79,27 @@ class Forgetting:
         except (RefusedError, StoreError):
             return False
 
-    def window(self, args: Any) -> Window:
-        """The window that is asked for."""
-        try:
-            return Window(
-                self._instants.read(args["start_ts"]), self._instants.read(args["end_ts"]), args.get("node_id")
-            )
-        except InstantError as error:
-            raise RefusedError(Reason.TOMBSTONE_MALFORMED, str(error)) from error
-
-    def clamped(self, window: Window, now: int) -> Window:
-        """Never beyond now: a tombstone does not cover future events."""
-        return Window(window.start, min(window.end, now), window.node_id)
-
-    def payload(self, window: Window) -> bytes:
-        """The RFC 8785 form of a window."""
-        scope = {} if window.node_id is None else {"node_id": window.node_id}
-        start, end = self._instants.write(window.start), self._instants.write(window.end)
-        return canonical.write({"start_ts": start, "end_ts": end, **scope})
-
-    def is_same(self, found: Found, asked: Window) -> bool:
+    def _is_same(self, found: Found, asked: Window) -> bool:
         """Whether a tombstone is the earlier result of the same request, whose end was taken back to its own time."""
-        there = self._objects.window(found)
-        made = self._instants.read(found.header.members["created_at"])
-        return there == self.clamped(asked, made)
+        made = instants.read(found.header.members["created_at"])
+        return self._objects.window(found) == _clamped(asked, made)
+
+
+def _window(args: Any) -> Window:
+    """The window that is asked for. Raises RefusedError."""
+    try:
+        return Window(instants.read(args["start_ts"]), instants.read(args["end_ts"]), args.get("node_id"))
+    except instants.InstantError as error:
+        raise RefusedError(Reason.TOMBSTONE_MALFORMED, str(error)) from error
+
+
+def _clamped(window: Window, now: int) -> Window:
+    """Never beyond now: a tombstone does not cover future events."""
+    return Window(window.start, min(window.end, now), window.node_id)
+
+
+def _payload(window: Window) -> bytes:
+    """The RFC 8785 form of a window."""
+    scope = {} if window.node_id is None else {"node_id": window.node_id}
+    start, end = instants.write(window.start), instants.write(window.end)
+    return canonical.write({"start_ts": start, "end_ts": end, **scope})

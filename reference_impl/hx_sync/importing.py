@@ -8,16 +8,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.hx_sync import ledger, merging
 from holdfast.reference_impl.hx_sync.algorithms import Key
-from holdfast.reference_impl.hx_sync.layout import Layout, Place
-from holdfast.reference_impl.hx_sync.ledger import Ledger
-from holdfast.reference_impl.hx_sync.merging import Merging, replaced
+from holdfast.reference_impl.hx_sync.layout import Place
 from holdfast.reference_impl.hx_sync.nodes import Node
 from holdfast.reference_impl.hx_sync.objects import Found, Objects
-from holdfast.reference_impl.hx_sync.storage import Listing, Store
+from holdfast.reference_impl.hx_sync.storage import Listing
 from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
@@ -56,14 +56,10 @@ class UnfinishedError(UncertainError):
 class Importing:
     """Imports into nodes. Methods raise RefusedError, StoreError and UncertainError unless they say otherwise."""
 
-    def __init__(
-        self, layout: Layout, store: Store, objects: Objects, merging: Merging, ledger: Ledger, patience: Patience
-    ) -> None:
-        self._layout = layout
-        self._store = store
+    def __init__(self, objects: Objects, patience: Patience) -> None:
         self._objects = objects
-        self._merging = merging
-        self._ledger = ledger
+        self._layout = objects.layout
+        self._store = objects.store
         self._patience = patience
 
     # One object
@@ -105,18 +101,14 @@ class Importing:
 
     def known(self, connection: sqlite3.Connection, node: Node, found: Found) -> bool:
         """The same inside a transaction. Raises sqlite3.Error."""
-        if self._ledger.recorded(connection, found.place) != found.object_hash:
+        if ledger.recorded(connection, found.place) != found.object_hash:
             return False
         return found.place.kind is not Kind.BLOB or self.is_settled(connection, node, found.place.object_id)
 
     def is_settled(self, connection: sqlite3.Connection, node: Node, blob_hash: Hex) -> bool:
         """Whether the bytes of a blob that was imported lie in the cache, or may not lie there."""
-        if self._ledger.is_cached(connection, blob_hash):
-            return self.is_whole(node, blob_hash)
-        return not self._ledger.available(connection, blob_hash)
-
-    def is_whole(self, node: Node, blob_hash: Hex) -> bool:
-        """Whether a blob that is said to lie in the cache does."""
+        if not ledger.is_cached(connection, blob_hash):
+            return not ledger.available(connection, blob_hash)
         try:
             node.cache.read(blob_hash)
         except StoreError:
@@ -129,11 +121,9 @@ class Importing:
             # Another process may have been faster.
             if self.known(connection, node, plan.found):
                 return False
-            before = self._ledger.forgotten(connection)
+            before = ledger.forgotten(connection)
             fresh, leaves = plan.apply(connection)
-            forgets = fresh and (
-                plan.found.place.kind is Kind.TOMBSTONE or self._ledger.forgotten(connection) != before
-            )
+            forgets = fresh and (plan.found.place.kind is Kind.TOMBSTONE or ledger.forgotten(connection) != before)
         if leaves:
             try:
                 self.sweep(node)
@@ -161,36 +151,37 @@ class Importing:
     def apply_segment(self, connection: sqlite3.Connection, found: Found, batch: Any) -> tuple[bool, bool]:
         """Its records, and then that it was imported."""
         self.check_unreplaced(connection, found)
-        leaves = self._merging.segment(connection, found.header, batch)
-        self._ledger.record_segment(connection, found.place, found.object_hash)
+        leaves = merging.segment(connection, found.header, batch)
+        ledger.record_segment(connection, found.place, found.object_hash)
         return True, leaves
 
     def apply_tombstone(self, connection: sqlite3.Connection, found: Found, window: Any) -> tuple[bool, bool]:
         """Remove the events that it covers, and then record it."""
         self.check_unreplaced(connection, found)
-        leaves = self._merging.tombstone(connection, window)
-        self._ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
+        leaves = merging.tombstone(connection, window)
+        ledger.record_tombstone(connection, found.place.object_id, window, found.object_hash)
         return True, leaves
 
     def check_unreplaced(self, connection: sqlite3.Connection, found: Found) -> None:
         """No object with other bytes was imported in its place. Raises RefusedError."""
-        if self._ledger.recorded(connection, found.place) is not None:
-            raise replaced(found.place.key)
+        if ledger.recorded(connection, found.place) is not None:
+            detail = "an object of this id was imported before, with other bytes"
+            raise RefusedError(Reason.OBJECT_REPLACED, detail, key=found.place.key)
 
     def apply_manifest(self, connection: sqlite3.Connection, found: Found, inventory: Any) -> tuple[bool, bool]:
         """What its node claims to have in the store, in place of what it claimed before."""
-        self._ledger.record_manifest(connection, found.place.object_id, inventory, found.object_hash)
+        ledger.record_manifest(connection, found.place.object_id, inventory, found.object_hash)
         return True, False
 
     def apply_blob(self, connection: sqlite3.Connection, node: Node, found: Found, plain: bytes) -> tuple[bool, bool]:
         """Into the cache if it may lie there, and then that it was imported. Sealed anew it is nothing new."""
         blob_hash = found.place.object_id
-        if self._ledger.recorded(connection, found.place) is not None and self.is_settled(connection, node, blob_hash):
+        if ledger.recorded(connection, found.place) is not None and self.is_settled(connection, node, blob_hash):
             return False, False
-        cached = self._ledger.available(connection, blob_hash)
+        cached = ledger.available(connection, blob_hash)
         if cached:
             node.cache.write(blob_hash, plain)
-        self._ledger.record_blob(connection, blob_hash, found.object_hash, cached=cached)
+        ledger.record_blob(connection, blob_hash, found.object_hash, cached=cached)
         return True, False
 
     # What follows
@@ -198,12 +189,12 @@ class Importing:
     def sweep(self, node: Node) -> None:
         """Remove every file from the folder that the index does not list in its cache."""
         with node.index.writing() as connection:
-            node.cache.sweep(self._ledger.cached(connection))
+            node.cache.sweep(ledger.cached(connection))
 
     def settle(self, node: Node, master: Key) -> None:
         """Restore the blobs that an event has made available again. A refused one waits for its object."""
         with node.index.reading() as connection:
-            awaited = self._ledger.awaited(connection)
+            awaited = ledger.awaited(connection)
         for blob_hash in awaited:
             try:
                 self.run(node, self.plan(node, self._objects.fetch(self._layout.blob(blob_hash), master)))
@@ -237,7 +228,7 @@ class Importing:
         places, done.foreign = self.sorted_out(listing)
         for place in places:
             self._patience.begin()
-            self.attempt(done, place, lambda place=place: self.take(node, place, master))  # type: ignore[misc]
+            self.attempt(done, place, partial(self.take, node, place, master))
         self.sweep(node)
         self.remember(node, done, listing)
 
@@ -274,11 +265,11 @@ class Importing:
     def remember(self, node: Node, done: Round, listing: Listing) -> None:
         """Replace the record of the last round by the keys that this one refused, found out of place, and missed."""
         with node.index.reading() as connection:
-            done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
-            if self._ledger.told(connection) == (done.rejected, list(done.foreign), list(done.withheld)):
+            done.withheld = ledger.missing(connection, self._layout, set(listing.keys))
+            if ledger.told(connection) == (done.rejected, list(done.foreign), list(done.withheld)):
                 return
         with node.index.writing() as connection:
-            self._ledger.tell(connection, done.rejected, done.foreign, done.withheld)
+            ledger.tell(connection, done.rejected, done.foreign, done.withheld)
 
     # Anew
 
@@ -287,13 +278,13 @@ class Importing:
         try:
             listing = self._store.list(self._layout.objects)
             with node.index.writing() as connection:
-                self._ledger.reset(connection)
+                ledger.reset(connection)
                 done = Round()
                 places, done.foreign = self.sorted_out(listing)
                 for place in places:
-                    self.attempt(done, place, lambda place=place: self.retake(connection, node, place, master))  # type: ignore[misc]
-                done.withheld = self._ledger.missing(connection, self._layout, set(listing.keys))
-                self._ledger.tell(connection, done.rejected, done.foreign, done.withheld)
+                    self.attempt(done, place, partial(self.retake, connection, node, place, master))
+                done.withheld = ledger.missing(connection, self._layout, set(listing.keys))
+                ledger.tell(connection, done.rejected, done.foreign, done.withheld)
         except UncertainError as error:
             return Indeterminate(str(error))
         try:

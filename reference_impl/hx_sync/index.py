@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.reference_impl.hx_sync.schema import Schema
+from holdfast.reference_impl.hx_sync.schema import STATEMENTS
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import DatabaseFiles, Held, ProvenDatabase, StoreError, verify_catalogue
+from holdfast.reference_impl.sqlite import DatabaseFiles, Held, ProvenDatabase, StoreError, connect, verify_tables
 
 NAME = "index.db"
 
@@ -22,11 +22,10 @@ NAME = "index.db"
 class Index(DatabaseFiles, ProvenDatabase):
     """One connection, opened when first needed, and again when the files are not the same any more."""
 
-    def __init__(self, folder: Path, schema: Schema, settings: Settings, patience: Patience) -> None:
+    def __init__(self, folder: Path, settings: Settings, patience: Patience) -> None:
         """`folder` is that of the node."""
         super().__init__(folder / NAME)
         self.folder = folder
-        self._schema = schema
         self._settings = settings
         self._patience = patience
         self._held: Held | None = None
@@ -39,7 +38,7 @@ class Index(DatabaseFiles, ProvenDatabase):
         if self._held is not None and self._held.identity == self.identity():
             return self._held
         self.close()
-        connection = self.connect()
+        connection = connect(self.database, seconds=self._patience.left())
         try:
             self.prepare(connection)
             self.verify(connection)
@@ -50,17 +49,6 @@ class Index(DatabaseFiles, ProvenDatabase):
             raise
         self._held = held
         return held
-
-    def connect(self) -> sqlite3.Connection:
-        """A connection to the existing file; `mode=rw` never makes one. Raises sqlite3.Error."""
-        return sqlite3.connect(
-            f"{self.database.absolute().as_uri()}?mode=rw",
-            uri=True,
-            isolation_level=None,
-            timeout=self._patience.left(),
-            # A session may be opened in one thread and used in another; only one at a time uses it.
-            check_same_thread=False,
-        )
 
     def prepare(self, connection: sqlite3.Connection) -> None:
         """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
@@ -75,7 +63,7 @@ class Index(DatabaseFiles, ProvenDatabase):
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables, of this vault."""
-        verify_catalogue(self._schema.catalogue(connection), self._schema.expected)
+        verify_tables(connection, STATEMENTS)
         if connection.execute("SELECT vault_id FROM vault_config").fetchall() != [(self._settings.vault_id,)]:
             raise StoreError("expected the index of this vault, got that of another")
         nodes = connection.execute("SELECT node_id FROM node_config").fetchall()

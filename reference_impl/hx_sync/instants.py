@@ -25,29 +25,28 @@ class InstantError(ValueError):
     """Text is no instant: of another shape, without an offset, or of a day or time that does not exist."""
 
 
-class Instants:
-    """Reads and writes instants."""
+def read(text: object) -> int:
+    """Microseconds since 1970-01-01T00:00:00Z, exactly. Raises InstantError."""
+    if not isinstance(text, str) or _SHAPE.fullmatch(text) is None:
+        raise InstantError(f"expected an instant like 2026-01-01T00:00:00Z, got {str(text)[:64]!r}")
+    try:
+        at = since_1970(text)
+    except ValueError as error:
+        raise InstantError(f"no such day or time: {text!r}") from error
+    # An offset may lead out of the years that have four digits.
+    if not _FIRST <= at <= _LAST:
+        raise InstantError(f"no such day or time: {text!r}")
+    return at
 
-    def read(self, text: object) -> int:
-        """Microseconds since 1970-01-01T00:00:00Z, exactly. Raises InstantError."""
-        if not isinstance(text, str) or _SHAPE.fullmatch(text) is None:
-            raise InstantError(f"expected an instant like 2026-01-01T00:00:00Z, got {str(text)[:64]!r}")
-        try:
-            at = since_1970(text)
-        except ValueError as error:
-            raise InstantError(f"no such day or time: {text!r}") from error
-        # An offset may lead out of the years that have four digits.
-        if not _FIRST <= at <= _LAST:
-            raise InstantError(f"no such day or time: {text!r}")
-        return at
 
-    def of(self, instant: datetime) -> int:
-        """Microseconds of an aware datetime."""
-        return (instant - _EPOCH) // timedelta(microseconds=1)
+def of(instant: datetime) -> int:
+    """Microseconds of an aware datetime."""
+    return (instant - _EPOCH) // timedelta(microseconds=1)
 
-    def write(self, at: int) -> str:
-        """An instant in UTC with six fractional digits and the letter Z; texts sort like instants."""
-        is_year_zero = at < _YEAR_ONE
-        moment = _EPOCH + timedelta(microseconds=at + _YEARS_BETWEEN if is_year_zero else at)
-        text = moment.replace(tzinfo=None).isoformat(timespec="microseconds")
-        return f"{_YEAR_ZERO + text[len(_STAND_IN) :] if is_year_zero else text}Z"
+
+def write(at: int) -> str:
+    """An instant in UTC with six fractional digits and the letter Z; texts sort like instants."""
+    is_year_zero = at < _YEAR_ONE
+    moment = _EPOCH + timedelta(microseconds=at + _YEARS_BETWEEN if is_year_zero else at)
+    text = moment.replace(tzinfo=None).isoformat(timespec="microseconds")
+    return f"{_YEAR_ZERO + text[len(_STAND_IN) :] if is_year_zero else text}Z"

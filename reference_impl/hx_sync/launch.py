@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.reference_impl.hx_sync.factory import REFERENCE, Factory
-from holdfast.reference_impl.hx_sync.provision import Provisioner
-from holdfast.reference_impl.hx_sync.settings import TEMPLATE_KEY
-from holdfast.reference_impl.planting import planted
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE
+from holdfast.reference_impl.hx_sync.nodes import FOLDER
+from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.sqlite import StoreError
+from holdfast.reference_impl.values import TEMPLATE_KEY
 from holdfast.servers.lines import Stores
 from holdfast.servers.serving import FolderTemplate, Launched
 
@@ -21,16 +21,15 @@ def launch(
     *,
     parent: Path,
     stores: Stores = Stores.ANYWHERE,  # noqa: ARG001 - stores are always files in the workdir
-    mutant: str | None,
+    mutant: str | None,  # noqa: ARG001 - a patch is made at import
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
-    factory: Factory = planted(REFERENCE, mutant)
     folder = Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent))
     template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:
-        parts = factory.parts(template.folder, config)
+        parts = Parts(template.folder, config)
         try:
-            Provisioner(parts.settings, parts.layout).make(template.folder, parts.store, parts.nodes)
+            provision(parts)
         finally:
             parts.close()
     except (OSError, StoreError) as error:
@@ -40,3 +39,11 @@ def launch(
         template.stop()
         raise
     return template
+
+
+def provision(parts: Parts) -> None:
+    """Make an empty store and the devices a, b and c, where there is nothing. Raises OSError, StoreError."""
+    parts.store.make()
+    (parts.root / FOLDER).mkdir(FOLDER_MODE)
+    for name, node_id in parts.settings.nodes.items():
+        parts.nodes.enroll(name, node_id)

@@ -60,11 +60,8 @@ class Layout:
 
     def blob(self, blob_hash: Hex) -> str:
         """Key of a blob."""
-        return f"{self.objects}/blobs/{'/'.join(self.fan_out(blob_hash))}/{blob_hash}{_ENDINGS[Kind.BLOB]}"
-
-    def fan_out(self, blob_hash: Hex) -> tuple[str, str]:
-        """The two folders of a blob: its first and its second byte in hexadecimal."""
-        return blob_hash[0:2], blob_hash[2:4]
+        # Its two folders are its first and its second byte in hexadecimal.
+        return f"{self.objects}/blobs/{blob_hash[0:2]}/{blob_hash[2:4]}/{blob_hash}{_ENDINGS[Kind.BLOB]}"
 
     def tombstone(self, tombstone_id: Hex) -> str:
         """Key of a tombstone."""
@@ -100,22 +97,15 @@ class Layout:
                 kind, owner = Kind.MANIFEST, name.removesuffix(_ENDINGS[Kind.MANIFEST])
             case _:
                 return None
-        return self.named(key, kind, name.removesuffix(_ENDINGS[kind]), owner)
-
-    def named(self, key: str, kind: Kind, object_id: str, node_id: str) -> Place | None:
-        """The place with these ids, if the ids are well-formed and this is its key."""
+        object_id = name.removesuffix(_ENDINGS[kind])
         shape = HASH if kind is Kind.BLOB else UUID
         if shape.fullmatch(object_id) is None:
             return None
-        if kind is Kind.SEGMENT and UUID.fullmatch(node_id) is None:
+        if kind is Kind.SEGMENT and UUID.fullmatch(owner) is None:
             return None
-        if self.key_of(kind, object_id, node_id) != key:
+        if self.key_of(kind, object_id, owner) != key:
             return None
-        return Place(key, kind, object_id, node_id)
-
-    def putable(self, key: str) -> bool:
-        """Whether `put` may write there: where a reader looks for an object, and nowhere else."""
-        return self.place(key) is not None
+        return Place(key, kind, object_id, owner)
 
     def is_object(self, key: str) -> bool:
         """Whether a key lies under objects/ of some vault: nothing else is ever listed or read."""
@@ -123,8 +113,8 @@ class Layout:
         return parts is not None and parts[:2] == (self.root, "vaults") and parts[3:4] == ("objects",)
 
     def is_finished(self, key: str) -> bool:
-        """Whether a writer may have put it there: a name with the ending of a temporary file is no object."""
-        return not key.endswith(_PARTIAL)
+        """Whether an object can lie at a key: a file with the name of a temporary file is no object."""
+        return self.is_object(key) and not key.endswith(_PARTIAL)
 
 
 def begins(key: str, prefix: str) -> bool:

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from holdfast.reference_impl.hx_sync import disk
 from holdfast.reference_impl.hx_sync.blobs import BlobCache
-from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, Disk, opened
+from holdfast.reference_impl.hx_sync.disk import FOLDER_MODE, MAKE, opened
 from holdfast.reference_impl.hx_sync.index import NAME, Index
-from holdfast.reference_impl.hx_sync.schema import Schema
+from holdfast.reference_impl.hx_sync.schema import STATEMENTS
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.terms import Hex, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.sqlite import BESIDE, StoreError, UncertainError
+from holdfast.reference_impl.sqlite import BESIDE, StoreError, UncertainError, enter_wal
 
 FOLDER = "nodes"
 # What a device is called: small letters and digits, at most sixteen.
@@ -44,12 +45,10 @@ class Node:
 class Nodes:
     """The devices below a root. `node` and `names` never make anything."""
 
-    def __init__(self, root: Path, schema: Schema, settings: Settings, patience: Patience, disk: Disk) -> None:
+    def __init__(self, root: Path, settings: Settings, patience: Patience) -> None:
         self._folder = root / FOLDER
-        self._schema = schema
         self._settings = settings
         self._patience = patience
-        self._disk = disk
         self._held: dict[str, Node] = {}
 
     def names(self) -> Sequence[str]:
@@ -73,7 +72,7 @@ class Nodes:
 
     def _new(self, name: Name, patience: Patience) -> Node:
         folder = self._folder / name
-        return Node(name, Index(folder, self._schema, self._settings, patience), BlobCache(folder, self._disk))
+        return Node(name, Index(folder, self._settings, patience), BlobCache(folder))
 
     def close(self) -> None:
         """Close every index. Never raises."""
@@ -91,7 +90,7 @@ class Nodes:
         try:
             if not os.path.lexists(folder) and self._made(folder, node_id):
                 return True
-            self._disk.sync_path(self._folder)
+            disk.sync_path(self._folder)
             with self._alone(folder):
                 if os.path.lexists(folder / NAME):
                     return self._is_there(name, node_id)
@@ -117,7 +116,7 @@ class Nodes:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         try:
-            self._disk.sync_path(self._folder)
+            disk.sync_path(self._folder)
         except OSError as error:
             raise UncertainError(f"the device {folder.name} may not be durable: {error}") from error
         return True
@@ -146,7 +145,7 @@ class Nodes:
         if index.node_id != node_id:
             raise RefusedError(Reason.NODE_EXISTS, f"{name} is there with another node id")
         try:
-            self._disk.sync_path(index.folder)
+            disk.sync_path(index.folder)
         except OSError as error:
             raise StoreError(f"the index of {name}: {error}") from error
         return False
@@ -162,29 +161,25 @@ class Nodes:
                 # SQLite would make a file that others may read.
                 pass
             with contextlib.closing(sqlite3.connect(partial)) as connection:
-                self.fill(connection, node_id)
+                self._fill(connection, node_id)
             for ending in BESIDE:
                 # SQLite would take the log of a removed index for the log of this one.
                 (folder / f"{NAME}{ending}").unlink(missing_ok=True)
-            self._disk.sync_path(folder)
+            disk.sync_path(folder)
             os.link(partial, folder / NAME)
         finally:
             for left in (partial, *(partial.with_name(partial.name + ending) for ending in BESIDE)):
                 with contextlib.suppress(OSError):
                     left.unlink(missing_ok=True)
         try:
-            self._disk.sync_path(folder)
+            disk.sync_path(folder)
         except OSError as error:
             raise UncertainError(f"the index of {folder.name} may not be durable: {error}") from error
 
-    def fill(self, connection: sqlite3.Connection, node_id: Hex) -> None:
-        """Put the database into WAL mode and make its tables. Raises sqlite3.Error, StoreError."""
-        # SQLite answers with the mode that it has now. It raises no error if it could not change the mode.
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode != "wal":
-            raise StoreError(f"expected journal mode wal, got {mode}; this file system may not allow it")
+    def _fill(self, connection: sqlite3.Connection, node_id: Hex) -> None:
+        enter_wal(connection)
         connection.execute("BEGIN")
-        for statement in self._schema.statements():
+        for statement in STATEMENTS:
             connection.execute(statement)
         connection.execute("INSERT INTO vault_config (vault_id) VALUES (?)", (self._settings.vault_id,))
         connection.execute("INSERT INTO node_config (node_id) VALUES (?)", (node_id,))

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from holdfast.reference_impl.hx_sync import blobs, envelope, records
 from holdfast.reference_impl.hx_sync.algorithms import Key, UnauthenticError
-from holdfast.reference_impl.hx_sync.blobs import BlobCodec, MismatchError
-from holdfast.reference_impl.hx_sync.envelope import Envelope, Sealed
+from holdfast.reference_impl.hx_sync.envelope import Sealed
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
 from holdfast.reference_impl.hx_sync.layout import Layout, Place
-from holdfast.reference_impl.hx_sync.records import Batch, Inventory, Records, Window
+from holdfast.reference_impl.hx_sync.records import Batch, Window
 from holdfast.reference_impl.hx_sync.settings import Settings
 from holdfast.reference_impl.hx_sync.storage import Store, TooLargeError
-from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
+from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 
 _Read = TypeVar("_Read")
 
@@ -36,132 +36,96 @@ class Found:
         return self.sealed.header
 
 
+def hash_of(raw: bytes) -> Hex:
+    """The hash that identifies an object."""
+    return hashlib.sha256(raw).hexdigest()
+
+
 class Objects:
     """Reads objects. Each method raises RefusedError, and StoreError where the store cannot be asked."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        layout: Layout,
-        store: Store,
-        envelope: Envelope,
-        records: Records,
-        codec: BlobCodec,
-    ) -> None:
-        self._settings = settings
-        self._layout = layout
-        self._store = store
-        self._envelope = envelope
-        self._records = records
-        self._codec = codec
+    def __init__(self, settings: Settings, layout: Layout, store: Store) -> None:
+        self.settings = settings
+        self.layout = layout
+        self.store = store
 
     def fetch(self, key: str, master: Key) -> Found:
         """What lies at a key, as far as it can be judged without its payload."""
-        place = self.place(key)
-        raw = self.raw(place)
-        sealed = self.take_apart(place, raw)
-        self.check_vault(place, sealed.header)
-        self.check_place(place, sealed.header)
-        try:
-            unwrapped = self._envelope.unwrap(master, sealed)
-        except UnauthenticError as error:
-            raise RefusedError(Reason.OBJECT_UNAUTHENTIC, f"wrapped key: {error}", key=key) from error
-        return Found(place, raw, self.hash(raw), sealed, unwrapped)
-
-    def hash(self, raw: bytes) -> str:
-        """The hash that identifies an object."""
-        return hashlib.sha256(raw).hexdigest()
-
-    def place(self, key: str) -> Place:
-        """The place that a key names."""
-        place = self._layout.place(key)
+        place = self.layout.place(key)
         if place is None:
             raise RefusedError(Reason.OBJECT_MISPLACED, "the layout has no place for this key", key=key)
-        return place
+        raw = self.raw(place)
+        try:
+            sealed = envelope.take_apart(raw, max_header_bytes=self.settings.max_header_bytes)
+        except MalformedError as error:
+            raise RefusedError(Reason.OBJECT_MALFORMED, str(error), key=key) from error
+        self._check_place(place, sealed.header)
+        try:
+            unwrapped = envelope.unwrap(master, sealed)
+        except UnauthenticError as error:
+            raise RefusedError(Reason.OBJECT_UNAUTHENTIC, f"wrapped key: {error}", key=key) from error
+        return Found(place, raw, hash_of(raw), sealed, unwrapped)
 
     def raw(self, place: Place) -> bytes:
         """What lies there."""
         try:
-            raw = self._store.get(place.key)
+            raw = self.store.get(place.key)
         except TooLargeError as error:
             raise RefusedError(Reason.OBJECT_MALFORMED, str(error), key=place.key) from error
         if raw is None:
             raise RefusedError(Reason.OBJECT_MISSING, "nothing lies in the store at this key", key=place.key)
         return raw
 
-    def take_apart(self, place: Place, raw: bytes) -> Sealed:
-        """Its parts, with a header that is one."""
-        try:
-            return self._envelope.take_apart(raw)
-        except MalformedError as error:
-            raise RefusedError(Reason.OBJECT_MALFORMED, str(error), key=place.key) from error
-
-    def check_vault(self, place: Place, header: Header) -> None:
-        """It is of this vault."""
-        if header.vault_id != self._settings.vault_id:
+    def _check_place(self, place: Place, header: Header) -> None:
+        """It is of this vault, and header and key agree: in the folder's type, in the name's id, and in the node."""
+        if header.vault_id != self.settings.vault_id:
             raise RefusedError(Reason.FOREIGN_VAULT, "the header names another vault", key=place.key)
-
-    def check_place(self, place: Place, header: Header) -> None:
-        """Check that header and key agree."""
-        self.check_kind(place, header)
-        self.check_id(place, header)
-        self.check_owner(place, header)
-
-    def check_kind(self, place: Place, header: Header) -> None:
-        """Its type is that of the folder."""
+        differ = None
         if header.kind is not place.kind:
-            raise self._misplaced(place, f"a {header.kind.value} in the place of a {place.kind.value}")
-
-    def check_id(self, place: Place, header: Header) -> None:
-        """Its id is that of the name."""
-        if header.object_id != place.object_id:
-            raise self._misplaced(place, "the header has another id than the key")
-
-    def check_owner(self, place: Place, header: Header) -> None:
-        """Its node is that of the folder or, of a manifest, of the name."""
-        if place.node_id and header.node_id != place.node_id:
-            raise self._misplaced(place, "the header has another node than the key")
-
-    def _misplaced(self, place: Place, detail: str) -> RefusedError:
-        return RefusedError(Reason.OBJECT_MISPLACED, detail, key=place.key)
+            differ = f"a {header.kind.value} in the place of a {place.kind.value}"
+        elif header.object_id != place.object_id:
+            differ = "the header has another id than the key"
+        elif place.node_id and header.node_id != place.node_id:
+            differ = "the header has another node than the key"
+        if differ is not None:
+            raise RefusedError(Reason.OBJECT_MISPLACED, differ, key=place.key)
 
     # Payloads
 
     def payload(self, found: Found) -> bytes:
         """The payload, once its tag fits."""
         try:
-            return self._envelope.decrypt(found.key, found.sealed)
+            return envelope.decrypt(found.key, found.sealed)
         except UnauthenticError as error:
             raise RefusedError(Reason.OBJECT_UNAUTHENTIC, f"payload: {error}", key=found.place.key) from error
 
+    def _read(self, found: Found, reason: Reason, read: Callable[[bytes], _Read]) -> _Read:
+        payload = self.payload(found)
+        try:
+            return read(payload)
+        except MalformedError as error:
+            raise RefusedError(reason, str(error), key=found.place.key) from error
+
     def batch(self, found: Found) -> Batch:
         """The records of a segment."""
-        payload = self.payload(found)
-        return self._read(found, Reason.SEGMENT_MALFORMED, lambda: self._records.batch(payload, found.header))
+        return self._read(found, Reason.SEGMENT_MALFORMED, lambda payload: records.batch(payload, found.header))
 
     def window(self, found: Found) -> Window:
         """What a tombstone covers."""
-        payload = self.payload(found)
-        return self._read(found, Reason.TOMBSTONE_MALFORMED, lambda: self._records.window(payload))
+        return self._read(found, Reason.TOMBSTONE_MALFORMED, records.window)
 
-    def inventory(self, found: Found) -> Inventory:
-        """What a manifest lists."""
-        payload = self.payload(found)
-        return self._read(found, Reason.MANIFEST_MALFORMED, lambda: self._records.inventory(payload))
+    def inventory(self, found: Found) -> list[str]:
+        """The keys that a manifest lists."""
+        return self._read(found, Reason.MANIFEST_MALFORMED, records.inventory)
 
     def blob(self, found: Found) -> bytes:
         """The plain bytes of a blob."""
-        payload = self.payload(found)
-        try:
-            return self._codec.unpack(found.header, payload)
-        except MismatchError as error:
-            raise RefusedError(Reason.BLOB_MISMATCH, str(error), key=found.place.key) from error
-
-    def _read(self, found: Found, reason: Reason, read: Callable[[], _Read]) -> _Read:
-        try:
-            return read()
-        except MalformedError as error:
-            raise RefusedError(reason, str(error), key=found.place.key) from error
+        most = self.settings.max_blob_bytes
+        return self._read(
+            found,
+            Reason.BLOB_MISMATCH,
+            lambda payload: blobs.unpack(found.header, payload, max_blob_bytes=most),
+        )
 
     def verify(self, key: str, master: Key) -> None:
         """All checks of an import, without the import."""

@@ -6,14 +6,12 @@ Exit status: 0 when it was done, 1 when it was refused (the reason is on standar
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from holdfast.reference_impl.hx_sync.home import Home
+from typing import Any
 
 NAME = "hx"
 TITLE = "Operate a device of an hx-sync vault: init, publish, import, forget, sync status, verify."
@@ -89,45 +87,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         return int(ended.code or 0)
     # Only now, so that a wrong command line is reported at once.
-    from holdfast.reference_impl.hx_sync.commands import USAGE, answered, complain
-    from holdfast.reference_impl.hx_sync.home import Home, HomeError
+    from holdfast.reference_impl.hx_sync import home
+    from holdfast.reference_impl.hx_sync.commands import USAGE, Commands, answered, complain
     from holdfast.reference_impl.hx_sync.keys import KeyInvalidError
+    from holdfast.reference_impl.hx_sync.service import Parts
     from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
+    from holdfast.reference_impl.instants import parse_instant
+    from holdfast.reference_impl.planting import find
     from holdfast.reference_impl.session import OpenError
 
     try:
-        home, now = Home(options.home, mutant=options.mutant), _clock(options.clock)
+        if options.mutant is not None:
+            find(options.mutant)
+        now = datetime.now(UTC) if options.clock is None else parse_instant(options.clock)
         if options.command == "init":
-            return _init(options, home)
-        commands = home.commands(options.node, options.config, now=now)
+            return _init(options)
+        if options.config is None:
+            parts, made = home.opened(options.home)
+            commands = Commands(parts, options.node or made, now=now)
+        else:
+            # Without --node this is no name, and each command refuses it.
+            commands = Commands(Parts(options.home, json.loads(options.config)), str(options.node), now=now)
     except KeyInvalidError as error:
         return answered(RefusedError(Reason.KEY_INVALID, str(error)).answer(), str)
-    except (OpenError, HomeError, ValueError, KeyError) as error:
+    except (OpenError, home.HomeError, ValueError, KeyError) as error:
         return complain(str(error), status=USAGE)
     return commands.run(f"sync {options.inner}" if options.command == "sync" else options.command, options)
 
 
-def _clock(text: str | None) -> datetime:
-    if text is None:
-        return datetime.now(UTC)
-    from holdfast.reference_impl.instants import parse_instant
-
-    return parse_instant(text)
-
-
-def _init(options: argparse.Namespace, home: Home) -> int:
+def _init(options: argparse.Namespace) -> int:
+    from holdfast.reference_impl.hx_sync import home
     from holdfast.reference_impl.hx_sync.commands import answered
-    from holdfast.reference_impl.hx_sync.home import Wanted
 
-    wanted = Wanted(
-        node=options.node or "main",
-        store=options.store,
-        vault_id=options.vault,
-        key_file=options.key_file,
-        new_key_file=options.new_key_file,
-        new_keyring=options.new_keyring,
-        passphrase_file=options.passphrase_file,
-    )
+    node = options.node or "main"
     return answered(
-        home.init(wanted), lambda value: f"device {wanted.node} {value['node_id']}\nvault {value['vault_id']}"
+        home.init(options.home, options, node=node),
+        lambda value: f"device {node} {value['node_id']}\nvault {value['vault_id']}",
     )

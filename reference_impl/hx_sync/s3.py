@@ -69,7 +69,7 @@ class S3Store:
                 if name.startswith(self._prefix)
             ]
         within = [key for key in found if begins(key, prefix)]
-        keys = {key for key in within if self._layout.is_object(key) and self._layout.is_finished(key)}
+        keys = {key for key in within if self._layout.is_finished(key)}
         # A key that ends with / is a folder that a console has made.
         odd = {key for key in within if key.startswith(f"{self._layout.objects}/") and not key.endswith("/")} - keys
         return Listing(sorted(keys), sorted(odd))

@@ -4,59 +4,63 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Senseless
-from holdfast.reference_impl.hx_sync import canonical
-from holdfast.reference_impl.hx_sync.command_line import CommandLine
+from holdfast.reference_impl.commanding import commanded, session_words
+from holdfast.reference_impl.hx_sync import canonical, keys, ledger, views
+from holdfast.reference_impl.hx_sync.algorithms import Key
+from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
 from holdfast.reference_impl.hx_sync.importing import Importing
-from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
 from holdfast.reference_impl.hx_sync.layout import Layout
-from holdfast.reference_impl.hx_sync.ledger import Ledger
 from holdfast.reference_impl.hx_sync.nodes import Name, Node, Nodes
-from holdfast.reference_impl.hx_sync.objects import Objects
+from holdfast.reference_impl.hx_sync.objects import Objects, hash_of
 from holdfast.reference_impl.hx_sync.publishing import Publishing
-from holdfast.reference_impl.hx_sync.settings import Settings
+from holdfast.reference_impl.hx_sync.s3 import connected
+from holdfast.reference_impl.hx_sync.settings import load_settings
 from holdfast.reference_impl.hx_sync.spelling import SpellingError, from_base64url, to_base64url
 from holdfast.reference_impl.hx_sync.storage import Store, TooLargeError
-from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
-from holdfast.reference_impl.hx_sync.views import SHOWN, Views
+from holdfast.reference_impl.hx_sync.terms import CONTRACT, Reason, RefusedError
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
-from holdfast.specs import Contract
+from holdfast.specs import kept_terms
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain
 
 
-@dataclass(frozen=True, slots=True)
 class Parts:
-    """Everything one device, or the devices of one session, work with."""
+    """Everything that the devices below one folder work with, usually one device of one person."""
 
-    contract: Contract
-    settings: Settings
-    keys: VaultKeys
-    layout: Layout
-    store: Store
-    nodes: Nodes
-    objects: Objects
-    publishing: Publishing
-    forgetting: Forgetting
-    importing: Importing
-    ledger: Ledger
-    views: Views
-    patience: Patience
-    command_line: CommandLine
-    root: Path
+    def __init__(self, root: Path, config: Mapping[str, str], *, where: str | Path | None = None) -> None:
+        """The store lies below `root` too, unless `where` names another folder, or `s3://BUCKET/PREFIX`.
 
-    def master(self) -> bytes:
+        Raises OpenError, ValueError.
+        """
+        self.root = root
+        self.config = config
+        self.settings = load_settings(config)
+        self.layout = Layout(self.settings.store_folder, self.settings.vault_id)
+        self.patience = Patience()
+        most = self.settings.max_object_bytes
+        self.store: Store = (
+            connected(where, self.layout, max_object_bytes=most)
+            if isinstance(where, str)
+            else FolderStore(where or root, self.layout, max_object_bytes=most)
+        )
+        self.nodes = Nodes(root, self.settings, self.patience)
+        self.objects = Objects(self.settings, self.layout, self.store)
+        self.publishing = Publishing(self.objects)
+        self.importing = Importing(self.objects, self.patience)
+        self.forgetting = Forgetting(self.objects, self.publishing, self.importing)
+
+    def master(self) -> Key:
         """The vault key. Raises RefusedError."""
         try:
-            return self.keys.read(self.settings.vault_key)
-        except KeyInvalidError as error:
+            return keys.read(self.settings.vault_key)
+        except keys.KeyInvalidError as error:
             raise RefusedError(Reason.KEY_INVALID, str(error)) from error
 
     def close(self) -> None:
@@ -70,34 +74,20 @@ class Service:
     # See `session.Session`: no fitness proof is tied to it.
     place = None
 
-    def __init__(self, parts: Parts, *, now: datetime) -> None:
+    def __init__(self, parts: Parts, *, now: datetime, mutant: str | None = None) -> None:
+        """`mutant` is the planted bug of this process, for that of a command line."""
         self._parts = parts
         self._now = now
-        self._methods: Mapping[str, Callable[[Any], Answer]] = {
-            "enroll": self.enroll,
-            "publish": self.publish,
-            "publish_blob": self.publish_blob,
-            "publish_manifest": self.publish_manifest,
-            "forget": self.forget,
-            "import_object": self.import_object,
-            "import": self.import_all,
-            "rebuild": self.rebuild,
-            "put": self.put,
-            "list": self.list,
-            "get": self.get,
-            "state": self.state,
-            "objects": self.objects,
-            "blob": self.blob,
-            "status": self.status,
-            "command_line": lambda args: Ok(parts.command_line.run(args["node"], args["arguments"], now=self._now)),
-        }
+        self._mutant = mutant
+        self._known = kept_terms(CONTRACT).methods
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`. Operations judge their own arguments; for the rest a misfit is the caller's fault."""
-        known = self._parts.contract.methods.get(method)
+        known = self._known.get(method)
         if known is None:
-            return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
-        bound = self._methods[method]
+            return Fault(f"unknown method {method!r}; known: {', '.join(self._known)}")
+        # A method has its name of the contract, but for the one that Python reserves.
+        bound: Callable[[Any], Answer] = getattr(self, "import_all" if method == "import" else method)
         self._parts.patience.begin()
         problem = None if known.args.is_valid(args) else explain(known.args, args)
         if known.group is Group.OPERATION:
@@ -231,18 +221,15 @@ class Service:
         """See methods.yaml."""
         self._parts.store.check()
         names = [args["node"]] if "node" in args else self._parts.nodes.names()
-        found: dict[str, list[dict[str, Any]]] = {each: [] for each in (*SHOWN, "digests")}
+        found: dict[str, list[dict[str, Any]]] = {each: [] for each in (*views.SHOWN, "digests")}
         for name in names:
             node = self._parts.nodes.node(name)
             with node.index.reading() as connection:
-                lists = self._parts.views.all(connection, node)
+                lists = views.lists(connection, node)
             for each, rows in lists.items():
                 found[each].extend({"at": name, **row} for row in rows)
-            found["digests"].append({"at": name, "digest": self._parts.views.digest(lists)})
-        return Ok({each: self._in_order(rows) for each, rows in found.items()})
-
-    def _in_order(self, rows: Any) -> Any:
-        return sorted(rows, key=canonical.write)
+            found["digests"].append({"at": name, "digest": views.digest(lists)})
+        return Ok({each: sorted(rows, key=canonical.write) for each, rows in found.items()})
 
     def objects(self, _: Any) -> Answer:
         """See methods.yaml."""
@@ -257,14 +244,14 @@ class Service:
             # One that has gone since it was listed is not there.
             if place is not None and raw is not None:
                 told = {"key": key, "object_type": place.kind.value, "id": place.object_id}
-                rows.append({**told, "sha256": parts.objects.hash(raw)})
+                rows.append({**told, "sha256": hash_of(raw)})
         return Ok({"objects": rows})
 
     def blob(self, args: Any) -> Answer:
         """See methods.yaml."""
         node = self._parts.nodes.node(args["node"])
         with node.index.reading() as connection:
-            is_cached = self._parts.ledger.is_cached(connection, args["blob_hash"])
+            is_cached = ledger.is_cached(connection, args["blob_hash"])
             plain = node.cache.read(args["blob_hash"]) if is_cached else None
         return Ok({"found": plain is not None, "bytes": None if plain is None else to_base64url(plain)})
 
@@ -272,4 +259,12 @@ class Service:
         """See methods.yaml."""
         node = self._parts.nodes.node(args["node"])
         with node.index.reading() as connection:
-            return Ok(self._parts.views.status(connection, node, self._parts.ledger.told(connection)))
+            return Ok(views.status(connection, node, ledger.told(connection)))
+
+    # Provocations
+
+    def command_line(self, args: Any) -> Answer:
+        """See methods.yaml. Raises OSError, subprocess.SubprocessError."""
+        device = ["--home", str(self._parts.root), "--node", args["node"]]
+        session = session_words(self._parts.config, self._mutant, now=self._now)
+        return Ok(commanded(["hx", *args["arguments"], *device, *session]))

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from holdfast.reference_impl.hx_sync.algorithms import Algorithms
+from holdfast.reference_impl.hx_sync.algorithms import BY_NAME
 from holdfast.reference_impl.hx_sync.layout import UUID
-from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, CONTRACT, check_reasons
+from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, CONTRACT, Reason
 from holdfast.reference_impl.session import OpenError
-from holdfast.specs import kept_terms
+from holdfast.reference_impl.values import one_of, values_of
 
-# `config` may also hold the folder of the provisioned template, besides the contract's parameters by name.
-TEMPLATE_KEY = "template"
-# A run has one config for all its contracts. These keys place the state of other contracts.
-_OF_OTHERS = ("store", "dsn")
 _NODES = ("a", "b", "c")
 
 
@@ -34,22 +29,9 @@ class Settings:
     max_blob_bytes: int
 
 
-def _number(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise OpenError(f"config {name}: expected a whole number as text, got {text[:64]!r}") from error
-
-
 def _id(name: str, text: str) -> str:
     if UUID.fullmatch(text) is None:
         raise OpenError(f"config {name}: expected a UUID in lower case, got {text[:64]!r}")
-    return text
-
-
-def _one_of(name: str, text: str, known: Collection[str]) -> str:
-    if text not in known:
-        raise OpenError(f"config {name}: expected one of {', '.join(known)}, got {text[:64]!r}")
     return text
 
 
@@ -58,21 +40,13 @@ def load_settings(config: Mapping[str, str]) -> Settings:
 
     The vault key is not checked here. The operations that need it check it.
     """
-    contract = kept_terms(CONTRACT)
-    check_reasons(contract.reasons)
-    values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
-    for name, text in config.items():
-        if name == TEMPLATE_KEY or name in _OF_OTHERS:
-            continue
-        if name not in values:
-            raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *values))}")
-        values[name] = text if isinstance(values[name], str) else _number(name, text)
+    values = values_of(CONTRACT, Reason, config)
     return Settings(
         vault_id=_id("vault_id", values["vault_id"]),
         vault_key=values["vault_key"],
         nodes={name: _id(f"node_{name}", values[f"node_{name}"]) for name in _NODES},
-        algorithm=_one_of("algorithm", values["algorithm"], Algorithms().by_name()),
-        compression=_one_of("compression", values["compression"], COMPRESSIONS),
+        algorithm=one_of("algorithm", values["algorithm"], BY_NAME),
+        compression=one_of("compression", values["compression"], COMPRESSIONS),
         store_folder=values["store_folder"],
         max_object_bytes=values["max_object_bytes"],
         max_header_bytes=values["max_header_bytes"],

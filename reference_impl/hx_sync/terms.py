@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum, unique
 from typing import TypeAlias
 
-from holdfast.reference_impl.answers import Refused
-from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.reference_impl import terms
 
 CONTRACT = "hx-sync"
 # Digits of a hash or of an id that has been checked, in their one spelling: they have no case to lose, and no blanks.
@@ -48,20 +46,8 @@ class Kind(Enum):
     MANIFEST = "manifest"
 
 
-class RefusedError(Exception):
-    """An operation is refused. `key` is that of the object it is about; the text is for humans."""
+class RefusedError(terms.RefusedError):
+    """An operation is refused. `key` is that of the object it is about."""
 
     def __init__(self, reason: Reason, detail: str = "", *, key: str | None = None) -> None:
-        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
-        self.reason = reason
-        self.detail = detail
-        self.key = key
-
-    def answer(self) -> Refused:
-        """The refusal as the adapter answers it."""
-        return Refused(self.reason.value, None if self.key is None else {"key": self.key}, self.detail)
-
-
-def check_reasons(declared: Iterable[str]) -> None:
-    """Hold the enum to the contract's closed list. Raises TermsError."""
-    hold_to_contract(CONTRACT, Reason, declared)
+        super().__init__(reason, detail, None if key is None else {"key": key})

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
-from holdfast.reference_impl.terms import value_of
+from holdfast.reference_impl.values import value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "idempotency-key"

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, unique
 
-from holdfast.reference_impl.terms import hold_to_contract, value_of
+from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.reference_impl.values import value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "jcs"

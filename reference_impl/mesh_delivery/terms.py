@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.session import OpenError
-from holdfast.reference_impl.terms import hold_to_contract, value_of
+from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.reference_impl.values import value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "mesh-delivery"

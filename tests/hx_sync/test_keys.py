@@ -10,8 +10,8 @@ import pytest
 from keyring.backend import KeyringBackend
 from nacl import pwhash
 
-from holdfast.reference_impl.hx_sync import operate
-from holdfast.reference_impl.hx_sync.keys import KeyInvalidError, VaultKeys
+from holdfast.reference_impl.hx_sync import keys, operate
+from holdfast.reference_impl.hx_sync.keys import KeyInvalidError
 from tests.hx_sync.devices import KEY, uuid
 
 
@@ -28,11 +28,6 @@ class InMemory(KeyringBackend):
         self.kept[service, username] = password
 
 
-class Cheap(VaultKeys):
-    def cost(self) -> tuple[int, int]:
-        return pwhash.argon2id.OPSLIMIT_MIN, pwhash.argon2id.MEMLIMIT_MIN
-
-
 @pytest.fixture
 def ring() -> Iterator[InMemory]:
     before, made = keyring.get_keyring(), InMemory()  # type: ignore[no-untyped-call]
@@ -46,21 +41,21 @@ def test_a_key_file_is_read_and_has_to_be_private(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(KEY.hex() + "\n", encoding="ascii")
     file.chmod(0o600)
-    assert VaultKeys().from_file(file) == KEY.hex()
+    assert keys.from_file(file) == KEY.hex()
 
     file.chmod(0o640)
     with pytest.raises(KeyInvalidError, match="chmod 600"):
-        VaultKeys().from_file(file)
+        keys.from_file(file)
     with pytest.raises(KeyInvalidError):
-        VaultKeys().from_file(tmp_path / "none")
+        keys.from_file(tmp_path / "none")
     file.write_text(KEY.hex() + "\n\n", encoding="ascii")
     file.chmod(0o600)
     with pytest.raises(KeyInvalidError):
-        VaultKeys().from_file(file)
+        keys.from_file(file)
 
 
 def test_a_keyring_keeps_one_key_for_each_vault(ring: InMemory) -> None:
-    keys, other = VaultKeys(), "ff" * 32
+    other = "ff" * 32
     with pytest.raises(KeyInvalidError):
         keys.from_keyring(uuid(1))
 
@@ -75,8 +70,10 @@ def test_a_keyring_keeps_one_key_for_each_vault(ring: InMemory) -> None:
         keys.from_keyring(uuid(1))
 
 
-def test_a_passphrase_makes_one_key_for_each_vault() -> None:
-    keys = Cheap()
+def test_a_passphrase_makes_one_key_for_each_vault(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (keys.OPERATIONS, keys.MEMORY) == (pwhash.argon2id.OPSLIMIT_MODERATE, pwhash.argon2id.MEMLIMIT_MODERATE)
+    monkeypatch.setattr(keys, "OPERATIONS", pwhash.argon2id.OPSLIMIT_MIN)
+    monkeypatch.setattr(keys, "MEMORY", pwhash.argon2id.MEMLIMIT_MIN)
     made = keys.from_passphrase(b"correct horse", uuid(1))
 
     assert len(keys.read(made)) == 32
@@ -85,7 +82,6 @@ def test_a_passphrase_makes_one_key_for_each_vault() -> None:
     assert made != keys.from_passphrase(b"correct Horse", uuid(1))
     with pytest.raises(KeyInvalidError):
         keys.from_passphrase(b"", uuid(1))
-    assert VaultKeys().cost() == (pwhash.argon2id.OPSLIMIT_MODERATE, pwhash.argon2id.MEMLIMIT_MODERATE)
 
 
 def test_devices_share_a_key_in_the_keyring(ring: InMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

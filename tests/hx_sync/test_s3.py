@@ -13,10 +13,9 @@ from moto.backends import get_backend
 from moto.server import ThreadedMotoServer
 
 from holdfast.reference_impl.hx_sync import operate
-from holdfast.reference_impl.hx_sync.factory import REFERENCE
 from holdfast.reference_impl.hx_sync.layout import Layout
 from holdfast.reference_impl.hx_sync.s3 import S3Store
-from holdfast.reference_impl.hx_sync.service import Service
+from holdfast.reference_impl.hx_sync.service import Parts, Service
 from holdfast.reference_impl.hx_sync.storage import Put
 from holdfast.reference_impl.sqlite import StoreError
 from tests.hx_sync.devices import NOW, VAULT, Devices, event, uuid
@@ -136,7 +135,7 @@ def test_two_devices_converge_over_a_bucket(client: Any, tmp_path: Path) -> None
     digests: list[str] = []
     for folder, name in (("one", "a"), ("two", "b"), ("one", "a")):
         root = tmp_path / folder
-        parts = REFERENCE.parts(root, {}, where=f"s3://{BUCKET}/vaults")
+        parts = Parts(root, {}, where=f"s3://{BUCKET}/vaults")
         parts.store.make()
         (root / "nodes").mkdir(parents=True, exist_ok=True)
         devices = Devices(parts, Service(parts, now=NOW))

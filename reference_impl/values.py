@@ -1,0 +1,58 @@
+"""Reads the values of an implementation: from the contract, or from the config of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+from holdfast.reference_impl.session import OpenError
+from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.specs import Contract, kept_terms
+
+_Value = TypeVar("_Value", int, str)
+_CALLED = {int: "an integer", str: "text"}
+# The folder of a provisioned template may stand in a config, besides the contract's parameters by name.
+TEMPLATE_KEY = "template"
+# A run has one config for all its contracts. These keys place the state of some of them.
+_OF_OTHERS = (TEMPLATE_KEY, "store", "dsn")
+# Enough for every number of a contract, and what is made of one still fits a timedelta.
+_MOST_DIGITS = 15
+
+
+def value_of(contract: Contract, name: str, kind: type[_Value]) -> _Value:
+    """A parameter's value. Raises OpenError when it is of another kind."""
+    value = contract.parameters[name].value
+    if not isinstance(value, kind):
+        raise OpenError(f"parameter {name}: expected {_CALLED[kind]} in contract.yaml, got {value!r}")
+    return value
+
+
+def values_of(contract: str, reasons: type[Enum], config: Mapping[str, str]) -> dict[str, Any]:
+    """The value of each parameter: that of the session's config, or of the contract, whose reasons are `reasons`.
+
+    Raises OpenError for a key or a number that makes no sense, TermsError for other reasons.
+    """
+    kept = kept_terms(contract)
+    hold_to_contract(contract, reasons, kept.reasons)
+    values: dict[str, Any] = {name: parameter.value for name, parameter in kept.parameters.items()}
+    for name, text in config.items():
+        if name in _OF_OTHERS:
+            continue
+        if name not in values:
+            raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *values))}")
+        values[name] = text if isinstance(values[name], str) else _number(name, text)
+    return values
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise OpenError(f"config {name}: expected a whole number as text, got {text[:64]!r}")
+    return int(text)
+
+
+def one_of(name: str, text: str, known: Collection[str]) -> str:
+    """A setting that has one of a few values. Raises OpenError."""
+    if text not in known:
+        raise OpenError(f"config {name}: expected one of {', '.join(known)}, got {text[:64]!r}")
+    return text
