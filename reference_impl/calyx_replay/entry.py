@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.location import Location
-from holdfast.reference_impl.calyx_replay.provision import Provisioner
-from holdfast.reference_impl.calyx_replay.schema import Schema
+from holdfast.reference_impl.calyx_replay.provision import copy
 from holdfast.reference_impl.calyx_replay.service import Service
-from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, Settings, load_settings
+from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
+from holdfast.reference_impl.values import TEMPLATE_KEY
 from holdfast.reference_impl.whole import Whole
 
 _UTC = "UTC"
@@ -55,7 +55,7 @@ class CalyxReplay(Whole):
         if not template:
             raise OpenError(f"config template: expected the folder of a provisioned template, got nothing; {_LAUNCH}")
         try:
-            Provisioner(Schema()).copy(Path(template), location)
+            copy(Path(template), location)
         except (OSError, shutil.Error) as error:
             raise OpenError(f"the template cannot be copied into the workdir: {error}; {_LAUNCH}") from error
 

@@ -8,19 +8,16 @@ from pathlib import Path
 
 from holdfast.reference_impl.calyx_replay.codec import Codec
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
-from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.failpoints import Failpoints
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
-from holdfast.reference_impl.calyx_replay.schema import Schema
 from holdfast.reference_impl.calyx_replay.service import Parts
 from holdfast.reference_impl.calyx_replay.settings import load_settings
-from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
-from holdfast.reference_impl.calyx_replay.timing import SeenAt, Window
+from holdfast.reference_impl.calyx_replay.timing import Window
 from holdfast.reference_impl.patience import Patience
 from holdfast.specs import kept_terms
 
@@ -39,17 +36,15 @@ class Factory:
         """All parts of one mailbox. Raises OpenError."""
         contract, settings = kept_terms(CONTRACT), load_settings(config)
         codec, patience, window = Codec(settings), Patience(), Window(settings)
-        location, delivery = Location(root, settings), Delivery()
-        store = self.store(location, Schema(), settings, patience, seen_at=SeenAt())
+        store = self.store(Location(root, settings), settings, patience)
         pruning = self.pruning(settings, store, contract.methods["prune"].args)
-        mailbox = self.mailbox(codec, Signatures(), window, store, delivery, pruning, contract.methods["accept"].args)
+        mailbox = self.mailbox(codec, window, store, pruning, contract.methods["accept"].args)
         migration = self.migration(settings, codec, mailbox, store)
         return Parts(
             contract=contract,
             settings=settings,
             codec=codec,
             store=store,
-            delivery=delivery,
             pruning=pruning,
             mailbox=mailbox,
             migration=migration,

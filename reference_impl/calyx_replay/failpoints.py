@@ -7,7 +7,6 @@ from collections.abc import Callable
 from enum import Enum, unique
 from typing import Any
 
-from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
@@ -29,15 +28,13 @@ class Point(Enum):
 class Failpoints(HoldOrAbort[Point]):
     """The failpoints of one mailbox."""
 
-    def watch(
-        self, *, mailbox: Mailbox, delivery: Delivery, pruning: Pruning, migration: Migration, store: Store
-    ) -> None:
+    def watch(self, *, mailbox: Mailbox, pruning: Pruning, migration: Migration, store: Store) -> None:
         """Wrap the three operations and their steps. To them an abort is the same as a store that fails.
 
         After the commit of a prune or a migration no step is left that can fail.
         """
         wrap(mailbox, "insert", self.around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
-        wrap(delivery, "deliver", self.around(None, Point.BEFORE_COMMIT))
+        wrap(store, "deliver", self.around(None, Point.BEFORE_COMMIT))
         wrap(mailbox, "record", lambda record: self._ended(record, self._uncertain))
         wrap(pruning, "remove", self.around(Point.BEFORE_INSERT, Point.AFTER_INSERT))
         wrap(store, "remember", self.around(None, Point.BEFORE_COMMIT))

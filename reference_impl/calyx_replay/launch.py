@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.reference_impl.calyx_replay.location import Location
-from holdfast.reference_impl.calyx_replay.provision import Provisioner
-from holdfast.reference_impl.calyx_replay.schema import Schema
-from holdfast.reference_impl.calyx_replay.settings import TEMPLATE_KEY, load_settings
+from holdfast.reference_impl.calyx_replay.provision import make
+from holdfast.reference_impl.calyx_replay.settings import load_settings
+from holdfast.reference_impl.values import TEMPLATE_KEY
 from holdfast.servers.lines import Stores
 from holdfast.servers.serving import FolderTemplate, Launched
 
@@ -26,7 +26,7 @@ def launch(
     folder = Path(tempfile.mkdtemp(prefix="hf-calyx-", dir=parent))
     template = FolderTemplate(folder, {TEMPLATE_KEY: str(folder)})
     try:
-        Provisioner(Schema()).make(Location(template.folder, settings))
+        make(Location(template.folder, settings))
     except BaseException:
         template.stop()
         raise

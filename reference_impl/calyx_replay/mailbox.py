@@ -7,36 +7,25 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
+from holdfast.reference_impl.calyx_replay import signatures
 from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, EnvelopeError, from_base64url
-from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
-from holdfast.reference_impl.calyx_replay.signatures import Signatures
 from holdfast.reference_impl.calyx_replay.store import KeyTakenError, Row, Store
-from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError, check_args
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, check_args
 from holdfast.reference_impl.calyx_replay.timing import TimestampError, Window, later, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.schema import Validator
 
 
 class Mailbox:
     """Accepts an envelope that it can prove to be new, and refuses every other."""
 
-    def __init__(
-        self,
-        codec: Codec,
-        signatures: Signatures,
-        window: Window,
-        store: Store,
-        delivery: Delivery,
-        pruning: Pruning,
-        schema: Validator,
-    ) -> None:
+    def __init__(self, codec: Codec, window: Window, store: Store, pruning: Pruning, schema: Validator) -> None:
         """`schema` is that of the arguments of `accept`."""
         self._codec = codec
-        self._signatures = signatures
         self._window = window
         self._store = store
-        self._delivery = delivery
         self._pruning = pruning
         self._schema = schema
 
@@ -98,7 +87,7 @@ class Mailbox:
 
     def guard_signature(self, envelope: Envelope) -> None:
         """Raises RefusedError."""
-        if not self._signatures.valid(envelope):
+        if not signatures.valid(envelope):
             raise RefusedError(
                 Reason.SIGNATURE_INVALID, "expected the sender's Ed25519 signature in its canonical form"
             )
@@ -118,7 +107,7 @@ class Mailbox:
             self.guard_blocked(connection, envelope, timestamp)
             self.guard_provable(connection, timestamp)
             self.insert(connection, self.row(envelope, key, now=now))
-            self._delivery.deliver(connection, envelope, key)
+            self._store.deliver(connection, envelope, key)
 
     def guard_duplicate(self, connection: sqlite3.Connection, key: Hex) -> None:
         """Raises RefusedError."""
@@ -159,6 +148,6 @@ class Mailbox:
             "msg_id": envelope.msg_id,
             "sender_fp": envelope.sender_fp,
             "recipient_fp": envelope.recipient_fp,
-            "seen_at": self._store.seen_at.write(now),
+            "seen_at": written(now),
             "envelope_timestamp": envelope.timestamp,
         }

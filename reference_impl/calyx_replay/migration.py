@@ -14,9 +14,10 @@ from holdfast.reference_impl.calyx_replay.codec import Codec, Envelope, Envelope
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason, RefusedError
+from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose, Reason
 from holdfast.reference_impl.calyx_replay.timing import later, written
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 

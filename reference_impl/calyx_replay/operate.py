@@ -152,10 +152,10 @@ def _answered(answer: Answer, tell: Callable[[Any], str]) -> int:
 
 
 def _init(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
-    from holdfast.reference_impl.calyx_replay.provision import Provisioner, ProvisionError
+    from holdfast.reference_impl.calyx_replay.provision import ProvisionError, make
 
     try:
-        Provisioner(parts.store.schema).make(parts.store.location)
+        make(parts.store.location)
     except ProvisionError as error:
         return _complain(str(error))
     print(f"made {parts.store.location.database}")
@@ -190,8 +190,9 @@ def _taken_over(value: Any) -> str:
 
 
 def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  # noqa: ARG001 - as all commands
-    from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason, RefusedError
+    from holdfast.reference_impl.calyx_replay.terms import Purpose, Reason
     from holdfast.reference_impl.sqlite import StoreError
+    from holdfast.reference_impl.terms import RefusedError
 
     try:
         with parts.store.reading(Purpose.OBSERVE) as connection:
@@ -203,7 +204,7 @@ def _inspect(options: argparse.Namespace, parts: Parts, now: datetime) -> int:  
 
 def _show(parts: Parts, connection: sqlite3.Connection) -> None:
     """Show what the mailbox holds. Raises StoreError, sqlite3.Error."""
-    store, delivered = parts.store, len(parts.delivery.deliveries(connection))
+    store, delivered = parts.store, len(parts.store.deliveries(connection))
     rows, unreadable = store.counts(connection)
     state, files = store.state(connection), [path for path in store.location.files() if path.exists()]
     lines = [

@@ -10,17 +10,17 @@ from typing import Any
 from holdfast.reference_impl.answers import Answer, Fault, Ok, Senseless
 from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
-from holdfast.reference_impl.calyx_replay.delivery import Delivery
 from holdfast.reference_impl.calyx_replay.failpoints import Failpoints, Point
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose, RefusedError, check_args
+from holdfast.reference_impl.calyx_replay.terms import Purpose, check_args
 from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs import Contract
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain
@@ -34,7 +34,6 @@ class Parts:
     settings: Settings
     codec: Codec
     store: Store
-    delivery: Delivery
     pruning: Pruning
     mailbox: Mailbox
     migration: Migration
@@ -44,13 +43,7 @@ class Parts:
 
     def watch(self) -> None:
         """Put the failpoints around the steps of a mailbox for tests. A mailbox of a user has none."""
-        self.failpoints.watch(
-            mailbox=self.mailbox,
-            delivery=self.delivery,
-            pruning=self.pruning,
-            migration=self.migration,
-            store=self.store,
-        )
+        self.failpoints.watch(mailbox=self.mailbox, pruning=self.pruning, migration=self.migration, store=self.store)
 
 
 class Service:
@@ -137,7 +130,7 @@ class Service:
     def deliveries(self) -> Answer:
         """The delivered envelopes, in order."""
         with self._parts.store.reading(Purpose.OBSERVE) as connection:
-            return Ok({"delivered": list(self._parts.delivery.deliveries(connection))})
+            return Ok({"delivered": list(self._parts.store.deliveries(connection))})
 
     def connections(self) -> Answer:
         """The pragmas of a connection of each purpose, asked on it."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
-from typing import Any
 
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT, Reason
 from holdfast.reference_impl.session import OpenError
-from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.reference_impl.values import values_of
 from holdfast.servers.pace import scaled
-from holdfast.specs import kept_terms
-
-# `config` may also hold the folder of the provisioned template, besides the contract's parameters by name.
-TEMPLATE_KEY = "template"
+from holdfast.specs import version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +32,12 @@ class Settings:
     timezone: str
 
 
-# A run has one config for all its contracts. These keys place the state of other contracts; here the source does.
-_OF_OTHERS = ("store", "dsn")
-
-
 def _seconds(name: str, seconds: int) -> timedelta:
     # Longer than the longest span between two instants of the years 1 to 9999, and still a timedelta.
     most = 10**12
     if seconds > most:
         raise OpenError(f"config {name}: expected at most {most} seconds, got {seconds}")
     return timedelta(seconds=seconds)
-
-
-def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
-    return int(text)
-
-
-def _check_name(name: str, known: Iterable[str]) -> None:
-    if name not in known:
-        raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *known))}")
 
 
 def _relative(name: str, text: str) -> str:
@@ -68,17 +49,10 @@ def _relative(name: str, text: str) -> str:
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
-    contract = kept_terms(CONTRACT)
-    hold_to_contract(CONTRACT, Reason, contract.reasons)
-    values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
-    for name, text in config.items():
-        if name == TEMPLATE_KEY or name in _OF_OTHERS:
-            continue
-        _check_name(name, values)
-        values[name] = text if isinstance(values[name], str) else _number(name, text)
+    values = values_of(CONTRACT, Reason, config)
     window = _seconds("window_seconds", values["window_seconds"])
     return Settings(
-        version=contract.version,
+        version=version_of(CONTRACT),
         protocol_version=values["protocol_version"],
         max_envelope_bytes=values["max_envelope_bytes"],
         database_path=_relative("database_path", values["database_path"]),

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from holdfast.reference_impl.calyx_replay.codec import Envelope
 from holdfast.reference_impl.calyx_replay.location import Location
-from holdfast.reference_impl.calyx_replay.schema import Schema
+from holdfast.reference_impl.calyx_replay.schema import statements
 from holdfast.reference_impl.calyx_replay.settings import Settings
 from holdfast.reference_impl.calyx_replay.terms import Hex, Purpose
-from holdfast.reference_impl.calyx_replay.timing import SeenAt, Written
+from holdfast.reference_impl.calyx_replay.timing import Written, seen_at
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import Held, ProvenDatabase, StoreError, verify_tables
 
@@ -53,20 +54,10 @@ class MailboxState:
 class Store(ProvenDatabase):
     """One connection for each purpose, opened when first needed, and again when the files are not the same any more."""
 
-    def __init__(
-        self,
-        location: Location,
-        schema: Schema,
-        settings: Settings,
-        patience: Patience,
-        *,
-        seen_at: SeenAt,
-    ) -> None:
+    def __init__(self, location: Location, settings: Settings, patience: Patience) -> None:
         self.location = location
-        self.schema = schema
         self.settings = settings
         self.patience = patience
-        self.seen_at = seen_at
         self._held: dict[Purpose, Held] = {}
 
     # Connections
@@ -106,11 +97,11 @@ class Store(ProvenDatabase):
         """The settings that SQLite loses with each connection. Raises sqlite3.Error."""
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.create_function("instant", 1, self.seen_at.read)
+        connection.create_function("instant", 1, seen_at)
 
     def verify_schema(self, connection: sqlite3.Connection) -> None:
         """Raise StoreError unless the database has exactly our tables and indexes."""
-        verify_tables(connection, self.schema.statements())
+        verify_tables(connection, statements())
 
     def waits(self) -> timedelta:
         """How long a statement may wait for a lock: never beyond the operation's deadline."""
@@ -179,7 +170,21 @@ class Store(ProvenDatabase):
         """Take the one write lock before the first read, so that the data does not change between read and write."""
         connection.execute("BEGIN IMMEDIATE")
 
-    # Statements; each raises sqlite3.Error
+    # The inbox of the owner, in the transaction that records the key. What follows raises sqlite3.Error.
+
+    def deliver(self, connection: sqlite3.Connection, envelope: Envelope, key: Hex) -> None:
+        """Put one envelope into the inbox; it is there if and only if its key is recorded."""
+        connection.execute(
+            "INSERT INTO inbox (replay_key, msg_id, envelope) VALUES (?, ?, ?)",
+            (key, envelope.msg_id, envelope.canonical),
+        )
+
+    def deliveries(self, connection: sqlite3.Connection) -> Sequence[dict[str, str]]:
+        """The delivered envelopes, in order."""
+        rows = connection.execute("SELECT replay_key, msg_id FROM inbox ORDER BY position").fetchall()
+        return [{"replay_key": key, "msg_id": msg_id} for key, msg_id in rows]
+
+    # Statements
 
     def has(self, connection: sqlite3.Connection, key: Hex) -> bool:
         """Whether the key is recorded."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum, unique
 from typing import Any, TypeAlias
 
-from holdfast.reference_impl.answers import Refused
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
@@ -40,20 +39,6 @@ class Purpose(Enum):
     PRUNE = "prune"
     MIGRATE = "migrate"
     OBSERVE = "observe"
-
-
-class RefusedError(Exception):
-    """An operation is refused. `data` is what the contract lets the reason carry; the text is for humans."""
-
-    def __init__(self, reason: Reason, detail: str = "", data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
-        self.reason = reason
-        self.detail = detail
-        self.data = data
-
-    def answer(self) -> Refused:
-        """The refusal as the adapter answers it."""
-        return Refused(self.reason.value, self.data, self.detail)
 
 
 def check_args(schema: Validator, args: Any) -> None:

@@ -83,47 +83,40 @@ class Window:
         return timestamp > _FIRST and abs(timestamp - now) <= self.width
 
 
-class SeenAt:
-    """The column seen_at: written in one form, read in every form that older versions left."""
+def seen_at(stored: object) -> int | None:
+    """Microseconds since 1970 of a value of the column seen_at, in any form of any version; None for no instant.
 
-    def write(self, instant: datetime) -> str:
-        """The text of an instant."""
-        return written(instant)
+    Text is RFC 3339 with T or a space, with or without a fraction, Z or an offset, without either in UTC. Integers
+    and reals are seconds since 1970, because a TIMESTAMP column has numeric affinity.
+    """
+    if isinstance(stored, str):
+        return _read_text(stored)
+    if isinstance(stored, int | float):
+        return _read_number(stored)
+    return None
 
-    def read(self, stored: object) -> int | None:
-        """Microseconds since 1970 of a stored value; None for what is no instant.
 
-        Text is RFC 3339 with T or a space, with or without a fraction, Z or an offset, without either in UTC. Integers
-        and reals are seconds since 1970, because a TIMESTAMP column has numeric affinity.
-        """
-        if isinstance(stored, str):
-            return self.read_text(stored)
-        if isinstance(stored, int | float):
-            return self.read_number(stored)
+def _read_text(stored: str) -> int | None:
+    found = _SEEN_AT.fullmatch(stored)
+    if found is None:
         return None
+    day, time, fraction, sign, hours, minutes = found.groups()
+    try:
+        whole = since_1970(f"{day}T{time}+00:00")
+    except ValueError:
+        return None
+    # Nanoseconds are cut: only whole microseconds are compared.
+    beyond = int(f"{fraction or ''}000000"[:6])
+    offset = 0 if sign is None else (int(hours) * 60 + int(minutes)) * 60_000_000
+    return whole + beyond + (offset if sign == "-" else -offset)
 
-    def read_text(self, stored: str) -> int | None:
-        """See `read`."""
-        found = _SEEN_AT.fullmatch(stored)
-        if found is None:
-            return None
-        day, time, fraction, sign, hours, minutes = found.groups()
-        try:
-            whole = since_1970(f"{day}T{time}+00:00")
-        except ValueError:
-            return None
-        # Nanoseconds are cut: only whole microseconds are compared.
-        beyond = int(f"{fraction or ''}000000"[:6])
-        offset = 0 if sign is None else (int(hours) * 60 + int(minutes)) * 60_000_000
-        return whole + beyond + (offset if sign == "-" else -offset)
 
-    def read_number(self, stored: float) -> int | None:
-        """See `read`."""
-        moment = stored * 1e6
-        if not math.isfinite(moment):
-            return None
-        # A double of today's seconds has steps of a quarter of a microsecond, so the nearest microsecond is right.
-        # Whole seconds are exact, because a million of them is a multiple of 64.
-        found = round(moment)
-        # A writer of milliseconds did not write an instant of these years.
-        return found if since_1970(f"{_YEAR_ZERO}01-01T00:00:00Z") <= found <= microseconds(_LAST) else None
+def _read_number(stored: float) -> int | None:
+    moment = stored * 1e6
+    if not math.isfinite(moment):
+        return None
+    # A double of today's seconds has steps of a quarter of a microsecond, so the nearest microsecond is right.
+    # Whole seconds are exact, because a million of them is a multiple of 64.
+    found = round(moment)
+    # A writer of milliseconds did not write an instant of these years.
+    return found if since_1970(f"{_YEAR_ZERO}01-01T00:00:00Z") <= found <= microseconds(_LAST) else None

@@ -12,7 +12,8 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from holdfast.reference_impl.instants import format_instant
-from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, MESSAGE_TABLES, BrokerSchema
+from holdfast.reference_impl.mesh_delivery import broker_schema
+from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, MESSAGE_TABLES, is_migrated
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Connection, Dsn, Link, with_database
 from holdfast.reference_impl.postgres_databases import MAINTENANCE
@@ -59,10 +60,9 @@ WHERE c.relnamespace = to_regnamespace('mesh')
 class Administrator:
     """Works on a connection of its own, past the broker. Raises psycopg.Error."""
 
-    def __init__(self, dsn: Dsn, schema: BrokerSchema, patience: Patience) -> None:
+    def __init__(self, dsn: Dsn, patience: Patience) -> None:
         self._link = Link(dsn, patience=patience)
         self._maintenance = Link(with_database(dsn, MAINTENANCE), patience=patience)
-        self._schema = schema
 
     def close(self) -> None:
         """Give back the connections. Never raises."""
@@ -123,7 +123,7 @@ class Administrator:
         """Whether ids are deduplicated."""
         connection = self.connection()
         found = connection.execute("SELECT value FROM mesh.setting WHERE name = %s", (ENFORCED,)).fetchone()
-        return found == ("on",) and self._schema.is_migrated(connection)
+        return found == ("on",) and is_migrated(connection)
 
     # What an administrator changes
 
@@ -142,12 +142,12 @@ class Administrator:
 
     def migrate(self) -> None:
         """Steps 1 to 3 of section 17."""
-        self._schema.migrate(self.connection())
+        broker_schema.migrate(self.connection())
 
     def set_flag(self, *, enabled: bool) -> None:
         """Switch enforcement for every process. It stays off where the schema cannot hold a record."""
         connection = self.connection()
-        enabled = enabled and self._schema.is_migrated(connection)
+        enabled = enabled and is_migrated(connection)
         connection.execute(
             "INSERT INTO mesh.setting VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             (ENFORCED, "on" if enabled else "off"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from holdfast.reference_impl.mesh_delivery.broker_schema import MESSAGE_TABLES
+from holdfast.reference_impl.mesh_delivery.broker_schema import MESSAGE_TABLES, is_migrated
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
 from holdfast.reference_impl.mesh_delivery.counters import Counters
 from holdfast.reference_impl.mesh_delivery.terms import Mode, Settings, Word
@@ -38,7 +38,7 @@ class Jobs:
 
     def prune_all(self, connection: Connection, older_than: datetime) -> None:
         """Both changes of each relation, in one transaction."""
-        migrated = self.store.schema.is_migrated(connection)
+        migrated = is_migrated(connection)
         for table in MESSAGE_TABLES:
             gone = self.delete_messages(connection, table, older_than)
             if migrated:

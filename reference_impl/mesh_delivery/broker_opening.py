@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.reference_impl.mesh_delivery.broker import Broker
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.broker_jobs import Jobs
-from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema, take_back
+from holdfast.reference_impl.mesh_delivery.broker_schema import take_back
 from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
 from holdfast.reference_impl.mesh_delivery.broker_store import BrokerStore
 from holdfast.reference_impl.mesh_delivery.counters import Counters
@@ -57,16 +57,15 @@ class Opening:
             dsn = with_database(dsn, database)
         else:
             dsn, database = server.dsn(), DATABASE
-        patience = Patience()
-        schema, counters = BrokerSchema(), Counters()
-        store = BrokerStore(dsn, schema, patience)
+        patience, counters = Patience(), Counters()
+        store = BrokerStore(dsn, patience)
         jobs = Jobs(settings, store, counters)
         failpoints = Failpoints(request.workdir, patience)
         failpoints.watch(store, jobs)
         return BrokerService(
             broker=Broker(settings, fingerprints(), store, counters, request.now),
             jobs=jobs,
-            administrator=Administrator(dsn, schema, patience),
+            administrator=Administrator(dsn, patience),
             failpoints=failpoints,
             database=database,
             patience=patience,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors
 
-from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED, BrokerSchema
+from holdfast.reference_impl.mesh_delivery.broker_schema import ENFORCED
 from holdfast.reference_impl.mesh_delivery.terms import Made, Word
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import Connection, Link, with_settings
@@ -87,8 +87,7 @@ class BrokerStore:
     # What the transaction under way has found.
     sight: Sight
 
-    def __init__(self, dsn: str, schema: BrokerSchema, patience: Patience) -> None:
-        self.schema = schema
+    def __init__(self, dsn: str, patience: Patience) -> None:
         settings = {"lock_timeout": str(LOCK_TIMEOUT_MS), "statement_timeout": str(STATEMENT_TIMEOUT_MS)}
         # Durable when acknowledged, for every default of the server.
         self._link = Link(with_settings(dsn, synchronous_commit="on", **settings), patience=patience)

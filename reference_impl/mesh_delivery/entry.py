@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from holdfast.reference_impl.mesh_delivery.claims import not_claimed
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon
-from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints
 from holdfast.reference_impl.mesh_delivery.fingerprint import fingerprints
 from holdfast.reference_impl.mesh_delivery.negotiation import Negotiator
-from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxError, OutboxSchema
-from holdfast.reference_impl.mesh_delivery.service import Service
+from holdfast.reference_impl.mesh_delivery.outbox import OUTBOX, Outbox, OutboxError
+from holdfast.reference_impl.mesh_delivery.service import DeliveryFailpoints, Service
 from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, TEMPLATE, read_settings
 from holdfast.reference_impl.planting import find
 from holdfast.reference_impl.postgres_names import session_database
@@ -69,7 +68,7 @@ class MeshDelivery(Whole):
         """The outbox of a session, made where that is fresh."""
         if request.surface is SurfaceWanted.ABSENT:
             return None
-        outbox = Outbox(request.workdir / CONTRACT / OUTBOX, OutboxSchema())
+        outbox = Outbox(request.workdir / CONTRACT / OUTBOX)
         try:
             if request.state is StateWanted.FRESH:
                 outbox.make()

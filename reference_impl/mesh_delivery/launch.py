@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast.reference_impl import postgres_launch
-from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema, provision, unprovision
+from holdfast.reference_impl.mesh_delivery.broker_schema import provision, unprovision
 from holdfast.reference_impl.mesh_delivery.terms import TEMPLATE
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.postgres_launch import Template, launch_on
@@ -31,7 +31,7 @@ def make_template(server_dsn: str) -> Template:
 
 def _provide(dsn: str) -> None:
     with connect(dsn) as connection:
-        provision(connection, BrokerSchema())
+        provision(connection)
 
 
 def launch(

@@ -45,38 +45,35 @@ class Row:
 _COLUMNS = ", ".join(Row.__dataclass_fields__)
 
 
-class OutboxSchema:
-    """The statements that make the file."""
+def _table() -> str:
+    """The table of the source. SQLite lets NULL pass where the source has a primary key or a check alone."""
+    return (
+        "CREATE TABLE outbox ("
+        "id TEXT NOT NULL PRIMARY KEY, "
+        "client_message_id TEXT NOT NULL UNIQUE, "
+        "request_fingerprint BLOB NOT NULL "
+        "CHECK (typeof(request_fingerprint) = 'blob' AND length(request_fingerprint) = 32), "
+        "payload BLOB NOT NULL, "
+        "enqueued_at INTEGER NOT NULL, "
+        "attempts INTEGER NOT NULL DEFAULT 0, "
+        "next_attempt_at INTEGER NOT NULL, "
+        "status TEXT NOT NULL CHECK (status IN ('pending', 'inflight', 'done', 'dead')), "
+        "last_error TEXT, "
+        "delivered_at INTEGER, "
+        "broker_message_id TEXT)"
+    )
 
-    def table(self) -> str:
-        """The table of the source. SQLite lets NULL pass where the source has a primary key or a check alone."""
-        return (
-            "CREATE TABLE outbox ("
-            "id TEXT NOT NULL PRIMARY KEY, "
-            "client_message_id TEXT NOT NULL UNIQUE, "
-            "request_fingerprint BLOB NOT NULL "
-            "CHECK (typeof(request_fingerprint) = 'blob' AND length(request_fingerprint) = 32), "
-            "payload BLOB NOT NULL, "
-            "enqueued_at INTEGER NOT NULL, "
-            "attempts INTEGER NOT NULL DEFAULT 0, "
-            "next_attempt_at INTEGER NOT NULL, "
-            "status TEXT NOT NULL CHECK (status IN ('pending', 'inflight', 'done', 'dead')), "
-            "last_error TEXT, "
-            "delivered_at INTEGER, "
-            "broker_message_id TEXT)"
-        )
 
-    def index(self) -> str:
-        """What the delivery looks along."""
-        return "CREATE INDEX outbox_pending ON outbox (status, next_attempt_at)"
+def _index() -> str:
+    """What the delivery looks along."""
+    return "CREATE INDEX outbox_pending ON outbox (status, next_attempt_at)"
 
 
 class Outbox:
     """The rows. Every change is committed, and on the disk, when its method returns. Raises OutboxError."""
 
-    def __init__(self, path: Path, schema: OutboxSchema) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._schema = schema
         self._lock: IO[str] | None = None
 
     def make(self) -> None:
@@ -84,8 +81,8 @@ class Outbox:
         self._path.parent.mkdir(exist_ok=True)
         self._path.touch(mode=FILE_MODE, exist_ok=False)
         with self.transaction() as connection:
-            connection.execute(self._schema.table())
-            connection.execute(self._schema.index())
+            connection.execute(_table())
+            connection.execute(_index())
 
     def own(self) -> bool:
         """Whether this process is the daemon of the outbox: the first one that asks is, until it ends."""

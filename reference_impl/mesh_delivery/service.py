@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from enum import Enum, unique
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Refused
 from holdfast.reference_impl.failpoints import Fault as Failure
+from holdfast.reference_impl.failpoints import HoldOrAbort, wrap
 from holdfast.reference_impl.mesh_delivery.daemon import Daemon
-from holdfast.reference_impl.mesh_delivery.delivery_failpoints import DeliveryFailpoints, Point
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reference_impl.mesh_delivery.negotiation import HANDSHAKE, Negotiator
 from holdfast.reference_impl.mesh_delivery.outbox import OutboxError
@@ -23,6 +24,22 @@ from holdfast.specs.model import Group, Method
 if TYPE_CHECKING:
     from holdfast.reference_impl.mesh_delivery.broker_http import Server
     from holdfast.reference_impl.mesh_delivery.broker_service import BrokerService
+
+
+@unique
+class Point(Enum):
+    """Places of an attempt to deliver a row."""
+
+    IN_FLIGHT = "in_flight"
+    ANSWERED = "answered"
+
+
+class DeliveryFailpoints(HoldOrAbort[Point]):
+    """The failpoints of one daemon, around the one step in which a row is in flight. Only holds are armed."""
+
+    def watch(self, daemon: Daemon) -> None:
+        """Put them around the step."""
+        wrap(daemon, "answer_to", self.around(Point.IN_FLIGHT, Point.ANSWERED))
 
 
 class Service:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import TypeAlias
@@ -114,15 +114,10 @@ class Settings:
     schema: StartingSchema
 
 
-def check_reasons(declared: Iterable[str]) -> None:
-    """Hold the enum to the contract's closed list. Raises TermsError."""
-    hold_to_contract(CONTRACT, Reason, declared)
-
-
 def read_terms() -> Terms:
     """The values as the contract has them. Raises OpenError when one is no text, TermsError for other reasons."""
     contract = kept_terms(CONTRACT)
-    check_reasons(contract.reasons)
+    hold_to_contract(CONTRACT, Reason, contract.reasons)
 
     def text(name: str) -> str:
         return value_of(contract, name, str)

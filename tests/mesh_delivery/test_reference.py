@@ -7,18 +7,17 @@ import pytest
 
 from holdfast.reference_impl.mesh_delivery import claims
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
-from holdfast.reference_impl.mesh_delivery.broker_schema import BrokerSchema
 from holdfast.reference_impl.mesh_delivery.entry import implementation
-from holdfast.reference_impl.mesh_delivery.terms import Reason, check_reasons
+from holdfast.reference_impl.mesh_delivery.terms import CONTRACT, Reason
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.registry import Deferred
-from holdfast.reference_impl.terms import TermsError
+from holdfast.reference_impl.terms import TermsError, hold_to_contract
 from holdfast.specs import load_contract
 
 
 def test_nobody_has_a_name_that_the_database_cannot_hold_and_it_is_not_asked() -> None:
     # Nothing listens there.
-    nowhere = Administrator("host=127.0.0.1 port=1 dbname=none", BrokerSchema(), Patience(0.1))
+    nowhere = Administrator("host=127.0.0.1 port=1 dbname=none", Patience(0.1))
     assert nowhere.inbox("7c9e6679-7425-40de-944b-e07fc1f90ae7", "a\0b") == []
     with pytest.raises(psycopg.Error):
         nowhere.inbox("7c9e6679-7425-40de-944b-e07fc1f90ae7", "ab")
@@ -38,4 +37,4 @@ def test_the_implementation_claims_everything_of_its_version() -> None:
 
 def test_reasons_that_the_contract_does_not_have_are_an_error() -> None:
     with pytest.raises(TermsError, match="only in the contract"):
-        check_reasons([*(reason.value for reason in Reason), "NEW_REASON"])
+        hold_to_contract(CONTRACT, Reason, [*(reason.value for reason in Reason), "NEW_REASON"])
