@@ -5,7 +5,8 @@ from __future__ import annotations
 from holdfast.reference_impl.m5_log.credentials import Trust, TrustFiles, Verifier, cred_hash_of
 from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.state import Verified
-from holdfast.reference_impl.m5_log.terms import Family, Key, RefusedError
+from holdfast.reference_impl.m5_log.terms import Family, Key
+from holdfast.reference_impl.terms import RefusedError
 
 
 class StoredAuthority:

@@ -10,7 +10,8 @@ from holdfast.reference_impl.m5_log.cbor import CborError
 from holdfast.reference_impl.m5_log.database import Change, Database
 from holdfast.reference_impl.m5_log.opening import CHECKPOINTS_MADE, LAST_CHECKPOINT, NUMBER_BYTES, number, read_number
 from holdfast.reference_impl.m5_log.state import Snapshots, State
-from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError
+from holdfast.reference_impl.terms import RefusedError
 
 _DIGEST_BYTES = 32
 

@@ -15,7 +15,8 @@ from typing import Any
 from holdfast.reference_impl.m5_log.cbor import Value, encode
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, Signatures
 from holdfast.reference_impl.m5_log.state import Verified
-from holdfast.reference_impl.m5_log.terms import Key, Reason, RefusedError
+from holdfast.reference_impl.m5_log.terms import Key, Reason
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import loads
 

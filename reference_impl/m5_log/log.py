@@ -13,7 +13,8 @@ from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author
 from holdfast.reference_impl.m5_log.replay import Replay
 from holdfast.reference_impl.m5_log.state import State, Verified
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, Key, Reason, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Key, Reason, StoreError
+from holdfast.reference_impl.terms import RefusedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _USAGE if ended.code else _DONE
     # Only now, so that a wrong command line is reported at once.
     from holdfast.reference_impl.m5_log.factory import REFERENCE
-    from holdfast.reference_impl.m5_log.terms import RefusedError, UncertainError
+    from holdfast.reference_impl.m5_log.terms import UncertainError
     from holdfast.reference_impl.planting import planted
     from holdfast.reference_impl.session import OpenError
+    from holdfast.reference_impl.terms import RefusedError
 
     try:
         if not options.root.is_dir():

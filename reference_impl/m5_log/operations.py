@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode
 from holdfast.reference_impl.m5_log.settings import Settings
 from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, SIGNATURE_BYTES, Signatures
-from holdfast.reference_impl.m5_log.terms import Hlc, Key, Reason, RefusedError
+from holdfast.reference_impl.m5_log.terms import Hlc, Key, Reason
+from holdfast.reference_impl.terms import RefusedError
 
 ID_BYTES, HLC_BYTES, _MILLISECONDS_BYTES = 32, 12, 8
 _MOST_CHARACTERS = 255

@@ -12,7 +12,8 @@ from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author_key
 from holdfast.reference_impl.m5_log.state import Fold, State, chain_of
-from holdfast.reference_impl.m5_log.terms import Family, Key, Reason, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Key, Reason, StoreError
+from holdfast.reference_impl.terms import RefusedError
 
 
 @unique

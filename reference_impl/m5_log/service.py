@@ -17,8 +17,9 @@ from holdfast.reference_impl.m5_log.observing import Observing, from_base64url
 from holdfast.reference_impl.m5_log.replay import Replay, Source
 from holdfast.reference_impl.m5_log.state import Snapshots
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Reason, RefusedError, UncertainError, check_args
+from holdfast.reference_impl.m5_log.terms import Reason, UncertainError, check_args
 from holdfast.reference_impl.m5_log.verify import Verify
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs import Contract
 from holdfast.specs.model import Group, Method
 from holdfast.specs.schema import explain

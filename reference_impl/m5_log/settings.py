@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
-from holdfast.reference_impl.m5_log.terms import CONTRACT, check_reasons
+from holdfast.reference_impl.m5_log.terms import CONTRACT, Reason
 from holdfast.reference_impl.session import OpenError
-from holdfast.specs import kept_terms
-
-# A run has one config for all its contracts. These keys place the state of other contracts; here the contract does.
-_OF_OTHERS = ("store", "dsn", "template")
+from holdfast.reference_impl.values import values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +26,6 @@ class Settings:
     write_buffer_bytes: int
 
 
-def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise OpenError(f"config {name}: expected a whole number as text, got {text!r}")
-    return int(text)
-
-
 def _relative(name: str, text: str) -> str:
     path = PurePosixPath(text)
     if path.is_absolute() or len(path.parts) < 2 or ".." in path.parts or "\0" in text:
@@ -45,15 +35,7 @@ def _relative(name: str, text: str) -> str:
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
-    contract = kept_terms(CONTRACT)
-    check_reasons(contract.reasons)
-    values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
-    for name, text in config.items():
-        if name in _OF_OTHERS:
-            continue
-        if name not in values:
-            raise OpenError(f"config {name}: no such key; known keys: {', '.join(values)}")
-        values[name] = text if isinstance(values[name], str) else _number(name, text)
+    values = values_of(CONTRACT, Reason, config)
     for name in ("database_path", "trust_path", "status_path"):
         values[name] = _relative(name, values[name])
     return Settings(**values)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum, unique
 from typing import Any, TypeAlias
 
-from holdfast.reference_impl.answers import Refused
-from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "m5-log"
@@ -51,19 +49,6 @@ class Family(Enum):
     CHECKPOINTS = "checkpoints"
 
 
-class RefusedError(Exception):
-    """An operation is refused; the text is for people."""
-
-    def __init__(self, reason: Reason, detail: str = "") -> None:
-        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
-        self.reason = reason
-        self.detail = detail
-
-    def answer(self) -> Refused:
-        """The refusal as the adapter answers it."""
-        return Refused(self.reason.value, None, self.detail)
-
-
 class StoreError(RefusedError):
     """The store cannot be asked or written, and nothing was written."""
 
@@ -80,8 +65,3 @@ def check_args(schema: Validator, args: Any) -> None:
     problem = explain(schema, args)
     if problem is not None:
         raise RefusedError(Reason.REQUEST_MALFORMED, problem)
-
-
-def check_reasons(declared: Iterable[str]) -> None:
-    """Hold the enum to the contract's closed list. Raises TermsError."""
-    hold_to_contract(CONTRACT, Reason, declared)

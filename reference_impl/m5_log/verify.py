@@ -17,8 +17,9 @@ from holdfast.reference_impl.m5_log.replay import Replay
 from holdfast.reference_impl.m5_log.settings import Settings
 from holdfast.reference_impl.m5_log.state import Snapshots
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, Key, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Key, StoreError
 from holdfast.reference_impl.m5_log.witness import Witness, decode_marks, newest, total_of
+from holdfast.reference_impl.terms import RefusedError
 
 
 @dataclass(frozen=True, slots=True)

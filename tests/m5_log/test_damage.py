@@ -7,8 +7,9 @@ import os
 import pytest
 
 from holdfast.reference_impl.m5_log.opening import MARKS
-from holdfast.reference_impl.m5_log.terms import Family, Reason, RefusedError, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError
 from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, newest
+from holdfast.reference_impl.terms import RefusedError
 from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of
 
