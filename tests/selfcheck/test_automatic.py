@@ -429,9 +429,7 @@ def test_of_a_bug_that_changes_no_function_no_lines_are_listed() -> None:
 
 def test_a_mutant_that_spoils_what_sessions_copy_spoils_no_later_one() -> None:
     sites = all_sites("calyx-replay")
-    copying = next(
-        site for site in sites if site.function == "Provisioner.copy" and site.was.startswith("shutil.copy2(")
-    )
+    copying = next(site for site in sites if site.function == "copy" and site.was.startswith("shutil.copy2("))
     spoiling = msgspec.structs.replace(copying, text='source.write_bytes(b"")')
     harmless = next(site for site in sites if site.id in equivalents("calyx-replay", sites)[0])
     case = Trial("none", "calyx-replay/alg-3/the-first-receipt-adds-one-row-and-one-delivery")
