@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast.reference_impl.answers import Refused
+from holdfast.specs import kept_terms
 
 
 class TermsError(Exception):
     """The contract and its package here have different names."""
+
+
+class Reasons(Protocol):
+    """An enum of the refusal reasons of a contract."""
+
+    def __getattr__(self, name: str) -> Enum:
+        """The reason of this name. Raises AttributeError."""
+
+    def __call__(self, value: str) -> Enum:
+        """The same. Raises ValueError."""
+
+
+def reasons(contract: str) -> Reasons:
+    """The closed list of contract.yaml."""
+    make: Any = Enum
+    made: Reasons = make("Reason", {name: name for name in kept_terms(contract).reasons})
+    return made
 
 
 class RefusedError(Exception):

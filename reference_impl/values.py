@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from enum import Enum
 from typing import Any, TypeVar
 
 from holdfast.reference_impl.session import OpenError
-from holdfast.reference_impl.terms import hold_to_contract
 from holdfast.specs import Contract, kept_terms
 
 _Value = TypeVar("_Value", int, str)
@@ -28,14 +26,13 @@ def value_of(contract: Contract, name: str, kind: type[_Value]) -> _Value:
     return value
 
 
-def values_of(contract: str, reasons: type[Enum], config: Mapping[str, str]) -> dict[str, Any]:
-    """The value of each parameter: that of the session's config, or of the contract, whose reasons are `reasons`.
+def values_of(contract: str, config: Mapping[str, str]) -> dict[str, Any]:
+    """The value of each parameter: that of the session's config, or of the contract.
 
-    Raises OpenError for a key or a number that makes no sense, TermsError for other reasons.
+    Raises OpenError for a key or a number that makes no sense.
     """
-    kept = kept_terms(contract)
-    hold_to_contract(contract, reasons, kept.reasons)
-    values: dict[str, Any] = {name: parameter.value for name, parameter in kept.parameters.items()}
+    parameters = kept_terms(contract).parameters
+    values: dict[str, Any] = {name: parameter.value for name, parameter in parameters.items()}
     for name, text in config.items():
         if name in _OF_OTHERS:
             continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePosixPath
 
-from holdfast.reference_impl.calyx_replay.terms import CONTRACT, Reason
+from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.values import values_of
 from holdfast.servers.pace import scaled
@@ -49,7 +49,7 @@ def _relative(name: str, text: str) -> str:
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
-    values = values_of(CONTRACT, Reason, config)
+    values = values_of(CONTRACT, config)
     window = _seconds("window_seconds", values["window_seconds"])
     return Settings(
         version=version_of(CONTRACT),

@@ -5,30 +5,13 @@ from __future__ import annotations
 from enum import Enum, unique
 from typing import Any, TypeAlias
 
-from holdfast.reference_impl.terms import RefusedError
+from holdfast.reference_impl.terms import RefusedError, reasons
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "calyx-replay"
+Reason = reasons(CONTRACT)
 # Digits of a digest, small letters without blanks, as they are computed here and never read from outside.
 Hex: TypeAlias = str
-
-
-@unique
-class Reason(Enum):
-    """The closed list of refusal reasons."""
-
-    REQUEST_MALFORMED = "REQUEST_MALFORMED"
-    ENVELOPE_MALFORMED = "ENVELOPE_MALFORMED"
-    TIMESTAMP_UNREADABLE = "TIMESTAMP_UNREADABLE"
-    SIGNATURE_INVALID = "SIGNATURE_INVALID"
-    TIMESTAMP_OUT_OF_WINDOW = "TIMESTAMP_OUT_OF_WINDOW"
-    STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
-    MSG_ID_BLOCKED = "MSG_ID_BLOCKED"
-    REPLAY_UNPROVABLE = "REPLAY_UNPROVABLE"
-    REPLAY_DUPLICATE = "REPLAY_DUPLICATE"
-    RETENTION_TOO_SHORT = "RETENTION_TOO_SHORT"
-    NOTHING_TO_MIGRATE = "NOTHING_TO_MIGRATE"
-    MIGRATION_MALFORMED = "MIGRATION_MALFORMED"
 
 
 @unique

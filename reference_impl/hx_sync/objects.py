@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeVar
 
 from holdfast.reference_impl.hx_sync import blobs, envelope, records
@@ -99,7 +100,7 @@ class Objects:
         except UnauthenticError as error:
             raise RefusedError(Reason.OBJECT_UNAUTHENTIC, f"payload: {error}", key=found.place.key) from error
 
-    def _read(self, found: Found, reason: Reason, read: Callable[[bytes], _Read]) -> _Read:
+    def _read(self, found: Found, reason: Enum, read: Callable[[bytes], _Read]) -> _Read:
         payload = self.payload(found)
         try:
             return read(payload)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from holdfast.reference_impl.hx_sync.algorithms import BY_NAME
 from holdfast.reference_impl.hx_sync.layout import UUID
-from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, CONTRACT, Reason
+from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, CONTRACT
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.values import one_of, values_of
 
@@ -40,7 +40,7 @@ def load_settings(config: Mapping[str, str]) -> Settings:
 
     The vault key is not checked here. The operations that need it check it.
     """
-    values = values_of(CONTRACT, Reason, config)
+    values = values_of(CONTRACT, config)
     return Settings(
         vault_id=_id("vault_id", values["vault_id"]),
         vault_key=values["vault_key"],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from holdfast.reference_impl.m5_log.terms import CONTRACT, Reason
+from holdfast.reference_impl.m5_log.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.values import values_of
 
@@ -35,7 +35,7 @@ def _relative(name: str, text: str) -> str:
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
-    values = values_of(CONTRACT, Reason, config)
+    values = values_of(CONTRACT, config)
     for name in ("database_path", "trust_path", "status_path"):
         values[name] = _relative(name, values[name])
     return Settings(**values)

@@ -5,34 +5,15 @@ from __future__ import annotations
 from enum import Enum, unique
 from typing import Any, TypeAlias
 
-from holdfast.reference_impl.terms import RefusedError
+from holdfast.reference_impl.terms import RefusedError, reasons
 from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "m5-log"
+Reason = reasons(CONTRACT)
 # 32 bytes: the id of an operation, the hash of a credential, a public key.
 Key: TypeAlias = bytes
 # A clock as it stands in keys: 12 bytes.
 Hlc: TypeAlias = bytes
-
-
-@unique
-class Reason(Enum):
-    """The closed list of refusal reasons."""
-
-    REQUEST_MALFORMED = "REQUEST_MALFORMED"
-    NON_CANONICAL = "NON_CANONICAL"
-    OP_MALFORMED = "OP_MALFORMED"
-    OP_ID_MISMATCH = "OP_ID_MISMATCH"
-    SIGNATURE_INVALID = "SIGNATURE_INVALID"
-    CREDENTIAL_MALFORMED = "CREDENTIAL_MALFORMED"
-    CREDENTIAL_UNKNOWN = "CREDENTIAL_UNKNOWN"
-    CREDENTIAL_INVALID = "CREDENTIAL_INVALID"
-    CHECKPOINT_UNKNOWN = "CHECKPOINT_UNKNOWN"
-    CHECKPOINT_STALE = "CHECKPOINT_STALE"
-    CHECKPOINT_DAMAGED = "CHECKPOINT_DAMAGED"
-    RANGE_INVALID = "RANGE_INVALID"
-    SCHEMA_UNSUPPORTED = "SCHEMA_UNSUPPORTED"
-    STORE_UNAVAILABLE = "STORE_UNAVAILABLE"
 
 
 @unique
@@ -52,7 +33,7 @@ class Family(Enum):
 class StoreError(RefusedError):
     """The store cannot be asked or written, and nothing was written."""
 
-    def __init__(self, detail: str, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
+    def __init__(self, detail: str, reason: Enum = Reason.STORE_UNAVAILABLE) -> None:
         super().__init__(reason, detail)
 
 

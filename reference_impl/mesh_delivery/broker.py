@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +33,7 @@ MISMATCH_TOTAL = "cm_broker_dedupe_fingerprint_mismatch_total"
 class RejectedError(Exception):
     """The send is refused; raised within the transaction, it rolls back."""
 
-    def __init__(self, reason: Reason, data: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, reason: Enum, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(reason.value)
         self.reason = reason
         self.data = data

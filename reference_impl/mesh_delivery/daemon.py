@@ -249,7 +249,7 @@ class Daemon:
         except UncertainError as error:
             return Indeterminate(str(error))
         if problem is not None:
-            return Refused(problem)
+            return Refused(problem.value)
         return Accepted(Effect.NEW, {"client_message_id": new})
 
     def failed(self) -> list[dict[str, str | None]]:

@@ -136,7 +136,7 @@ class Fingerprinter:
 
 
 def fingerprints() -> Fingerprinter:
-    """What computes fingerprints by the terms of the contract. Raises OpenError, TermsError."""
+    """What computes fingerprints by the terms of the contract. Raises OpenError."""
     terms = read_terms()
     return Fingerprinter(terms, JCS.build(terms.meta_profile))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, TypeGuard
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Refused
@@ -38,7 +39,7 @@ _ORDER = tuple(_CODES)
 class Fault:
     """Why the daemon does not start."""
 
-    reason: Reason
+    reason: Enum
     feature: str
 
 
@@ -105,9 +106,9 @@ class Negotiator:
         """A version of the deduplication that compares no fingerprint."""
         return self.is_integer(version) and version in _WITHOUT_FINGERPRINT
 
-    def problems(self, name: str, params: Any) -> list[Reason]:
+    def problems(self, name: str, params: Any) -> list[Enum]:
         """What is wrong with the parameters of a feature."""
-        checks: Mapping[str, Callable[[Mapping[str, Any]], list[Reason]]] = {
+        checks: Mapping[str, Callable[[Mapping[str, Any]], list[Enum]]] = {
             DEDUPE: self.of_dedupe,
             "concurrent_connection_policy": self.of_policy,
             "member_keypair_rotated_event": lambda _: [],
@@ -123,7 +124,7 @@ class Negotiator:
         """Whether it is the one version that this daemon knows."""
         return self.is_integer(version) and version == (_DEDUPE_VERSION if name == DEDUPE else _OTHER_VERSION)
 
-    def of_dedupe(self, params: Mapping[str, Any]) -> list[Reason]:
+    def of_dedupe(self, params: Mapping[str, Any]) -> list[Enum]:
         """Mode, retention, fingerprints and the optional window."""
         found = []
         mode = params.get("mode")
@@ -138,23 +139,23 @@ class Negotiator:
             found.append(Reason.FEATURE_PARAM_INVALID)
         return found
 
-    def of_retention(self, days: object) -> list[Reason]:
+    def of_retention(self, days: object) -> list[Enum]:
         """An integer, and not below the floor."""
         if not self.is_integer(days):
             return [Reason.FEATURE_PARAM_INVALID]
         assert isinstance(days, int)
         return [] if days >= MIN_RETENTION_DAYS else [Reason.FEATURE_PARAM_BELOW_FLOOR]
 
-    def of_policy(self, params: Mapping[str, Any]) -> list[Reason]:
+    def of_policy(self, params: Mapping[str, Any]) -> list[Enum]:
         """No parameter is required; the optional one is of a closed list."""
         policy = params.get("default_policy", _POLICIES[0])
         return [] if policy in _POLICIES else [Reason.FEATURE_PARAM_INVALID]
 
-    def of_epochs(self, params: Mapping[str, Any]) -> list[Reason]:
+    def of_epochs(self, params: Mapping[str, Any]) -> list[Enum]:
         """At least one."""
         return self.at_least(params.get("max_concurrent_epochs"), 1)
 
-    def of_payload(self, params: Mapping[str, Any]) -> list[Reason]:
+    def of_payload(self, params: Mapping[str, Any]) -> list[Enum]:
         """Both sizes."""
         return [
             reason
@@ -162,7 +163,7 @@ class Negotiator:
             for reason in self.at_least(params.get(name), _LEAST_BYTES)
         ]
 
-    def at_least(self, value: object, least: int) -> list[Reason]:
+    def at_least(self, value: object, least: int) -> list[Enum]:
         """An integer within its bounds."""
         fits = self.is_integer(value) and value >= least
         return [] if fits else [Reason.FEATURE_PARAM_INVALID]

@@ -7,6 +7,7 @@ import fcntl
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import IO
 from uuid import uuid4
@@ -193,14 +194,14 @@ class Outbox:
             statement = f"SELECT {_COLUMNS} FROM outbox WHERE status = 'dead' ORDER BY client_message_id"
             return [Row(*found) for found in connection.execute(statement).fetchall()]
 
-    def rotate(self, name: str, new: str, now: int) -> str | None:
+    def rotate(self, name: str, new: str, now: int) -> Enum | None:
         """Give a dead row another id, to be sent from now on; the reason of a refusal, if it is one."""
         with self.transaction() as connection:
             row = self.by_name(connection, name)
             if row is None or row.status != "dead":
-                return Reason.NOT_DEAD.value
+                return Reason.NOT_DEAD
             if self.by_name(connection, new) is not None:
-                return Reason.ID_IN_USE.value
+                return Reason.ID_IN_USE
             statement = (
                 "UPDATE outbox SET client_message_id = ?, status = 'pending', attempts = 0, next_attempt_at = ?, "
                 "enqueued_at = ?, last_error = NULL WHERE id = ?"

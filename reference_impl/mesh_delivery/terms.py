@@ -9,11 +9,12 @@ from typing import TypeAlias
 
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.session import OpenError
-from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.reference_impl.terms import reasons
 from holdfast.reference_impl.values import value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "mesh-delivery"
+Reason = reasons(CONTRACT)
 # An id that the broker has made: a UUID in small letters. And the 32 bytes of a fingerprint.
 Made: TypeAlias = str
 Digest: TypeAlias = bytes
@@ -23,30 +24,6 @@ Word: TypeAlias = str
 TEMPLATE = "template"
 # Values of the config `transport` for which the broker listens.
 _SOCKETS = ("http", "websocket")
-
-
-@unique
-class Reason(Enum):
-    """The closed list of refusal reasons."""
-
-    REQUEST_MALFORMED = "REQUEST_MALFORMED"
-    UNKNOWN_VALUE = "UNKNOWN_VALUE"
-    REFERENCE_INVALID = "REFERENCE_INVALID"
-    NUL_IN_FIELD = "NUL_IN_FIELD"
-    META_INVALID = "META_INVALID"
-    AUTH_MISSING = "AUTH_MISSING"
-    DESTINATION_NOT_FOUND = "DESTINATION_NOT_FOUND"
-    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
-    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
-    BROKER_UNAVAILABLE = "BROKER_UNAVAILABLE"
-    FEATURE_UNAVAILABLE = "FEATURE_UNAVAILABLE"
-    FEATURE_PARAM_INVALID = "FEATURE_PARAM_INVALID"
-    FEATURE_PARAM_BELOW_FLOOR = "FEATURE_PARAM_BELOW_FLOOR"
-    OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW = "OUTBOX_MAX_AGE_ABOVE_DEDUPE_WINDOW"
-    CONFIG_INVALID = "CONFIG_INVALID"
-    OUTBOX_UNAVAILABLE = "OUTBOX_UNAVAILABLE"
-    NOT_DEAD = "NOT_DEAD"
-    ID_IN_USE = "ID_IN_USE"
 
 
 @unique
@@ -79,7 +56,7 @@ class Field(Enum):
 class RefusedError(Exception):
     """The request has no fingerprint. `field` is the member that is wrong."""
 
-    def __init__(self, reason: Reason, field: Field) -> None:
+    def __init__(self, reason: Enum, field: Field) -> None:
         super().__init__(f"{reason.value} in {field.value}")
         self.reason = reason
         self.field = field
@@ -115,9 +92,8 @@ class Settings:
 
 
 def read_terms() -> Terms:
-    """The values as the contract has them. Raises OpenError when one is no text, TermsError for other reasons."""
+    """The values as the contract has them. Raises OpenError when one is no text."""
     contract = kept_terms(CONTRACT)
-    hold_to_contract(CONTRACT, Reason, contract.reasons)
 
     def text(name: str) -> str:
         return value_of(contract, name, str)

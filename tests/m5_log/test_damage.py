@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import Enum
 
 import pytest
 
@@ -14,7 +15,7 @@ from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of
 
 
-def refused(box: Box, reason: Reason = Reason.STORE_UNAVAILABLE) -> None:
+def refused(box: Box, reason: Enum = Reason.STORE_UNAVAILABLE) -> None:
     """Neither written nor read, and no file has changed but RocksDB's logs of events."""
 
     def files() -> dict[str, bytes]:
