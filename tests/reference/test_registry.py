@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference_impl.planting import all_bugs, bugs_of, find
-from holdfast.reference_impl.registry import Deferred, contract_names, implementation, package_of
+from holdfast.reference_impl.planting import all_bugs, find
+from holdfast.reference_impl.registry import Deferred, contract_names, implementation
 
 LOADED = """
 import json, sys
@@ -63,10 +63,3 @@ def test_an_adapter_that_is_left_without_a_session_ends_in_order(tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, "")
     claims = json.loads(done.stdout.splitlines()[0])["ok"]["claims"]
     assert [claim["contract"] for claim in claims] == list(contract_names())
-
-
-def test_the_bugs_of_one_reference_are_found_without_the_modules_of_another() -> None:
-    contract = all_bugs()[0].contract
-    bugs = f"from holdfast.reference_impl.planting import bugs_of; bugs_of({contract!r})"
-    assert loaded_by(bugs) == [package_of(contract)]
-    assert bugs_of(contract) == tuple(bug for bug in all_bugs() if bug.contract == contract)
