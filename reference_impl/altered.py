@@ -85,10 +85,15 @@ def patched(mutant: str) -> tuple[Patch, ...]:
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
         entry = re.search(_ENTRY.format(re.escape(mutant)), text, re.MULTILINE)
         if entry is not None:
+            import msgspec
             import yaml
 
+            from holdfast.specs.mutants import Patched
+
             (found,) = yaml.safe_load(entry.group())
-            return tuple(_patch(contract, **each) for each in found.get("patch", ()))
+            body = {part: value for part, value in found.items() if part in Patched.__struct_encode_fields__}
+            changes = msgspec.convert(body, Patched).patch
+            return tuple(_patch(contract, each.at, each.was, each.text) for each in changes)
     return ()
 
 

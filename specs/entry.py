@@ -12,6 +12,8 @@ from msgspec import Meta, Struct
 
 # The mark of a member that says where an entry stands, such as its key: the loader adds it, no file holds it.
 PLACE = "x-place"
+# And of a member that the loader adds where a file leaves it out.
+FILLED = "x-filled"
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,6 +31,7 @@ def by_hand(definition: str) -> Meta:
 
 
 PlacedMeta = Meta(extra_json_schema={PLACE: True})
+FilledMeta = Meta(extra_json_schema={FILLED: True})
 Placed = Annotated[str, PlacedMeta]
 Text = Annotated[str, Meta(min_length=1)]
 Title = Annotated[str, Meta(min_length=12)]

@@ -191,3 +191,4 @@ class FaultFile(Entry, frozen=True):
     workloads: Annotated[Mapping[WorkloadName, FaultWorkload], Meta(min_length=1)]
     cases: Annotated[tuple[FaultCase, ...], Meta(min_length=1)]
     values: Mapping[ValueName, Any] = {}
+    forms: Mapping[Text, Any] = {}

@@ -18,8 +18,9 @@ from holdfast.specs import schema, strictjson
 from holdfast.specs.consistency import check_consistent
 from holdfast.specs.errors import SpecError, unknown
 from holdfast.specs.kept import kept
-from holdfast.specs.model import Clause, Contract, Group
+from holdfast.specs.model import CaseKind, Clause, Contract, Group
 from holdfast.specs.schema import Validator
+from holdfast.specs.short import in_full, schema_in_full
 
 # What a report says of a clause that failed; it decides nothing.
 _SAID = frozenset({"harm_of", "harm_if"})
@@ -106,10 +107,12 @@ def _read(folder: Path, *, with_cases: bool, from_kept: bool = False) -> Contrac
     if with_cases:
         _check_schemas(methods, folder / "methods.yaml")
     paths = sorted((folder / "cases").glob("*.yaml")) if with_cases else []
-    cases = {path.name: _spelt(of_contract(path, "cases", name)) for path in paths}
-    there = {file for file in ("faults", "neighbours") if with_cases and (folder / f"{file}.yaml").exists()}
+    names = [clause["id"] for clause in clauses]
+    there = {file for file in ("faults", "neighbours", "forms") if with_cases and (folder / f"{file}.yaml").exists()}
+    forms = of_contract(folder / "forms.yaml", "forms", name)["forms"] if "forms" in there else {}
+    cases = {path.name: _spelt(_proving(of_contract(path, "cases", name, forms), names, path)) for path in paths}
     faults, neighbours = (
-        _spelt(of_contract(folder / f"{file}.yaml", file, name)) if file in there else None
+        _spelt(of_contract(folder / f"{file}.yaml", file, name, forms)) if file in there else None
         for file in ("faults", "neighbours")
     )
     if neighbours is not None:
@@ -145,18 +148,34 @@ def _validator(_kind: type, value: Any) -> Validator:
 
 
 def _contract_file(path: Path) -> Mapping[str, Any]:
-    return _checked(path, "contract")
+    terms = _checked(path, "contract")
+    return {**terms, "clauses": [{**Clause.UNSAID, **clause} for clause in terms["clauses"]]}
 
 
 def _methods_file(path: Path) -> Mapping[str, Any]:
-    return _checked(path, "methods")
+    methods = _checked(path, "methods")
+    groups = {
+        group: {
+            name: {
+                part: schema_in_full(value, f"{path}: {group}/{name}/{part}") if part in _SCHEMAS else value
+                for part, value in entry.items()
+            }
+            for name, entry in methods[group].items()
+        }
+        for group in _GROUPS
+        if group in methods
+    }
+    shared = {name: schema_in_full(part, f"{path}: $defs/{name}") for name, part in methods.get("$defs", {}).items()}
+    return {**methods, **groups, **({"$defs": shared} if shared else {})}
 
 
-def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
+def _checked(path: Path, schema_name: str, forms: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
     # A start of an implementation needs no YAML.
     from holdfast.specs import yamlfile
 
     data = yamlfile.read_yaml(path)
+    if schema_name != "forms":
+        data = in_full(data, path, forms)
     problem = schema.explain(schema.published_validator(schema_name), data)
     if problem is not None:
         raise SpecError(f"{path}: does not fit {schema_name}.schema.json: {problem}")
@@ -164,12 +183,34 @@ def _checked(path: Path, schema_name: str) -> Mapping[str, Any]:
     return checked
 
 
-def of_contract(path: Path, schema_name: str, name: str) -> Mapping[str, Any]:
-    """A file of the contract `name`, which fits its published schema. Raises SpecError."""
-    data = _checked(path, schema_name)
+def of_contract(path: Path, schema_name: str, name: str, forms: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """A file of the contract `name`, which may use `forms` and fits its published schema. Raises SpecError."""
+    data = _checked(path, schema_name, forms)
     if data["contract"] != name:
         raise SpecError(f"{path}: is for contract {data['contract']!r}, but lies in the folder of {name!r}")
     return data
+
+
+def _proving(data: Mapping[str, Any], clauses: list[str], path: Path) -> dict[str, Any]:
+    """A file of cases, each with its kind and its clause."""
+    return {**data, "cases": [{"kind": _kind(case), **_clause(case, clauses, path), **case} for case in data["cases"]]}
+
+
+def _kind(case: Mapping[str, Any]) -> str:
+    kind: str = (CaseKind.REFUSAL if "twin" in case else CaseKind.BEHAVIOUR).value
+    return kind
+
+
+def _clause(case: Mapping[str, Any], clauses: list[str], path: Path) -> Mapping[str, str]:
+    """The clause whose id ends with the topic of the case's id, where the case names none."""
+    if "clause" in case:
+        return {}
+    topic = case["id"].split("/")[1]
+    found = [name for name in clauses if name.lower().endswith(f"-{topic}")]
+    if len(found) != 1:
+        of = f"a clause whose id ends with {topic!r}, got {', '.join(found) or 'none'}"
+        raise SpecError(f"{path}: case {case['id']}: expected {of}; say `clause: ID`")
+    return {"clause": found[0]}
 
 
 def _spelt(data: Any) -> Any:

@@ -18,6 +18,7 @@ from holdfast.specs.entry import (
     ClauseId,
     ContractName,
     Entry,
+    FilledMeta,
     Label,
     MemberPath,
     Name,
@@ -176,14 +177,17 @@ class Clause(Entry, frozen=True):
 
     BINDING: ClassVar = ("id", "level", "basis", "section", "text", "harm", "proof")
 
+    # What a clause binds to though its file may leave it out.
+    UNSAID: ClassVar = {"level": "MUST", "basis": "explicit", "proof": "run"}
+
     id: ClauseId
-    level: Level
-    basis: Basis
     section: Text
     text: Text
     harm: Text
-    proof: Proof
     digest: Placed
+    level: Level = Level.MUST
+    basis: Basis = Basis.EXPLICIT
+    proof: Proof = Proof.RUN
     harm_of: Annotated[tuple[Harming, ...], Meta(min_length=1), DISTINCT] = ("fail_open", "state_leak")
     harm_if: Mapping[Harming, Text] = {}
     not_testable: Text | None = None
@@ -341,14 +345,18 @@ class Twin(Entry, frozen=True):
 
 
 class Case(Entry, frozen=True):
-    """A scripted case. Its steps stay as they are written; `holdfast.conformance` gives them meaning."""
+    """A scripted case. Its steps stay as they are written; `holdfast.conformance` gives them meaning.
+
+    Without `clause` it proves the clause whose id ends with the topic of its own. Without `kind` it is a refusal if it
+    has a twin, else about behaviour.
+    """
 
     id: CaseId
     contract: Placed
     source: Placed
-    clause: ClauseId
+    clause: Annotated[ClauseId, FilledMeta]
     title: Title
-    kind: CaseKind
+    kind: Annotated[CaseKind, FilledMeta]
     when: Annotated[tuple[Step, ...], Meta(min_length=1)]
     also: Annotated[tuple[ClauseId, ...], DISTINCT] = ()
     # Without one it is asked of an adapter that claims every role of its clauses.
@@ -384,6 +392,14 @@ class CaseFile(Entry, frozen=True):
     contract: ContractName
     cases: Annotated[tuple[Case, ...], Meta(min_length=1)]
     values: Mapping[ValueName, Any] = {}
+    forms: Mapping[Text, Any] = {}
+
+
+class FormFile(Entry, frozen=True):
+    """forms.yaml: what entries of several files of the contract have in common (`holdfast.specs.short`)."""
+
+    contract: ContractName
+    forms: Annotated[Mapping[Text, Any], Meta(min_length=1)]
 
 
 # Compared by identity: what was read once is one contract.

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from holdfast.specs.entry import CaseId, ClauseId, ContractName, Entry, Text
+from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import contract_folders, of_contract
 
 FILE = "mutants.yaml"
@@ -34,24 +35,65 @@ Caught = Literal[
 Name = ContractName
 
 
-class Patch(Entry, frozen=True):
+class Patch(Entry, frozen=True, omit_defaults=True):
     """A change of the reference's source: in the function, class or module `at`, the text `was` becomes `now`.
 
     `at` is a dotted name below the package of references, as `jcs.reader.Reader.read`. `was` has to stand there once.
-    Of a text of several lines, the first is not indented, and the others are as they are to it.
+    Of a text of several lines, the first is not indented, and the others are as they are to it. In place of `now`,
+    `before` and `after` are lines that are put around what was there.
     """
 
     at: Text
     was: str
-    now: str
+    now: str | None = None
+    before: str | None = None
+    after: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.now is None) is (self.before is None and self.after is None):
+            raise ValueError(f"patch at {self.at}: expected either `now`, or `before` and `after` or one of them")
+
+    @property
+    def text(self) -> str:
+        """What stands there afterwards."""
+        if self.now is not None:
+            return self.now
+        parts = (self.before, self.was, self.after)
+        return "\n".join(part.rstrip("\n") for part in parts if part is not None)
 
 
-class Mutant(Entry, frozen=True, omit_defaults=True):
+class Patched(Entry, frozen=True, kw_only=True, omit_defaults=True):
+    """What is a `patch` of the reference. One that is a single change may be written without a list, as that change."""
+
+    listed: tuple[Patch, ...] = msgspec.field(name="patch", default=())
+    at: Text | None = None
+    was: str = ""
+    now: str | None = None
+    before: str | None = None
+    after: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.at is None:
+            if self.was or {self.now, self.before, self.after} != {None}:
+                raise ValueError("a change without a place; say where it is made: `at: NAME`")
+        elif self.listed:
+            raise ValueError(f"a change at {self.at} beside a patch; write it in the list `patch`")
+        # One that is no change is refused where it is read.
+        _ = self.patch
+
+    @property
+    def patch(self) -> tuple[Patch, ...]:
+        """The changes that are made together; none of a bug whose body is a class."""
+        alone = () if self.at is None else (Patch(self.at, self.was, self.now, self.before, self.after),)
+        return self.listed or alone
+
+
+class Mutant(Patched, frozen=True, omit_defaults=True):
     """One planted bug.
 
     `must_fail` maps clauses to the verdict that each must get. `faults` maps fault cases that are injected into it to
     their verdicts: most bugs need none, and each takes time. What else a bug breaks is measured, not declared.
-    `store` is given where it is not the file's. Its body is the `patch`, or a class of the reference under its name.
+    `store` is given where it is not the file's. Its body is the patch, or a class of the reference under its name.
     """
 
     name: Name
@@ -59,10 +101,9 @@ class Mutant(Entry, frozen=True, omit_defaults=True):
     must_fail: Annotated[Mapping[ClauseId, Caught], msgspec.Meta(min_length=1)]
     faults: Mapping[CaseId, Caught] = {}
     store: Text | None = None
-    patch: tuple[Patch, ...] = ()
 
 
-class Choice(Entry, frozen=True, omit_defaults=True):
+class Choice(Patched, frozen=True, omit_defaults=True):
     """A choice that a clause leaves open, and which the reference does not make. A variant of the reference makes it.
 
     `permitted` are the words of the first of its `clauses` that permit it. The variant's body stands beside those of
@@ -73,12 +114,11 @@ class Choice(Entry, frozen=True, omit_defaults=True):
     permitted: Text
     clauses: Annotated[tuple[ClauseId, ...], msgspec.Meta(min_length=1)]
     store: Text | None = None
-    patch: tuple[Patch, ...] = ()
 
     @property
     def variant(self) -> Mutant:
         """The variant, as a bug that must not break anything."""
-        return Mutant(self.name, self.permitted, {}, store=self.store, patch=self.patch)
+        return Mutant(self.name, self.permitted, {}, store=self.store, listed=self.patch)
 
 
 class Mutants(Entry, frozen=True, omit_defaults=True):
@@ -127,4 +167,8 @@ def declared_names() -> list[str]:
 
 def read_mutants(path: Path) -> Mutants:
     """The file at `path`. Raises SpecError."""
-    return msgspec.convert(of_contract(path, "planted", path.parent.name), Mutants)
+    data = of_contract(path, "planted", path.parent.name)
+    try:
+        return msgspec.convert(data, Mutants)
+    except msgspec.ValidationError as error:
+        raise SpecError(f"{path}: {error}") from error

@@ -77,6 +77,7 @@ class NeighbourFile(Entry, frozen=True):
     sweeps: Annotated[Mapping[Label, Sweep], Meta(min_length=1)]
     values: Mapping[ValueName, Any] = {}
     unswept: Mapping[LeafName, Text] = {}
+    forms: Mapping[Text, Any] = {}
 
 
 class Neighbours(Struct, frozen=True):

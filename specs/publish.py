@@ -14,23 +14,42 @@ from typing import Any
 import msgspec
 
 from holdfast.specs.automatic import Automatic
-from holdfast.specs.entry import PLACE, Entry
+from holdfast.specs.entry import FILLED, PLACE, Entry
 from holdfast.specs.faults import FaultFile
 from holdfast.specs.matrix import Matrix
-from holdfast.specs.model import CaseFile, ContractFile, MethodFile
+from holdfast.specs.model import CaseFile, ContractFile, FormFile, MethodFile
 from holdfast.specs.mutants import Mutants
 from holdfast.specs.neighbours import NeighbourFile
 from holdfast.specs.schema import SCHEMAS, published_schema
+from holdfast.specs.short import LISTS, PLACES, STEPS
 
 FILES: Mapping[str, type[Entry]] = {
     "contract": ContractFile,
     "methods": MethodFile,
     "cases": CaseFile,
+    "forms": FormFile,
     "faults": FaultFile,
     "neighbours": NeighbourFile,
     "planted": Mutants,
     "automatic": Automatic,
     "matrix": Matrix,
+}
+
+# What `holdfast.specs.short` writes in full: an entry that uses a form, or stands for several.
+_SHORT: Mapping[str, Any] = {
+    "full": {"not": {"anyOf": [{"type": "string"}, {"required": ["use"]}, {"required": ["each"]}]}},
+    "short": {
+        "type": "object",
+        "properties": {
+            "use": {"type": "string", "description": "The name of a form; the other members fill its holes."},
+            "each": {
+                "type": "array",
+                "items": {"type": "object"},
+                "minItems": 1,
+                "description": "What differs between the entries for which this one stands.",
+            },
+        },
+    },
 }
 
 
@@ -41,7 +60,7 @@ def schema_of(name: str) -> dict[str, Any]:
     definitions = {key: _published(value) for key, value in sorted(made.items())}
     root = definitions.pop(file.__name__)
     by_hand = {key: value for key, value in published_schema(name)["$defs"].items() if key[0].islower()}
-    definitions = by_hand | definitions
+    definitions = by_hand | dict(_SHORT) | definitions
     said = json.dumps([root, definitions])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -63,12 +82,23 @@ def _published(made: Any) -> Any:
     if str(made.get("$ref", "")).removeprefix("#/$defs/")[:1].islower():
         # What is written by hand says itself of which type it is.
         return {key: _published(made[key]) for key in ("description", "$ref") if key in made}
-    published = {key: _published(value) for key, value in made.items() if key != "title"}
+    published = {key: _published(value) for key, value in made.items() if key not in ("title", FILLED)}
     if "properties" in made:
         members = {name: part for name, part in made["properties"].items() if PLACE not in part}
-        published["properties"] = {name: _published(_absent(part)) for name, part in members.items()}
-        published["required"] = [name for name in made["required"] if name in members]
+        published["properties"] = {name: _short(name, _published(_absent(part))) for name, part in members.items()}
+        published["required"] = [name for name in made["required"] if FILLED not in members.get(name, {FILLED: 0})]
     return published
+
+
+def _short(name: str, member: dict[str, Any]) -> dict[str, Any]:
+    """A member whose entries may be short, as the loader takes it before they are in full."""
+    inner = "items" if name in LISTS else "additionalProperties" if name in PLACES else ""
+    if inner not in member:
+        return member
+    form: Any = {"$ref": "#/$defs/short"}
+    if name in STEPS:
+        form = {"anyOf": [form, {"type": "string", "description": "The name of a form."}]}
+    return {**member, inner: {"if": {"$ref": "#/$defs/full"}, "then": member[inner], "else": form}}
 
 
 def _absent(member: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ READ = Mutants(
             {"TOY-04": "fail_open"},
             {"toy/faults/kill": "lost_durability"},
             "postgres",
-            (Patch("toy.store", "True", "if x:\n    return\n"),),
+            listed=(Patch("toy.store", "True", "if x:\n    return\n"),),
         ),
     ),
     (Choice("third", "or twice", ("TOY-02",)),),
@@ -69,6 +70,29 @@ def put(folder: Path, text: str) -> Path:
 
 def test_a_file_is_read_with_all_its_members(tmp_path: Path) -> None:
     assert read_mutants(put(tmp_path, TOY)) == READ
+
+
+@pytest.mark.parametrize(
+    ("short", "now"),
+    [
+        ({"now": "b"}, "b"),
+        ({"before": "x\n"}, "x\na"),
+        ({"after": "x\ny\n"}, "a\nx\ny"),
+        ({"before": "x", "after": "y"}, "x\na\ny"),
+    ],
+)
+def test_a_patch_of_one_change_needs_no_list_and_names_what_it_adds(short: dict[str, Any], now: str) -> None:
+    bug = Mutant("one", "a bug", {"TOY-02": "fail_open"}, at="toy.store", was="a", **short)
+    assert [(patch.at, patch.was, patch.text) for patch in bug.patch] == [("toy.store", "a", now)]
+
+
+@pytest.mark.parametrize("short", [{}, {"now": "b", "after": "c"}])
+def test_a_change_that_is_none_or_two_is_refused_with_its_file(tmp_path: Path, short: dict[str, str]) -> None:
+    lines = "".join(f"\n    {part}: {text}" for part, text in short.items())
+    entry = f"    must_fail: {{TOY-04: fail_open}}\n    at: toy.store\n    was: a{lines}\n"
+    path = put(tmp_path, f"contract: toy\nmutants:\n  - name: one\n    title: a bug\n{entry}")
+    with pytest.raises(SpecError, match=FILE):
+        read_mutants(path)
 
 
 @pytest.mark.parametrize("name", contract_names())

@@ -159,8 +159,8 @@ def _case_at(contract: Contract, name: str) -> str:
 
 
 def _where(path: Path, name: str) -> str:
-    """The file, and the line in which the entry of this id or name begins if it begins with that."""
-    begins = re.compile(rf"\s*- (\{{)?(id|name): {re.escape(name)}[,\s]*$")
+    """The file, and the line with the id or the name of the entry."""
+    begins = re.compile(rf"\s*(- )?(\{{)?(use: [^,]+, )?(id|name): {re.escape(name)}(,.*|\s*)$")
     lines = path.read_text(encoding="utf-8").splitlines()
     number = next((f":{number}" for number, line in enumerate(lines, 1) if begins.match(line)), "")
     return f"{_shown(path)}{number}"
