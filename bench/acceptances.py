@@ -32,7 +32,7 @@ from pathlib import Path
 
 from bench.turns import Taken, in_turns, median, seconds, tenths
 from holdfast.reference_impl.answers import Accepted
-from holdfast.reference_impl.calyx_replay.factory import REFERENCE
+from holdfast.reference_impl.calyx_replay.factory import make_parts
 from holdfast.reference_impl.calyx_replay.provision import make
 from holdfast.reference_impl.calyx_replay.service import Parts
 from holdfast.reference_impl.calyx_replay.terms import Purpose
@@ -68,7 +68,7 @@ def row(label: str, number: int) -> tuple[str, ...]:
 
 def mailbox(root: Path) -> Parts:
     """A provisioned mailbox in an empty folder."""
-    parts = REFERENCE.parts(root, {})
+    parts = make_parts(root, {})
     make(parts.store.location)
     return parts
 

@@ -303,7 +303,7 @@ def main() -> None:
         scratch.chmod(0o711)
         workdir = scratch / "broker"
         workdir.mkdir()
-        launched = launch({}, parent=scratch, mutant=None)
+        launched = launch({}, parent=scratch)
         try:
             config = launched.ready.config
             broker = Broker(workdir, config, StateWanted.FRESH)

@@ -116,7 +116,7 @@ def measure(*, batches: int, batch: int) -> Measured:
         Path(scratch).chmod(0o711)
         workdir = Path(scratch) / "w"
         workdir.mkdir()
-        launched = launch({}, parent=Path(scratch), mutant=None)
+        launched = launch({}, parent=Path(scratch))
         implementation = Rs4aReplay()
         try:
             config = launched.ready.config

@@ -37,15 +37,8 @@ def _adapter(options: argparse.Namespace) -> None:
     # Imported modules stay in use. Garbage collection after each 700 new objects takes a tenth of a start.
     gc.set_threshold(100_000)
     from holdfast.reference_impl.adapter import serve_stdio
-    from holdfast.reference_impl.planting import find
 
-    planted = None if options.mutant is None else find(options.mutant)
-    serve_stdio(
-        {
-            name: Deferred(name, options.mutant if planted and planted.contract == name else None)
-            for name in contract_names()
-        }
-    )
+    serve_stdio({name: Deferred(name, options.mutant) for name in contract_names()})
     # Every session is closed. An orderly end of the interpreter would take another tenth.
     sys.stderr.flush()
     os._exit(0)
@@ -71,20 +64,16 @@ def _serve(options: argparse.Namespace) -> None:
     serve({name: Deferred(name) for name in options.contract or contract_names()}, options.port)
 
 
-def _launch(options: argparse.Namespace) -> None:
-    from holdfast.reference_impl.planting import find
+def _launch(_options: argparse.Namespace) -> None:
     from holdfast.servers.lines import LaunchRequest
     from holdfast.servers.serving import Launched, Nothing, run
-
-    if options.mutant is not None:
-        find(options.mutant)
 
     def start(request: LaunchRequest) -> Launched:
         package = package_of(request.contract)
         if find_spec(f"{package}.launch") is None:
             return Nothing()
         launched: Launched = import_module(f"{package}.launch").launch(
-            request.config, parent=Path(request.folder), stores=request.stores, mutant=options.mutant
+            request.config, parent=Path(request.folder), stores=request.stores
         )
         return launched
 
@@ -103,7 +92,7 @@ def _mutants(options: argparse.Namespace) -> None:
     from holdfast.specs.mutants import load_mutants
 
     chosen = options.contract or contract_names()
-    planted = [each for name in chosen for each in load_mutants(name).planted if each.patch]
+    planted = [each for name in chosen for each in load_mutants(name).planted]
     if problems := [problem for each in planted if (problem := problem_of(each.name))]:
         raise ValueError("; ".join(problems))
     listed = [
@@ -129,8 +118,7 @@ def _mutants(options: argparse.Namespace) -> None:
 def _sites(options: argparse.Namespace) -> None:
     import msgspec
 
-    from holdfast.reference_impl.automatic.replaced import replaced_by_bugs
-    from holdfast.reference_impl.automatic.sites import files_of, named, sites_of
+    from holdfast.reference_impl.automatic.sites import files_of, named, replaced_by_bugs, sites_of
 
     lines = {named(path): path.read_bytes().count(b"\n") + 1 for path in files_of(options.contract)}
     print(json.dumps({"contract": options.contract, "files": lines, "bugs": replaced_by_bugs(options.contract)}))
@@ -226,7 +214,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _change_imports(words: Sequence[str]) -> None:
-    """For automatic mutants: trace what is imported from here on, and change a place of it. Raises OSError, ValueError.
+    """For mutants: trace what is imported from here on, and change places of it. Raises OSError, KeyError, ValueError.
 
     Every adapter starts here, so nothing is imported for what is not asked.
     """
@@ -243,7 +231,11 @@ def _change_imports(words: Sequence[str]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, 1 for what failed, 12 if interrupted, 64 for a wrong command line."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    _change_imports(words)
+    try:
+        _change_imports(words)
+    except KeyError as error:
+        print(f"error: {error.args[0]}", file=sys.stderr)
+        return _USAGE
     if words and words[0] not in _COMMANDS and words[0] in (known := operators()):
         return operating(known[words[0]]).main(words[1:])
     try:

@@ -24,6 +24,7 @@ from typing import Any
 
 from holdfast.specs.loader import contract_folders
 
+# The file of an automatic mutant; planted bugs have names without a dot.
 _ENDING = ".json"
 _PACKAGE = "holdfast.reference_impl"
 _ROOT = Path(__file__).parent
@@ -72,14 +73,9 @@ class Patch:
     lines: tuple[str, range] | None
 
 
-def is_altered(mutant: str) -> bool:
-    """Whether the name of a mutant is the file of an alteration; planted bugs have names without a dot."""
-    return mutant.endswith(_ENDING)
-
-
 @cache
 def patched(mutant: str) -> tuple[Patch, ...]:
-    """The changes of a planted bug; empty if it is none that is a patch. Raises PatchError."""
+    """The changes of a planted bug; empty if there is none of that name. Raises PatchError."""
     for contract, folder in contract_folders().items():
         path = folder / "mutants.yaml"
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -149,9 +145,12 @@ def _definitions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
 
 
 def problem_of(mutant: str) -> str | None:
-    """Why the patch of a planted bug cannot be made: its place is not there once, or what it makes is no Python."""
+    """Why a bug cannot be planted: it has no patch, a place is not there once, or what a patch makes is no Python."""
     try:
-        for module, alterations in _by_module(patched(mutant)).items():
+        patches = patched(mutant)
+        if not patches:
+            return f"mutant {mutant}: has no patch, which is what plants it"
+        for module, alterations in _by_module(patches).items():
             path = _ROOT.joinpath(*module.split(".")[2:]).with_suffix(".py")
             compile(changed(path.read_bytes(), alterations), path, "exec")
     except (PatchError, SyntaxError, TypeError) as error:
@@ -173,14 +172,18 @@ def read(path: str) -> Alteration:
 
 
 def install(words: Sequence[str]) -> None:
-    """If a command line names an alteration as its mutant, or a bug that is a patch, let the modules be imported so.
+    """If a command line names a mutant, let the modules that it changes be imported so.
 
-    Raises as `read` and `patched`.
+    Raises KeyError with the known names for an unknown one, and as `read` and `patched`.
     """
     for option, mutant in pairwise(words):
         if option == "--mutant":
-            alone = is_altered(mutant)
+            alone = mutant.endswith(_ENDING)
             found = {(one := read(mutant)).module: [one]} if alone else _by_module(patched(mutant))
+            if not found:
+                from holdfast.specs.mutants import declared_names
+
+                raise KeyError(f"no mutant is called {mutant!r}; known: {', '.join(declared_names())}")
             sys.meta_path[:0] = [_Finder(module, changes) for module, changes in found.items()]
 
 

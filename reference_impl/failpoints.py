@@ -1,6 +1,6 @@
 """Failpoints: places where an operation stops or fails on request (docs/adapter-protocol.md, "Failpoints").
 
-They are added from outside. The factory of a session wraps named steps of its parts; the parts do not know this.
+They are added from outside. What opens a session wraps named steps of its parts; the parts do not know this.
 """
 
 from __future__ import annotations

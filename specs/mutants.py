@@ -1,7 +1,7 @@
 """`mutants.yaml` of a contract: what each planted bug is, and what it must break.
 
-The types below are the file's schema and its reader. The body of a bug is its patch, or a class of the
-reference (`reference_impl/<contract>/mutants/`) under the bug's name.
+The types below are the file's schema and its reader. The reference is changed at import
+(`reference_impl/altered.py`), and has no part of a bug.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Mutant(Patched, frozen=True, omit_defaults=True):
 
     `must_fail` maps clauses to the verdict that each must get. `faults` maps fault cases that are injected into it to
     their verdicts: most bugs need none, and each takes time. What else a bug breaks is measured, not declared.
-    `store` is given where it is not the file's. Its body is the patch, or a class of the reference under its name.
+    `store` is given where it is not the file's. The lint refuses a bug without one.
     """
 
     name: Name
@@ -106,8 +106,8 @@ class Mutant(Patched, frozen=True, omit_defaults=True):
 class Choice(Patched, frozen=True, omit_defaults=True):
     """A choice that a clause leaves open, and which the reference does not make. A variant of the reference makes it.
 
-    `permitted` are the words of the first of its `clauses` that permit it. The variant's body stands beside those of
-    the bugs, under the same name; no case may accuse it.
+    `permitted` are the words of the first of its `clauses` that permit it. The `patch` makes the variant, and no case
+    may accuse it.
     """
 
     name: Name

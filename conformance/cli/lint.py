@@ -89,7 +89,7 @@ def problems_of(contract: Contract) -> list[str]:
     if matrix is not None:
         generators = generators_of(contract)
         problems += matrix_problems(contract, matrix, mutants=mutants, suite=suite, generators=generators)
-    if any(each.patch for each in mutants.planted):
+    if mutants.planted:
         command = [*REFERENCE, "mutants", "--contract", contract.name]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         problems += [done.stderr.strip() or f"its patches: exit {done.returncode}"] if done.returncode else []

@@ -99,7 +99,7 @@ class Planted:
             if case.form is Form.FAULT and (case.id in mutant.faults or self.extent is Extent.FAULTS)
         ]
         scripts = tuple(case.id for case in cases if case.form is not Form.FAULT)
-        return Planting(mutant.name, self.store_of(mutant), scripts, tuple(faults), bool(mutant.patch))
+        return Planting(mutant.name, self.store_of(mutant), scripts, tuple(faults))
 
     def store_of(self, mutant: Mutant) -> str:
         """The store with which this bug is run: its own, unless the whole contract needs another one."""

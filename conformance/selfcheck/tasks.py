@@ -102,15 +102,12 @@ class Planting(msgspec.Struct, frozen=True, tag=True):
     """The task of a worker: run these cases of one planted bug. `faults` are the last cases.
 
     `enough`: end after so many that do not conform; 0: run all of them.
-
-    `patched`: the bug changes the source, so what forks its adapters imports it with the change.
     """
 
     mutant: str
     store: str
     cases: tuple[str, ...]
     faults: tuple[str, ...] = ()
-    patched: bool = False
     enough: int = 0
 
 

@@ -104,7 +104,7 @@ class Worker:
         self._pace = measured(self._folder)
         self._beds: dict[str, MutantEngine] = {}
         self._tracing: dict[str, MutantEngine] = {}
-        self._nurseries: dict[tuple[bool, bool], Nursery] = {}
+        self._nurseries: dict[bool, Nursery] = {}
         self._sound: dict[Trial, bool] = {}
 
     def done(self, task: Task) -> Iterator[Traced | Outcome | Harvest]:
@@ -130,12 +130,12 @@ class Worker:
             pace=self._pace,
         )
 
-    def _nursery(self, *, traced: bool, keep: bool) -> Nursery:
-        key = traced, keep
-        if key not in self._nurseries:
-            words = ("--keep",) if keep else ()
-            self._nurseries[key] = self._stack.enter_context(self._begun(words, traced=traced))
-        return self._nurseries[key]
+    def _nursery(self, *, traced: bool) -> Nursery:
+        """What is traced is never changed, so its forks have no need to import the reference again."""
+        if traced not in self._nurseries:
+            words = ("--keep",) if traced else ()
+            self._nurseries[traced] = self._stack.enter_context(self._begun(words, traced=traced))
+        return self._nurseries[traced]
 
     def _begun(self, words: Sequence[str], *, traced: bool = False) -> Nursery:
         slow = self._pace.factor * (TRACED_SLOW if traced else 1.0)
@@ -161,8 +161,7 @@ class Worker:
 
     def _traced(self, bed: MutantEngine, test: Trial) -> Traced:
         # In fresh processes: what one remembers from an earlier test, it does not execute again.
-        # What is traced is never changed.
-        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True, keep=True)))
+        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True)))
         self._lines.clear()
         result = bed.run(test.case)
         judged = result.judgement
@@ -200,8 +199,8 @@ class Worker:
 
         Where a few cases are enough, an import in each fork costs less than one more process that has done it.
         """
-        if not task.patched or task.enough:
-            return self._nursery(traced=False, keep=not task.patched)
+        if task.enough:
+            return self.importing()
         return stack.enter_context(self._begun(("--keep", *words)))
 
     # What finds a mutant
@@ -256,7 +255,7 @@ class Worker:
 
     def importing(self) -> Nursery:
         """What forks the adapters of a mutant that changes a source: each imports the reference."""
-        return self._nursery(traced=False, keep=False)
+        return self._nursery(traced=False)
 
     def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, nursery: Nursery | None) -> MutantEngine:
         """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""

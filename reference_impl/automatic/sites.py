@@ -1,6 +1,6 @@
 """Every place of a contract's reference that an operator changes, each with one name that stays while its source does.
 
-A reference is the package of its contract without its planted bugs, and the modules beside the packages that it uses.
+A reference is the package of its contract, and the modules beside the packages that it uses.
 What only connects it with the kit is no part of it: the list stands in `specs/<contract>/automatic.yaml` with reasons.
 """
 
@@ -11,16 +11,18 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from holdfast.reference_impl.altered import patched
 from holdfast.reference_impl.automatic.operators import Place
 from holdfast.reference_impl.automatic.python import Source, edits
 from holdfast.reference_impl.automatic.reach import Uses, unreached
 from holdfast.reference_impl.registry import package_of
 from holdfast.specs.automatic import Site, load_automatic
+from holdfast.specs.mutants import load_mutants
 
 ROOT = Path(__file__).parents[1]
 # They speak the protocol, find references by name, and hold a reference's lists to the files of its contract.
 _MACHINERY = frozenset(
-    "__init__ __main__ adapter altered answers failpoints planting registry session terms tracing whole".split()
+    "__init__ __main__ adapter altered answers failpoints registry session terms tracing whole".split()
 )
 
 
@@ -106,3 +108,17 @@ def _lines(file: str, place: Place, uses: Uses) -> Mapping[str, tuple[int, ...]]
     for where, line in sorted(uses.lines(place.names)):
         found.setdefault(where, []).append(line)
     return {where: tuple(lines) for where, lines in found.items()}
+
+
+def replaced_by_bugs(contract: str) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+    """For each planted bug the lines of the functions that it changes, by file. A test that executes none of them runs
+    as without the bug. A bug is left out if it changes what is in no function.
+    """
+    found: dict[str, dict[str, list[int]]] = {}
+    for mutant in load_mutants(contract).planted:
+        places = [patch.lines for patch in patched(mutant.name)]
+        if places and None not in places:
+            lines = found[mutant.name] = {}
+            for file, numbers in filter(None, places):
+                lines.setdefault(file, []).extend(numbers)
+    return {name: {file: tuple(numbers) for file, numbers in lines.items()} for name, lines in found.items()}

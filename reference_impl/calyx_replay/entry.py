@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
+from holdfast.reference_impl.calyx_replay.factory import make_parts
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import copy
 from holdfast.reference_impl.calyx_replay.service import Service
 from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
-from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.values import TEMPLATE_KEY
 from holdfast.reference_impl.whole import Whole
@@ -28,10 +27,9 @@ _LAUNCH = "run `python -m holdfast.reference_impl launch` and pass the config th
 
 @dataclass(frozen=True, slots=True)
 class CalyxReplay(Whole):
-    """Implements `session.Implementation`. `mutant` is the name of the bug in the factory, for other processes."""
+    """Implements `session.Implementation`. `mutant` is the name of its bug, for other processes."""
 
     contract: ClassVar[str] = CONTRACT
-    factory: Factory = REFERENCE
     mutant: str | None = None
 
     def open(self, request: OpenRequest) -> Session:
@@ -39,7 +37,7 @@ class CalyxReplay(Whole):
         settings = load_settings(request.config)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, settings)
-        parts = self.factory.parts(request.workdir, request.config, mutant=self.mutant)
+        parts = make_parts(request.workdir, request.config, mutant=self.mutant)
         parts.watch()
         service = Service(parts, now=request.now, closing=live_in(settings.timezone))
         service.begin()
@@ -81,5 +79,5 @@ def live_in(timezone: str) -> Callable[[], None]:
 
 
 def implementation(*, mutant: str | None = None) -> CalyxReplay:
-    """The implementation, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
-    return CalyxReplay(planted(REFERENCE, mutant), mutant)
+    """The implementation, with the name of its bug for other processes."""
+    return CalyxReplay(mutant)

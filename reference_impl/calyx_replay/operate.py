@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.reference_impl.answers import Answer
-    from holdfast.reference_impl.calyx_replay.factory import Factory
     from holdfast.reference_impl.calyx_replay.service import Parts
 
 TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect."
@@ -73,11 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # argparse ends with a number.
         return int(str(ended.code))
     # Only now, so that a wrong command line is reported at once.
+    from holdfast.reference_impl.calyx_replay.factory import make_parts
     from holdfast.reference_impl.session import OpenError
 
     try:
-        now, parts = _clock(options.clock), _factory(options).parts(_root(options), json.loads(options.config))
-    except (OpenError, ValueError, KeyError) as error:
+        now, parts = _clock(options.clock), make_parts(_root(options), json.loads(options.config))
+    except (OpenError, ValueError) as error:
         return _misused(str(error))
     status: int = options.run(options, parts, now)
     return status
@@ -89,13 +89,6 @@ def _clock(text: str | None) -> datetime:
     from holdfast.reference_impl.instants import parse_instant
 
     return parse_instant(text)
-
-
-def _factory(options: argparse.Namespace) -> Factory:
-    from holdfast.reference_impl.calyx_replay.factory import REFERENCE
-    from holdfast.reference_impl.planting import planted
-
-    return planted(REFERENCE, options.mutant)
 
 
 def _root(options: argparse.Namespace) -> Path:

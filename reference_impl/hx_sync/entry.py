@@ -10,7 +10,6 @@ from typing import ClassVar
 from holdfast.reference_impl.hx_sync.nodes import FOLDER
 from holdfast.reference_impl.hx_sync.service import Parts, Service
 from holdfast.reference_impl.hx_sync.terms import CONTRACT
-from holdfast.reference_impl.planting import find
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.values import TEMPLATE_KEY
 from holdfast.reference_impl.whole import Whole
@@ -59,7 +58,5 @@ def _start_afresh(request: OpenRequest, folders: tuple[str, ...]) -> None:
 
 
 def implementation(*, mutant: str | None = None) -> HxSync:
-    """The implementation, with a planted bug if one is named. Raises KeyError for an unknown mutant."""
-    if mutant is not None:
-        find(mutant)
+    """The implementation, with the name of its bug for other processes."""
     return HxSync(mutant)

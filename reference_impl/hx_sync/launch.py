@@ -21,7 +21,6 @@ def launch(
     *,
     parent: Path,
     stores: Stores = Stores.ANYWHERE,  # noqa: ARG001 - stores are always files in the workdir
-    mutant: str | None,  # noqa: ARG001 - a patch is made at import
 ) -> Launched:
     """Provision a template. `config` may name parameters of the contract, as that of a session. Raises OpenError."""
     folder = Path(tempfile.mkdtemp(prefix="hf-hx-", dir=parent))

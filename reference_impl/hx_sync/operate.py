@@ -93,12 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from holdfast.reference_impl.hx_sync.service import Parts
     from holdfast.reference_impl.hx_sync.terms import Reason, RefusedError
     from holdfast.reference_impl.instants import parse_instant
-    from holdfast.reference_impl.planting import find
     from holdfast.reference_impl.session import OpenError
 
     try:
-        if options.mutant is not None:
-            find(options.mutant)
         now = datetime.now(UTC) if options.clock is None else parse_instant(options.clock)
         if options.command == "init":
             return _init(options)

@@ -69,8 +69,6 @@ class SqliteTransaction:
 class Sqlite:
     """Implements `records.Database`."""
 
-    transactions: type[SqliteTransaction] = SqliteTransaction
-
     def __init__(self, path: Path) -> None:
         """Look at the whole file once. Raises StoreError for one that is missing or damaged."""
         self._path = path
@@ -81,7 +79,7 @@ class Sqlite:
 
     def transaction(self) -> SqliteTransaction:
         """See `records.Database`."""
-        return self.transactions(self._path)
+        return SqliteTransaction(self._path)
 
     @staticmethod
     def make(path: Path) -> None:
@@ -141,14 +139,12 @@ class PostgresTransaction:
 class Postgres:
     """Implements `records.Database`."""
 
-    transactions = PostgresTransaction
-
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
 
     def transaction(self) -> PostgresTransaction:
         """See `records.Database`."""
-        return self.transactions(self._dsn)
+        return PostgresTransaction(self._dsn)
 
     @staticmethod
     def make(dsn: str) -> None:

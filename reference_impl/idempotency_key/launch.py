@@ -19,7 +19,6 @@ def launch(
     *,
     parent: Path,
     stores: Stores = Stores.ANYWHERE,  # noqa: ARG001 - every store is in the workdir
-    mutant: str | None,  # noqa: ARG001 - no bug is in the table
 ) -> Launched:
     """Provision the template. Raises OpenError."""
     try:

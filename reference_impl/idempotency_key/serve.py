@@ -37,19 +37,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if "QUEUE" in os.environ:
                 Queue.make(Path(os.environ["QUEUE"]))
             return 0
-        return _serve(options.mutant)
+        return _serve()
     except StoreError as error:
         print(f"the store cannot be used: {error}; put back a copy, or make a new one with --make", file=sys.stderr)
         return 1
 
 
-def _serve(mutant: str | None) -> int:
+def _serve() -> int:
     import uvicorn
 
-    from holdfast.reference_impl.idempotency_key.factory import REFERENCE
-    from holdfast.reference_impl.planting import planted
+    from holdfast.reference_impl.idempotency_key.app import Application
+    from holdfast.reference_impl.idempotency_key.broker import Broker, Queue
+    from holdfast.reference_impl.idempotency_key.databases import Databases
+    from holdfast.reference_impl.idempotency_key.guard import Fingerprints, Guard
+    from holdfast.reference_impl.idempotency_key.keys import Keys
+    from holdfast.reference_impl.idempotency_key.records import Records
+    from holdfast.reference_impl.idempotency_key.terms import load_limits
 
-    built = planted(REFERENCE, mutant).build(os.environ, clock_of(os.environ.get("CLOCK_FILE")))
+    limits, sink = load_limits(), os.environ["SINK_URL"]
+    database = Databases().opened(os.environ)
+    records = Records(database, lifetime_ms=limits.lifetime_ms, lease_ms=limits.lease_ms)
+    guard = Guard(Keys(limits.longest_key), Fingerprints(), records, clock_of(os.environ.get("CLOCK_FILE")))
+    queued = "QUEUE" in os.environ
+    built = Broker(guard, sink, Queue(Path(os.environ["QUEUE"]))) if queued else Application(guard, sink)
     uvicorn.run(built.app(), host="127.0.0.1", port=int(os.environ["PORT"]), log_level="warning", workers=1)
     return 0
 

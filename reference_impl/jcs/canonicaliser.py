@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from holdfast.reference_impl.jcs.reader import Reader, RefusedError
-from holdfast.reference_impl.jcs.terms import Reason, Refusal
+from holdfast.reference_impl.jcs.terms import Profile, Reason, Refusal, load_limits
 from holdfast.reference_impl.jcs.writer import Writer
 
 
 class Canonicaliser:
     """One profile's answers."""
 
-    def __init__(self, reader: Reader, writer: Writer) -> None:
-        self.reader = reader
-        self.writer = writer
+    def __init__(self, profile: Profile) -> None:
+        """Raises OpenError, TermsError."""
+        self.reader = Reader(load_limits(), profile)
+        self.writer = Writer()
 
     def canonicalise(self, document: bytes) -> bytes | Refusal:
         """The canonical bytes of `document`, or why it has none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import IO
 
-from holdfast.reference_impl.jcs.factory import REFERENCE
+from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
 from holdfast.reference_impl.jcs.terms import Profile, Refusal
 
 _LENGTH = struct.Struct(">I")
@@ -22,7 +22,7 @@ class FrameError(Exception):
 
 def serve(profile: Profile, documents: IO[bytes], answers: IO[bytes]) -> None:
     """Answer every document, in order, until the end of file. Raises FrameError."""
-    canonicaliser = REFERENCE.build(profile)
+    canonicaliser = Canonicaliser(profile)
     while header := documents.read(_LENGTH.size):
         document = _exactly(header, _LENGTH.size, documents)
         answered = canonicaliser.canonicalise(document)

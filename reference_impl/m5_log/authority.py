@@ -51,11 +51,10 @@ class StoredAuthority:
 class Authorities:
     """Makes the authority of a store, with the files of trust as they are now."""
 
-    def __init__(self, verifier: Verifier, files: TrustFiles, authority: type[StoredAuthority]) -> None:
+    def __init__(self, verifier: Verifier, files: TrustFiles) -> None:
         self._verifier = verifier
         self._files = files
-        self._authority = authority
 
     def of(self, database: Database) -> StoredAuthority:
         """The authority of this store now."""
-        return self._authority(database, self._verifier, self._files.read())
+        return StoredAuthority(database, self._verifier, self._files.read())

@@ -50,14 +50,10 @@ class Opened:
 class Opening:
     """Makes and opens the store of one location. Each method raises StoreError."""
 
-    def __init__(
-        self, location: Location, settings: Settings, witness: Witness, database: type[Database], dag: type[Dag]
-    ) -> None:
+    def __init__(self, location: Location, settings: Settings, witness: Witness) -> None:
         self._location = location
         self._settings = settings
         self._witness = witness
-        self._database = database
-        self._dag = dag
 
     def make(self) -> None:
         """A new, empty store. It has its name only once all of it is on the disk. Raises OSError too."""
@@ -66,7 +62,7 @@ class Opening:
         self._location.prepare()
         mark = Mark()
         self._witness.make(mark)
-        database = self._database(self._location.making, Access.MAKE)
+        database = Database(self._location.making, Access.MAKE)
         try:
             database.write(self.first_rows(mark))
         finally:
@@ -115,13 +111,13 @@ class Opening:
     def raw(self) -> Database:
         """The database without its lock and without a look at its rows. To be closed by the caller."""
         self.check_place()
-        return self._database(self._location.database, Access.READ)
+        return Database(self._location.database, Access.READ)
 
     def attested(self) -> Database:
         """The same, if it is not behind the witness. A MANIFEST that is cut shows an older one without an error."""
         self.check_place()
         slots = self._witness.slots()
-        database = self._database(self._location.database, Access.READ)
+        database = Database(self._location.database, Access.READ)
         try:
             anchor, mark = decode_marks(database.get(Family.META, MARKS))
             self.check_acknowledged(slots, anchor, mark, Access.READ)
@@ -149,7 +145,7 @@ class Opening:
         """An open database that holds all that the witness says; what was computed of the same rows before is kept."""
         # Before the database: what another process writes meanwhile is in the database first.
         slots = self._witness.slots()
-        database = self._database(self._location.database, access, recovery, self._settings.write_buffer_bytes)
+        database = Database(self._location.database, access, recovery, self._settings.write_buffer_bytes)
         try:
             self.check_version(database)
             anchor, mark = decode_marks(database.get(Family.META, MARKS))
@@ -174,7 +170,7 @@ class Opening:
             if len(key) != KEY_BYTES + HLC_BYTES + ID_BYTES or value:
                 raise StoreError(f"a row of by_author is malformed: {key.hex()}")
             clocks[key[-ID_BYTES:]] = key[KEY_BYTES : KEY_BYTES + HLC_BYTES]
-        dag, rows = self._dag(), 0
+        dag, rows = Dag(), 0
         for op_id, value in database.rows(Family.EDGES):
             if op_id not in clocks:
                 raise StoreError(f"an operation is missing in by_author: {op_id.hex()}")

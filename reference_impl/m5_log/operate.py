@@ -53,16 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         return _USAGE if ended.code else _DONE
     # Only now, so that a wrong command line is reported at once.
-    from holdfast.reference_impl.m5_log.factory import REFERENCE
+    from holdfast.reference_impl.m5_log.factory import make_parts
     from holdfast.reference_impl.m5_log.terms import UncertainError
-    from holdfast.reference_impl.planting import planted
     from holdfast.reference_impl.session import OpenError
     from holdfast.reference_impl.terms import RefusedError
 
     try:
         if not options.root.is_dir():
             return _complain(f"expected a folder as --root, got {str(options.root)!r}; make it first", _USAGE)
-        parts = planted(REFERENCE, options.mutant).parts(options.root, json.loads(options.config))
+        parts = make_parts(options.root, json.loads(options.config))
     except (OpenError, ValueError, KeyError) as error:
         return _complain(str(error), _USAGE)
     try:

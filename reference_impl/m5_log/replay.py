@@ -36,11 +36,10 @@ class Replayed:
 class Replay:
     """Computes states. It never writes, and each method raises StoreError."""
 
-    def __init__(self, codec: OpCodec, checkpoints: Checkpoints, authorities: Authorities, fold: type[Fold]) -> None:
+    def __init__(self, codec: OpCodec, checkpoints: Checkpoints, authorities: Authorities) -> None:
         self._codec = codec
         self._checkpoints = checkpoints
         self._authorities = authorities
-        self._fold = fold
 
     def full(self, opened: Opened) -> State:
         """The state behind the whole order, from genesis."""
@@ -127,7 +126,7 @@ class Replay:
 
     def fold(self, opened: Opened) -> Fold:
         """What applies operations of this store."""
-        return self._fold(self._authorities.of(opened.database))
+        return Fold(self._authorities.of(opened.database))
 
     def operations(self, opened: Opened, first: int, last: int) -> Iterator[Operation]:
         """The operations `first` to `last` of the order, counted from 1."""

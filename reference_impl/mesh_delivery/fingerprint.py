@@ -10,7 +10,6 @@ from typing import Any
 from uuid import UUID
 
 from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
-from holdfast.reference_impl.jcs.factory import REFERENCE as JCS
 from holdfast.reference_impl.jcs.terms import Refusal
 from holdfast.reference_impl.mesh_delivery.terms import Field, Reason, RefusedError, Terms, read_terms
 
@@ -138,7 +137,7 @@ class Fingerprinter:
 def fingerprints() -> Fingerprinter:
     """What computes fingerprints by the terms of the contract. Raises OpenError."""
     terms = read_terms()
-    return Fingerprinter(terms, JCS.build(terms.meta_profile))
+    return Fingerprinter(terms, Canonicaliser(terms.meta_profile))
 
 
 def decoded(text: str) -> bytes:

@@ -39,7 +39,6 @@ def launch(
     *,
     parent: Path,
     stores: Stores = Stores.ANYWHERE,
-    mutant: str | None,  # noqa: ARG001 - a bug in the tables is a patch, made at import
 ) -> Launched:
     """Provision on the server of `dsn`, left as it was, else embedded or as files; nothing where `store` is none."""
     if config.get("store") == NO_STORE:

@@ -8,14 +8,14 @@ from pathlib import Path
 import psycopg
 
 from holdfast.reference_impl.postgres import connect, describe
-from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
 from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
 from holdfast.reference_impl.rs4a_replay.provision import ProvisionError, provision_sqlite
+from holdfast.reference_impl.rs4a_replay.settings import load_settings
 
 
 def provision(*, dsn: str | None, folder: Path | None, writer: str) -> Sequence[str]:
     """Make the surface in a database or a folder. Returns a line for each object made. Raises ProvisionError."""
-    relations = REFERENCE.settings({}).relations
+    relations = load_settings({}).relations
     if folder is not None:
         return provision_sqlite(folder, relations)
     assert dsn is not None

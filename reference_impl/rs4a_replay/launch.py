@@ -17,18 +17,16 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from holdfast.reference_impl import postgres_launch
-from holdfast.reference_impl.planting import planted
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.postgres_launch import Template, launch_on, maintenance_dsn
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
-from holdfast.reference_impl.rs4a_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.rs4a_replay.postgres_provision import (
     ensure_writer,
     provision_postgres,
     unprovision_postgres,
 )
 from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite
-from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind
+from holdfast.reference_impl.rs4a_replay.settings import LABORATORY, StoreKind, load_settings
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
 from holdfast.servers.lines import Stores
 from holdfast.servers.postgres.confined import make_template as make_cluster
@@ -38,13 +36,13 @@ from holdfast.servers.serving import FolderTemplate, Launched
 _CLUSTER_WRITER = "holdfast_writer"
 
 
-def make_template(server_dsn: str, factory: Factory, *, password: str | None) -> Template:
+def make_template(server_dsn: str, *, password: str | None) -> Template:
     """Provision a template database and a restricted writer role. Raises psycopg.Error or ProvisionError."""
     maintenance, writer = maintenance_dsn(server_dsn), f"holdfast_writer_{secrets.token_hex(4)}"
-    relations, dialect = factory.settings({}).relations, factory.postgres_dialect
+    relations = load_settings({}).relations
 
     def provision(into: str) -> object:
-        return provision_postgres(into, relations, writer=writer, dialect=dialect)
+        return provision_postgres(into, relations, writer=writer)
 
     def drop_writer() -> None:
         with contextlib.suppress(psycopg.Error), connect(maintenance) as connection:
@@ -78,45 +76,42 @@ def make_template(server_dsn: str, factory: Factory, *, password: str | None) ->
     return Template(config, pool, drop, surface)
 
 
-def _sqlite_template(parent: Path, factory: Factory) -> FolderTemplate:
+def _sqlite_template(parent: Path) -> FolderTemplate:
     folder = Path(tempfile.mkdtemp(prefix="hf-sqlite-", dir=parent))
     try:
-        provision_sqlite(folder, factory.settings({}).relations, dialect=factory.sqlite_dialect)
+        provision_sqlite(folder, load_settings({}).relations)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return FolderTemplate(folder, {"store": StoreKind.SQLITE.value, "template": str(folder)})
 
 
-def _cluster_template(parent: Path, factory: Factory) -> FolderTemplate:
-    relations, dialect = factory.settings({}).relations, factory.postgres_dialect
+def _cluster_template(parent: Path) -> FolderTemplate:
+    relations = load_settings({}).relations
 
     def provision(dsn: str) -> None:
         with connect(dsn) as connection:
             ensure_writer(connection, _CLUSTER_WRITER, password=None)
-        provision_postgres(dsn, relations, writer=_CLUSTER_WRITER, dialect=dialect)
+        provision_postgres(dsn, relations, writer=_CLUSTER_WRITER)
 
     folder = make_cluster(parent, provision)
     config = {"store": StoreKind.POSTGRES.value, "cluster": str(folder), "writer": _CLUSTER_WRITER}
     return FolderTemplate(folder, config)
 
 
-def launch(
-    config: Mapping[str, str], *, parent: Path, stores: Stores = Stores.ANYWHERE, mutant: str | None
-) -> Launched:
+def launch(config: Mapping[str, str], *, parent: Path, stores: Stores = Stores.ANYWHERE) -> Launched:
     """Provision for the `store` of the config. With `dsn` on that server, left as it was; else embedded or as files.
 
     Confined stores are always files. A user who names a server with `dsn` gets the template on that server.
     """
-    factory: Factory = planted(REFERENCE, mutant)
     store, dsn = config.get("store", StoreKind.POSTGRES.value), config.get("dsn")
     if store not in {kind.value for kind in StoreKind}:
         kinds = ", ".join(kind.value for kind in StoreKind)
         raise ValueError(f"config store: expected one of {kinds}, got {store!r}")
     if StoreKind(store) is StoreKind.SQLITE:
-        return _sqlite_template(parent, factory)
+        return _sqlite_template(parent)
     if stores is Stores.CONFINED and dsn is None:
-        return _cluster_template(parent, factory)
+        return _cluster_template(parent)
     # Who can reach a server of the user is not known, so the writer gets a password there.
     password = None if dsn is None else secrets.token_urlsafe(24)
-    return launch_on(dsn, lambda server: make_template(server, factory, password=password), parent=parent)
+    return launch_on(dsn, lambda server: make_template(server, password=password), parent=parent)

@@ -9,7 +9,6 @@ from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, describe
-from holdfast.reference_impl.rs4a_replay.factory import Factory
 from holdfast.reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
 from holdfast.reference_impl.rs4a_replay.opening import Opened
 from holdfast.reference_impl.rs4a_replay.postgres_opening import Opening as PostgresOpening
@@ -25,8 +24,6 @@ from holdfast.specs import kept_terms
 class Opening:
     """Implements `opening.Opening`."""
 
-    factory: Factory
-
     def open(self, request: OpenRequest, settings: Settings, patience: Patience) -> Opened:
         """A surface that the user names: used unchanged, and only with a proof that it is fit."""
         dsn = dsn_of(request.config, "writer_dsn")
@@ -39,11 +36,11 @@ class Opening:
         claim = Claim(config.get("fitness"), writer, config.get("surface"))
         try:
             with connect(dsn) as connection:
-                (self.factory.fitness or FitnessGuard)().admit(claim, kept_terms(CONTRACT), connection)
+                FitnessGuard().admit(claim, kept_terms(CONTRACT), connection)
         except psycopg.Error as error:
             # The text of the error may hold the password of the DSN.
             raise OpenError(f"config writer_dsn: {describe(dsn)} cannot be reached: {type(error).__name__}") from None
-        return replace(PostgresOpening(self.factory).connected(request, settings, patience, dsn, dsn), use=Use.LIVE)
+        return replace(PostgresOpening().connected(request, settings, patience, dsn, dsn), use=Use.LIVE)
 
     def shut_down(self) -> None:
         """See `opening.Opening`. Nothing of a live surface is removed."""

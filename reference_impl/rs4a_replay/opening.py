@@ -30,7 +30,7 @@ class Opened:
 
 
 class Opening(Protocol):
-    """The class `Opening` of a module that opens stores of one kind. It is made with the factory of its sessions."""
+    """The class `Opening` of a module that opens stores of one kind."""
 
     def open(self, request: OpenRequest, settings: Settings, patience: Patience) -> Opened:
         """Open the store of one session. Raises OpenError."""

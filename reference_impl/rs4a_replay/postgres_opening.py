@@ -13,7 +13,6 @@ from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.postgres_databases import SessionDatabases
 from holdfast.reference_impl.rs4a_replay.admission import Ports
-from holdfast.reference_impl.rs4a_replay.factory import Factory
 from holdfast.reference_impl.rs4a_replay.opening import LAUNCH_ADVICE, Opened
 from holdfast.reference_impl.rs4a_replay.postgres_failpoints import PostgresFailpoints
 from holdfast.reference_impl.rs4a_replay.postgres_operator import PostgresOperator
@@ -21,6 +20,7 @@ from holdfast.reference_impl.rs4a_replay.postgres_provision import unprovision_p
 from holdfast.reference_impl.rs4a_replay.postgres_store import PostgresAudit, PostgresStore
 from holdfast.reference_impl.rs4a_replay.reserve import Reserving
 from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 from holdfast.servers.errors import ServerError
@@ -31,7 +31,6 @@ from holdfast.servers.postgres.confined import ConfinedServer
 class Opening:
     """Implements `opening.Opening`."""
 
-    factory: Factory
     databases: SessionDatabases = field(default_factory=SessionDatabases)
 
     def open(self, request: OpenRequest, settings: Settings, patience: Patience) -> Opened:
@@ -59,10 +58,7 @@ class Opening:
         self, request: OpenRequest, settings: Settings, patience: Patience, admin_dsn: str, writer_dsn: str
     ) -> Opened:
         """The store behind two DSNs: one of its operator, one of its restricted writer."""
-        make = self.factory
-        store = (make.postgres_store or PostgresStore)(
-            writer_dsn, settings, make.judge(settings.relations), Reserving(patience)
-        )
+        store = PostgresStore(writer_dsn, settings, SurfaceJudge(settings.relations), Reserving(patience))
         operator = PostgresOperator(
             admin_dsn=admin_dsn,
             writer_dsn=writer_dsn,
@@ -70,14 +66,13 @@ class Opening:
             expected=request.surface,
             patience=patience,
         )
-        audit = (make.postgres_audit or PostgresAudit)(writer_dsn, settings, patience)
-        return Opened(Ports(store, audit), operator, PostgresFailpoints)
+        return Opened(Ports(store, PostgresAudit(writer_dsn, settings, patience)), operator, PostgresFailpoints)
 
     def _confined(self, request: OpenRequest, settings: Settings, patience: Patience) -> Opened:
         template, writer = request.config["cluster"], request.config.get("writer")
         if not writer:
             raise OpenError(f"config writer: expected the restricted role of the cluster, got nothing; {LAUNCH_ADVICE}")
-        server = (self.factory.confined_server or ConfinedServer)(request.workdir / CONTRACT, Path(template))
+        server = ConfinedServer(request.workdir / CONTRACT, Path(template))
         try:
             server.open_fresh() if request.state is StateWanted.FRESH else server.open_existing()
             if (request.surface, request.state) == (SurfaceWanted.ABSENT, StateWanted.FRESH):

@@ -15,9 +15,7 @@ from holdfast.reference_impl.rs4a_replay.provision import ProvisionError
 from holdfast.specs import Relation
 
 
-def provision_postgres(
-    dsn: str, relations: Mapping[str, Relation], *, writer: str, dialect: type[PostgresDialect] = PostgresDialect
-) -> Sequence[str]:
+def provision_postgres(dsn: str, relations: Mapping[str, Relation], *, writer: str) -> Sequence[str]:
     """Make the surface in the database of `dsn`, and grant the role `writer` to read and append.
 
     Returns what was made, a line for each. The role must exist. One transaction: all or nothing. Raises
@@ -25,7 +23,7 @@ def provision_postgres(
     """
     try:
         with connect(dsn) as connection, connection.transaction():
-            for statement in dialect().statements(relations):
+            for statement in PostgresDialect().statements(relations):
                 connection.execute(statement)
             grant(connection, relations, sql.Identifier(writer))
     except psycopg.Error as error:

@@ -51,15 +51,13 @@ class _Judged:
 class _OnPostgres:
     """A connection of the restricted writer."""
 
-    # Durable when acknowledged, for every default of the server.
-    synchronous_commit = "on"
-
     def __init__(self, dsn: str, settings: Settings, patience: Patience) -> None:
         self._settings = settings
         self._patience = patience
         self._dsn = with_settings(
             dsn,
-            synchronous_commit=self.synchronous_commit,
+            # Durable when acknowledged, for every default of the server.
+            synchronous_commit="on",
             lock_timeout=f"{LOCK_TIMEOUT_S}s",
             # Every statement reads one key; planning it anew each time takes longer than running it.
             plan_cache_mode="force_generic_plan",

@@ -21,9 +21,7 @@ def sqlite_paths(folder: Path) -> tuple[Path, Path]:
     return Path(f"{folder}/surface/registrar.sqlite3"), Path(f"{folder}/audit/audit.sqlite3")
 
 
-def provision_sqlite(
-    folder: Path, relations: Mapping[str, Relation], *, dialect: type[SqliteDialect] = SqliteDialect
-) -> Sequence[str]:
+def provision_sqlite(folder: Path, relations: Mapping[str, Relation]) -> Sequence[str]:
     """Make the surface and its audit as two database files in new folders under `folder`.
 
     Returns what was made. Raises ProvisionError when either is there already: a surface is never overwritten.
@@ -35,7 +33,7 @@ def provision_sqlite(
             with closing(sqlite3.connect(path)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("BEGIN")
-                for statement in dialect().statements(
+                for statement in SqliteDialect().statements(
                     {name: relation for name, relation in relations.items() if relation.audit is wants_audit}
                 ):
                     connection.execute(statement)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.admission import Ports
-from holdfast.reference_impl.rs4a_replay.factory import Factory
 from holdfast.reference_impl.rs4a_replay.opening import LAUNCH_ADVICE, Opened
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
 from holdfast.reference_impl.rs4a_replay.reserve import Reserving
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.sqlite_failpoints import SqliteFailpoints
 from holdfast.reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
+from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
+from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, PARTS
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 
@@ -24,23 +25,20 @@ from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted,
 class Opening:
     """Implements `opening.Opening`."""
 
-    factory: Factory
-
     def open(self, request: OpenRequest, settings: Settings, patience: Patience) -> Opened:
         """See `opening.Opening`."""
-        make, folder = self.factory, request.workdir / CONTRACT
+        folder = request.workdir / CONTRACT
         surface, audit = sqlite_paths(folder)
         if request.state is StateWanted.FRESH:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             if request.surface is SurfaceWanted.READY:
                 _copy_template(request.config, folder)
-        patient = Reserving(patience)
-        store = make.sqlite_store(surface, settings, make.judge(settings.relations), patient)
+        store = SqliteStore(surface, settings, SurfaceJudge(settings.relations), Reserving(patience))
         operator = SqliteOperator(folder, expected=request.surface, patience=patience)
         place = {"file": str(surface.relative_to(request.workdir)), "effect": PARTS["effect"], "nonce": PARTS["nonce"]}
         place["audit"] = f"{audit.relative_to(request.workdir)}:{PARTS['audit']}"
-        ports = Ports(store, make.sqlite_audit(audit, settings, patience))
+        ports = Ports(store, SqliteAudit(audit, settings, patience))
         return Opened(ports, operator, SqliteFailpoints, place=place)
 
     def shut_down(self) -> None:

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.rs4a_replay.settings import Settings
@@ -35,9 +35,6 @@ _T = TypeVar("_T")
 class Database:
     """One connection to one file, opened when first used, and again when the file is not the same one any more."""
 
-    # A commit is durable when it returns.
-    synchronous = "FULL"
-
     def __init__(self, path: Path, patience: Patience) -> None:
         self.path = path
         self._patience = patience
@@ -63,7 +60,8 @@ class Database:
                 check_same_thread=False,
             )
             connection.row_factory = sqlite3.Row
-            connection.execute(f"PRAGMA synchronous = {self.synchronous}")
+            # A commit is durable when it returns.
+            connection.execute("PRAGMA synchronous = FULL")
             self._connection, self._identity = connection, identity
         self._connection.execute(f"PRAGMA busy_timeout = {int(self._patience.left() * 1000)}")
         return self._connection
@@ -110,11 +108,9 @@ def catalogue(connection: sqlite3.Connection) -> Mapping[str, SeenRelation]:
 class _OnSqlite:
     """A database file of the registrar."""
 
-    database: ClassVar[type[Database]] = Database
-
     def __init__(self, path: Path, settings: Settings, patience: Patience) -> None:
         self._relations = settings.relations
-        self._database = self.database(path, patience)
+        self._database = Database(path, patience)
 
     @contextmanager
     def _raising(self, kind: type[StoreError]) -> Iterator[None]:

@@ -21,6 +21,6 @@ def _patient() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    launched = launch({}, parent=tmp_path_factory.mktemp("calyx"), mutant=None)
+    launched = launch({}, parent=tmp_path_factory.mktemp("calyx"))
     yield launched
     launched.stop()

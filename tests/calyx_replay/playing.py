@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
+
+import pytest
 
 from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.steps.insert import INSERT
 from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.reference_impl.calyx_replay import operate
+from holdfast.reference_impl.calyx_replay import factory, operate
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.entry import CalyxReplay
-from holdfast.reference_impl.calyx_replay.factory import REFERENCE, Factory
 from holdfast.reference_impl.calyx_replay.service import Service
 from holdfast.servers.serving import Launched
 from holdfast.specs import load_contract
@@ -59,17 +59,18 @@ class Mailboxes(Sessions):
         return super().answered(worker, request)
 
 
-def played(test: str, template: Launched, seed: str, *, factory: Factory = REFERENCE) -> tuple[Judgement, Bench]:
-    """What a suite test says of the reference or of another factory, and the bench."""
-    line = Here if issubclass(Here, factory.command_line) else type("Line", (factory.command_line, Here), {})
-    implementation = CalyxReplay(replace(factory, command_line=line))
+def played(test: str, template: Launched, seed: str, **parts: type) -> tuple[Judgement, Bench]:
+    """What a suite test says of the reference, and the bench. `parts` are put in place of classes of the reference."""
     function = {each.__name__: each for each, _ in suite_tests(CONTRACT)}[test]
     bench = Bench(
         contract=load_contract(CONTRACT),
         case=suite_case_id(CONTRACT, test),
         seed=seed,
-        make_driver=lambda _: Mailboxes(implementation, template.ready.config),
+        make_driver=lambda _: Mailboxes(CalyxReplay(), template.ready.config),
         not_claimed={},
         limits=Limits(8, None),
     )
-    return judged(bench, function), bench
+    with pytest.MonkeyPatch.context() as patched:
+        for name, part in {"CommandLine": Here, **parts}.items():
+            patched.setattr(factory, name, part)
+        return judged(bench, function), bench

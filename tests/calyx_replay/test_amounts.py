@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
 from holdfast.conformance.suites.calyx_replay import amounts
 from holdfast.conformance.verdict import Verdict
-from holdfast.reference_impl.calyx_replay.factory import REFERENCE
 from holdfast.reference_impl.calyx_replay.store import Store
 from holdfast.servers.serving import Launched
 from tests.calyx_replay.playing import played
@@ -52,5 +50,5 @@ def test_a_prune_that_takes_too_long_is_no_finding(
     monkeypatch.setattr(amounts, "_HELD", 200)
     monkeypatch.setattr(amounts, "_SHOWN", 100)
     GivesUp.left = list(taken)
-    judgement, _ = played(PRUNED, template, "amounts", factory=replace(REFERENCE, store=GivesUp))
+    judgement, _ = played(PRUNED, template, "amounts", Store=GivesUp)
     assert judgement.verdict is verdict, judgement

@@ -17,7 +17,6 @@ from holdfast.reference_impl.calyx_replay import operate
         ["prune", "--root", "/no/such/folder"],
         ["prune", "--root", ".", "--retention-hours", "x"],
         ["prune", "--root", ".", "--clock", "now"],
-        ["inspect", "--root", ".", "--mutant", "none-of-this-name"],
         ["receive", "/no/such/file", "--root", "."],
     ],
 )

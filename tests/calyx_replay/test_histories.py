@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 
 from holdfast.conformance.verdict import Verdict
 from holdfast.reference_impl.answers import Answer
-from holdfast.reference_impl.calyx_replay.factory import REFERENCE
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
@@ -103,20 +103,21 @@ class ListFirst(Migration):
         super().guard_store()
 
 
-SOUND = {
-    "machine clock": replace(REFERENCE, command_line=MachineClock),
-    "prunes first": replace(REFERENCE, mailbox=PrunesFirst),
-    "only forwards": replace(REFERENCE, pruning=OnlyForwards),
-    "only what was removed": replace(REFERENCE, store=OnlyWhatWasRemoved),
-    "keeps blocks": replace(REFERENCE, store=KeepsBlocks),
-    "forgetful": replace(REFERENCE, mailbox=Forgetful),
-    "list first": replace(REFERENCE, migration=ListFirst),
+# Each class by that of the reference in whose place it is.
+SOUND: Mapping[str, Mapping[str, type]] = {
+    "machine clock": {"CommandLine": MachineClock},
+    "prunes first": {"Mailbox": PrunesFirst},
+    "only forwards": {"Pruning": OnlyForwards},
+    "only what was removed": {"Store": OnlyWhatWasRemoved},
+    "keeps blocks": {"Store": KeepsBlocks},
+    "forgetful": {"Mailbox": Forgetful},
+    "list first": {"Migration": ListFirst},
 }
 
 
 @pytest.mark.parametrize("name", thinned(list(SOUND)))
 def test_a_sound_mailbox_of_another_style_is_not_accused(name: str, template: Launched) -> None:
-    judgement, _ = played(ANY, template, "style", factory=SOUND[name])
+    judgement, _ = played(ANY, template, "style", **SOUND[name])
     assert judgement.verdict is Verdict.CONFORMS, judgement
 
 
@@ -135,12 +136,12 @@ def test_a_sound_mailbox_of_another_style_is_not_accused(name: str, template: La
     ],
 )  # fmt: skip
 def test_nor_is_one_that_remembers_where_the_clock_goes_back(name: str, test: str, template: Launched) -> None:
-    judgement, _ = played(test, template, "style", factory=SOUND[name])
+    judgement, _ = played(test, template, "style", **SOUND[name])
     assert judgement.verdict is Verdict.CONFORMS, judgement
 
 
 def test_nor_is_one_that_looks_for_its_list_before_its_store_where_both_are_away(template: Launched) -> None:
-    judgement, _ = played(LOST, template, "style", factory=SOUND["list first"])
+    judgement, _ = played(LOST, template, "style", **SOUND["list first"])
     assert judgement.verdict is Verdict.CONFORMS, judgement
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from holdfast.reference_impl.jcs import frames
-from holdfast.reference_impl.jcs.factory import Factory
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.jcs.writer import Writer
 from tests.pace import busy
@@ -81,13 +80,11 @@ def test_profiles_of_the_command_line_are_those_of_the_contract() -> None:
     assert tuple(profile.value for profile in Profile) == _PROFILES
 
 
-class Broken(Writer):
-    def write(self, value: Any) -> bytes:
+def test_an_internal_error_is_never_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_self: Writer, _value: Any) -> bytes:
         raise RuntimeError("internal")
 
-
-def test_an_internal_error_is_never_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "REFERENCE", Factory(writer=Broken))
+    monkeypatch.setattr(Writer, "write", broken)
     given = io.BytesIO()
     with pytest.raises(RuntimeError, match="internal"):
         frames.serve(Profile.CORE, io.BytesIO(framed(b"[01]", b"[]", b"[]")), given)

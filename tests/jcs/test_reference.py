@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.reference_impl.jcs.factory import REFERENCE
+from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
 from holdfast.reference_impl.jcs.terms import Profile, Reason, Refusal
 
-CORE = REFERENCE.build(Profile.CORE)
+CORE = Canonicaliser(Profile.CORE)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.m5_log.database import Access, Database
-from holdfast.reference_impl.m5_log.factory import REFERENCE, Factory
+from holdfast.reference_impl.m5_log.factory import make_parts
 from holdfast.reference_impl.m5_log.log import Put
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.service import Parts
@@ -50,12 +50,11 @@ class Box:
     """One store, with short words for what tests do most."""
 
     root: Path
-    factory: Factory = REFERENCE
     config: Mapping[str, str] = field(default_factory=dict)
     parts: Parts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.parts = self.factory.parts(self.root, self.config)
+        self.parts = make_parts(self.root, self.config)
 
     def make(self) -> Box:
         self.parts.store.opening.make()
@@ -64,7 +63,7 @@ class Box:
     def again(self) -> Box:
         """The same store after a restart."""
         self.parts.store.release()
-        return Box(self.root, self.factory, self.config)
+        return Box(self.root, self.config)
 
     def put(self, each: Draft) -> Put:
         return self.parts.log.put(raw_of(each))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.reference_impl.planting import all_bugs, find
+from holdfast.reference_impl.altered import install
 from holdfast.reference_impl.registry import Deferred, contract_names, implementation
 
 LOADED = """
 import json, sys
-from holdfast.reference_impl.planting import find
+from holdfast.reference_impl.altered import install
 from holdfast.reference_impl.registry import Deferred, contract_names
 {does}
 heads = ["holdfast.reference_impl." + name.replace("-", "_") for name in contract_names()]
@@ -32,8 +32,8 @@ def test_what_a_hello_says_loads_no_contract() -> None:
     assert loaded_by("[(one.version, one.not_claimed) for one in map(Deferred, contract_names())]") == []
 
 
-def test_a_bug_that_is_a_patch_is_found_without_any_contract() -> None:
-    assert loaded_by("assert find('key-of-first-4k').contract == 'calyx-replay'") == []
+def test_a_bug_is_found_without_any_contract() -> None:
+    assert loaded_by("install(['adapter', '--mutant', 'key-of-first-4k'])") == []
 
 
 def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() -> None:
@@ -42,13 +42,9 @@ def test_a_deferred_reference_says_of_itself_what_it_says_once_it_is_loaded() ->
         assert (deferred.version, deferred.not_claimed) == (whole.version, whole.not_claimed)
 
 
-def test_every_bug_is_found_by_its_name() -> None:
-    assert [find(bug.name) for bug in all_bugs()] == list(all_bugs())
-
-
 def test_a_bug_that_nobody_has_is_told_with_those_that_there_are() -> None:
     with pytest.raises(KeyError, match=r"no mutant is called 'no-such-bug'; known: .*key-of-first-4k"):
-        find("no-such-bug")
+        install(["adapter", "--mutant", "no-such-bug"])
 
 
 def test_an_adapter_that_is_left_without_a_session_ends_in_order(tmp_path: Path) -> None:

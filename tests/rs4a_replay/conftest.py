@@ -139,7 +139,7 @@ def pipe() -> Iterator[Pipe]:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    launched = launch({}, parent=tmp_path_factory.mktemp("pg"), mutant=None)
+    launched = launch({}, parent=tmp_path_factory.mktemp("pg"))
     ended = threading.Event()
 
     def sweep() -> None:
@@ -157,7 +157,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
 
 @pytest.fixture(scope="session")
 def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
-    launched = launch({"store": "sqlite"}, parent=tmp_path_factory.mktemp("sqlite"), mutant=None)
+    launched = launch({"store": "sqlite"}, parent=tmp_path_factory.mktemp("sqlite"))
     yield launched
     launched.stop()
 
@@ -165,7 +165,7 @@ def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
     """PostgreSQL confined to the workdirs of its sessions."""
-    launched = launch({}, parent=tmp_path_factory.mktemp("cluster"), stores=Stores.CONFINED, mutant=None)
+    launched = launch({}, parent=tmp_path_factory.mktemp("cluster"), stores=Stores.CONFINED)
     yield launched
     launched.stop()
 

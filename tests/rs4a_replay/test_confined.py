@@ -31,10 +31,9 @@ def opened(
     state: StateWanted,
     *,
     surface: SurfaceWanted = SurfaceWanted.READY,
-    mutant: str | None = None,
 ) -> Desk:
     workdir.mkdir(exist_ok=True)
-    return Desk(implementation(mutant=mutant).open(OpenRequest(state, surface, workdir, NOW, launched.ready.config)))
+    return Desk(implementation().open(OpenRequest(state, surface, workdir, NOW, launched.ready.config)))
 
 
 def postmaster(workdir: Path) -> int:

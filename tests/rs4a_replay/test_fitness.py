@@ -21,7 +21,6 @@ from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.postgres_databases import clone, drop_database
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
-from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
 from holdfast.reference_impl.rs4a_replay.fitness import CRITERIA, FitnessGuard, read_circumstance, read_structure
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
 from holdfast.reference_impl.session import (
@@ -115,13 +114,13 @@ class Live:
         path.write_text(json.dumps({**proof, "seal": strictjson.digest(proof)}), encoding="utf-8")
         return path
 
-    def open(self, proof: Path | None, *, guard: type[FitnessGuard] = FitnessGuard, **config: str) -> Session:
+    def open(self, proof: Path | None, **config: str) -> Session:
         """A registrar on this surface. Raises OpenError."""
         given = {"store": "postgres", "writer_dsn": self.writer_dsn, **config}
         if proof is not None:
             given["fitness"] = str(proof)
         request = OpenRequest(StateWanted.EXISTING, SurfaceWanted.READY, self.folder, NOW, given)
-        return Rs4aReplay(replace(REFERENCE, fitness=guard)).open(request)
+        return Rs4aReplay().open(request)
 
     def rows(self) -> int:
         """How many rows any relation of the surface holds."""
@@ -271,14 +270,14 @@ DOUBTS: list[tuple[str, Edit, str]] = [
 
 @pytest.mark.parametrize(("guard", "edit", "complaint"), DOUBTS)
 def test_a_doubtful_proof_opens_nothing_and_only_its_own_guard_sees_to_that(
-    live: Live, guard: str, edit: Edit, complaint: str
+    live: Live, guard: str, edit: Edit, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proof = live.proof(edit)
     with pytest.raises(OpenRefusedError, match=complaint) as refused:
         live.open(proof)
     assert refused.value.reason.startswith("REPLAY_SURFACE_")
-    blind: type[FitnessGuard] = type("Blind", (FitnessGuard,), {guard: lambda *_: None})
-    live.open(proof, guard=blind).close()
+    monkeypatch.setattr(FitnessGuard, guard, lambda *_: None)
+    live.open(proof).close()
 
 
 def test_a_proof_that_maps_columns_is_of_columns_that_this_registrar_does_not_write(live: Live) -> None:

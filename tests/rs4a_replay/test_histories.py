@@ -7,16 +7,18 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.histories import run_histories
 from holdfast.conformance.suites.rs4a_replay.generate import history
 from holdfast.conformance.suites.rs4a_replay.runner import playing
 from holdfast.conformance.verdict import Verdict
 from holdfast.reference_impl.instants import format_instant
+from holdfast.reference_impl.rs4a_replay import entry
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
-from holdfast.reference_impl.rs4a_replay.factory import REFERENCE
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.store import Insert, Row
 from holdfast.reference_impl.rs4a_replay.terms import Reason
@@ -64,13 +66,16 @@ class LaterTombstones(Custody):
         return [{**row, "recorded_at": format_instant(now)} for row in earlier]
 
 
-def test_a_sound_registrar_of_another_style_agrees_with_the_model(sqlite: Launched) -> None:
-    other = Rs4aReplay(replace(REFERENCE, registrar=OtherAnswers, custody=LaterTombstones))
+def test_a_sound_registrar_of_another_style_agrees_with_the_model(
+    sqlite: Launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry, "Registrar", OtherAnswers)
+    monkeypatch.setattr(entry, "Custody", LaterTombstones)
     bench = Bench(
         contract=load_contract("rs4a-replay"),
         case="rs4a-replay/suite/played",
         seed="5eed",
-        make_driver=lambda _: Sessions(other, sqlite.ready.config),
+        make_driver=lambda _: Sessions(Rs4aReplay(), sqlite.ready.config),
         not_claimed={},
         limits=Limits(2, None),
     )

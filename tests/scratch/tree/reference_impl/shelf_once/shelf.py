@@ -1,11 +1,10 @@
-"""The parts that a shelf is built from. A mutant is a factory with one part changed."""
+"""A shelf in a SQLite database, and the session on it."""
 
 from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,6 @@ from holdfast.specs import kept_terms
 
 CONTRACT = "shelf-once"
 _FILE = "shelf.sqlite"
-# As SQLite asks of its journals: a commit is durable when it returns, with its folder.
-_SYNC = "PRAGMA synchronous = EXTRA"
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the contract leaves to its parameters."""
-
-    longest_name: int
 
 
 class Store:
@@ -31,11 +21,8 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self._connection = sqlite3.connect(folder / _FILE, isolation_level=None, timeout=20.0)
-        self._connection.execute(self.sync())
-
-    def sync(self) -> str:
-        """The statement that makes commits durable."""
-        return _SYNC
+        # As SQLite asks of its journals: a commit is durable when it returns, with its folder.
+        self._connection.execute("PRAGMA synchronous = EXTRA")
 
     def make(self) -> None:
         """Make the tables of a fresh shelf."""
@@ -66,10 +53,11 @@ class Service:
 
     place = None
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store) -> None:
+        terms = kept_terms(CONTRACT)
         self._store = store
-        self._settings = settings
-        self._schema = kept_terms(CONTRACT).methods["put"].args
+        self._longest_name = terms.parameters["longest_name"].value
+        self._schema = terms.methods["put"].args
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`."""
@@ -80,7 +68,7 @@ class Service:
         if not self._schema.is_valid(args):
             return Refused("REQUEST_MALFORMED")
         name = args["name"]
-        if len(name) > self._settings.longest_name:
+        if len(name) > self._longest_name:
             return Refused("NAME_TOO_LONG")
         key = hashlib.sha256(name.encode()).hexdigest()
         if not self._store.put(key, name):
@@ -93,23 +81,3 @@ class Service:
     def close(self) -> None:
         """See `session.Session`."""
         self._store.close()
-
-
-def _as_loaded(settings: Settings) -> Settings:
-    return settings
-
-
-@dataclass(frozen=True, slots=True)
-class Factory:
-    """One class for each part, and what is done to the settings after loading. The defaults are the reference."""
-
-    store: type[Store] = Store
-    service: type[Service] = Service
-    loaded: Callable[[Settings], Settings] = field(default=_as_loaded)
-
-    def settings(self, _config: Mapping[str, str]) -> Settings:
-        """The settings, with each config."""
-        return self.loaded(Settings(kept_terms(CONTRACT).parameters["longest_name"].value))
-
-
-REFERENCE = Factory()

@@ -1,1 +1,0 @@
-"""The bugs planted in shelf-once."""
