@@ -16,7 +16,7 @@ from holdfast.conformance.cases.values import from_base64url
 from holdfast.servers.wires.profile import FIRST, ProfileError, whole
 
 _TEXT = 100
-_ALWAYS = {"line": "store", "serve_store": "store", "instance": "process", "pass_time": "clock", "pause": "clock"}
+_ALWAYS = {"line": "store", "serve_store": "store", "instance": "process", "pass_time": "clock", "pause": "wait"}
 _OF_A_TAG = {"hold", "release", "ending", "seen"}
 _SENT = {"submit", "begin"}
 
@@ -110,6 +110,8 @@ def _lines(
     else:
         wire = _ALWAYS[method]
         text = " ".join(str(part) for part in args.values())
+        if "ms" in args:
+            text = f"{args['ms'] / 1000:+g} s" if method == "pass_time" else f"{args['ms'] / 1000:g} s"
         if fails := re.search(r"--error (\d+) .*--at (\d+)", text):
             text = f"start {args['number']}, call {fails[2]} to its files fails: {os.strerror(int(fails[1]))}"
     yield f"{at:8.3f} s  {wire:<7}  {text}"
@@ -157,7 +159,9 @@ def _shown(data: bytes) -> str:
 
 def _ending(args: Mapping[str, Any]) -> str:
     ending = args.get("ending", {})
-    return ", ".join(f"{name} {value}" for name, value in ending.items() if name != "body") or "as before"
+    told = [f"{name} {value}" for name, value in ending.items() if name != "body"]
+    told += [f"a body of {len(from_base64url(ending['body']))} bytes"] * ("body" in ending)
+    return ", ".join(told) or "as before"
 
 
 def curls(

@@ -351,7 +351,8 @@ def of_cases(
         *(() if header is None else judged_again(requirement, with_result, header, sides)),
         *_clauses(requirement, plan),
     ]
-    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out)]
+    wrong = sum(1 for case, line in with_result if case.id in left_out and _is_wrong(line))
+    notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out, wrong)]
     notes += [*_tried(requirement, sides), *_matrix(requirement, with_result, sides)]
     return CaseFindings(tuple(reasons), tuple(notes), left_out)
 
@@ -384,7 +385,9 @@ def _by_verdict(
     groups: defaultdict[tuple[Verdict, bool], list[str]] = defaultdict(list)
     for case, line in results:
         verdict = Verdict(line.verdict)
-        if not _is_tolerated(requirement, case, line, expected) and (verdict.is_open or case.id not in left_out):
+        # What may be unproven may not be wrong.
+        counts = case.id not in left_out or not (verdict.is_incomplete or requirement.is_of_others(case))
+        if not _is_tolerated(requirement, case, line, expected) and (verdict.is_open or counts):
             groups[verdict, line.excused is not None].append(case.id)
     for verdict in Verdict:
         for excused in (False, True):
@@ -470,11 +473,19 @@ def _matrix(
         yield found.sentence()
 
 
-def _left_out(requirement: Requirement, plan: Sequence[PlannedCase], left_out: Sequence[str]) -> Iterator[str]:
+def _is_wrong(line: VerdictLine) -> bool:
+    verdict = Verdict(line.verdict)
+    return not (verdict is Verdict.CONFORMS or verdict.is_incomplete)
+
+
+def _left_out(
+    requirement: Requirement, plan: Sequence[PlannedCase], left_out: Sequence[str], wrong: int
+) -> Iterator[str]:
     if requirement.roles is not None or requirement.extent is Extent.CORE:
         provoked = " or need provocations" if any(case.provocations for case in plan) else ""
         why = "need provocations" if requirement.roles is None else f"are of other roles{provoked}"
-        yield f"{requirement.name}: {len(left_out)} cases {why} and are left out"
+        found = f"; {wrong} of them do not conform" if wrong else ""
+        yield f"{requirement.name}: {len(left_out)} cases {why} and are left out{found}"
 
 
 def fitness_clauses(requirement: Requirement) -> tuple[str, ...]:

@@ -37,8 +37,10 @@ class Requirement:
 
     def leaves_out(self, case: PlannedCase) -> bool:
         """Whether this case may be missing or unproven."""
-        if self.extent is Extent.CORE and case.provocations:
-            return True
+        return (self.extent is Extent.CORE and bool(case.provocations)) or self.is_of_others(case)
+
+    def is_of_others(self, case: PlannedCase) -> bool:
+        """Whether the case is of roles that are not required: it may do anything but fail open."""
         return self.roles is not None and not self.contract.roles_of(case.clauses, case.roles) <= self.roles
 
 

@@ -253,7 +253,8 @@ class Engine:
             if judgement.silence is FailureMode.FAULT and bench.records[-1].answer is not None:
                 # The kit's own adapter says so of the server.
                 said = bench.records[-1].answer.get("detail", "")
-                judgement = replace(judgement, detail=said)
+                advice = "Mend the program, or the file that describes it, and run this again."
+                judgement = replace(judgement, detail=said, advice=advice)
             return replace(judgement, detail=" ".join(judgement.detail.split()))
 
     def _bench(self, contract: Contract, case: str) -> Bench:

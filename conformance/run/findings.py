@@ -39,11 +39,13 @@ class Finding:
     detail: str
     expected: str
     received: str
+    # The clause whose harm this is; empty for the one that the case is about first.
+    own: str = ""
 
     @property
     def clause(self) -> str:
-        """The clause that the case is about first."""
-        return self.planned.clauses[0]
+        """The clause under which it is reported."""
+        return self.own or self.planned.clauses[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,11 @@ def finding_of(
     request = {} if record is None else record.request or {}
     method = contract.methods.get(request.get("method", ""))
     mode = None if judged.silence is None else FailureMode(judged.silence).value
-    texts = (in_words(text, method) for text in (judged.detail, judged.expected, judged.received))
-    return Finding(planned, Verdict(judged.verdict), mode or "", "" if method is None else method.name, *texts)
+    detail, expected, received = (in_words(text, method) for text in (judged.detail, judged.expected, judged.received))
+    operation, clauses = "" if method is None else method.name, (contract.clauses[name] for name in planned.clauses)
+    verdict = Verdict(judged.verdict)
+    own = next((clause.id for clause in clauses if verdict.value in clause.harm_of), "")
+    return Finding(planned, verdict, mode or "", operation, detail, expected, received, own)
 
 
 def grouped(findings: Iterable[Finding], contracts: Iterable[Contract]) -> tuple[Group, ...]:

@@ -194,7 +194,7 @@ class ServiceEnvironment:
             check=False,
         )
         if done.returncode:
-            said = (done.stderr or done.stdout)[-600:].decode("utf-8", "replace")
+            said = (done.stderr or done.stdout)[-600:].decode("utf-8", "replace").strip() or "it printed nothing"
             raise EndedError(f"[service] prepare ended with status {done.returncode}: {said}")
 
     def _environment(self, port: int) -> dict[str, str]:

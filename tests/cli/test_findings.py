@@ -75,6 +75,14 @@ def test_what_was_declared_absent_is_the_last_that_is_reported() -> None:
     assert gravest_finding([]) is Verdict.NOT_REACHED
 
 
+def test_a_finding_is_reported_under_the_clause_whose_harm_it_is() -> None:
+    contract = load_contract("idempotency-key")
+    case = next(each for each in plan_of(contract) if {"IK-CRASH-1", "IK-LIVE-1"} <= {*each.clauses})
+    stuck, twice = (Judgement(each, n=0) for each in (Verdict.OVER_REFUSAL, Verdict.FAIL_OPEN))
+    assert finding_of(stuck, [], case, contract).clause == "IK-LIVE-1"
+    assert finding_of(twice, [], case, contract).clause == "IK-CRASH-1"
+
+
 # Groups
 
 

@@ -164,6 +164,13 @@ def test_core_leaves_out_what_needs_provocations_and_says_so(bench: Bench) -> No
     assert decision.notes == ("toy/core: 1 cases need provocations and are left out",)
 
 
+@pytest.mark.parametrize("verdict", [Verdict.OVER_REFUSAL, Verdict.WRONG_REASON])
+def test_core_is_held_by_what_it_left_out_and_was_found_wrong(bench: Bench, verdict: Verdict) -> None:
+    decision = bench.decide(bench.run(forced={HELD: verdict}), extent=Extent.CORE)
+    assert ReasonCode.NON_CONFORMING in codes(decision)
+    assert decision.can_proceed == "NO"
+
+
 def test_core_does_not_overlook_a_fail_open_that_was_seen(bench: Bench) -> None:
     decision = bench.decide(bench.run(forced={HELD: Verdict.LOST_DURABILITY}), extent=Extent.CORE)
     assert ReasonCode.FAIL_OPEN in codes(decision)

@@ -41,6 +41,7 @@ _STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
 _AROUND = re.compile(r"\b(before|after) \[")
 # Of the lines of a service's timeline.
 _TIMELINE = 14
+_CURLS = 2
 _LOG_LINES = 6
 # Of the findings of one cause behind the first.
 _ALSO = 12
@@ -94,9 +95,15 @@ def _print_failure(
     lines = timeline(records, judged.n) if contract.name == CONTRACT else []
     if lines:
         console.print("what happened:", style="bold")
+        if len(lines) > _TIMELINE:
+            console.print(f"  (the last {_TIMELINE} of {len(lines)} lines)", markup=False)
         print_lines(console, lines[-_TIMELINE:])
         sent = curls(records, judged.n, credentials_of(options))
-        print_lines(console, [f"         {line}" for line in sent[-2:]], style="dim")
+        if len(sent) > _CURLS or len(lines) > len(sent):
+            console.print(
+                "  (requests alone, at most the last two: what befell sink, store, clock and processes is above)"
+            )
+        print_lines(console, [f"         {line}" for line in sent[-_CURLS:]], style="dim")
     shown = [] if lines else around(records, judged.n)
     if shown:
         side = (judged.side or Side.MAIN).value

@@ -64,7 +64,7 @@ class RunProgress:
         self._ended = threading.Event()
         self._totals: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
-        self._work = self._worked = self._bad = 0
+        self._work = self._worked = self._bad = self._lacking = 0
         self._contract = ""
 
     def __enter__(self) -> RunProgress:
@@ -100,6 +100,7 @@ class RunProgress:
         verdict = result.judgement.verdict
         good = {Verdict.CONFORMS, Verdict.UNSUPPORTED} if result.case in self._not_asked else {Verdict.CONFORMS}
         bad = verdict not in good
+        self._lacking += bad and verdict is Verdict.UNSUPPORTED
         self._bad += bad
         if self._quiet:
             return
@@ -116,7 +117,8 @@ class RunProgress:
         if len(self._totals) > 1:
             parts.append(f"{self._done.total()} of {self._totals.total()} in all contracts")
         if self._bad:
-            parts.append(f"{self._bad} not conforming")
+            unsupported = f", {self._lacking} of them unsupported" if self._lacking else ""
+            parts.append(f"{self._bad} not conforming{unsupported}")
         if self._worked > self._work * _KNOWN:
             elapsed = time.monotonic() - self._began
             parts.append(f"about {duration(elapsed * (self._work - self._worked) / self._worked)} left")

@@ -85,7 +85,12 @@ class Got:
         what = f"accepted ({self.effect})" if self.accepted else self.reason
         if self.silence is not None:
             return f"no answer ({self.lost})"
-        return f"{what}, status {self.status}, body {self.body[:80]!r}"
+        return f"{what}, {self.sent}"
+
+    @property
+    def sent(self) -> str:
+        """What a client sees of it."""
+        return f"status {self.status}, body {self.body[:80]!r}"
 
 
 class Service:
@@ -382,7 +387,7 @@ class Service:
         if not got.accepted and got.status != first.status and not got.has_body_of(first):
             self.wrong("over_refusal", f"{why}: expected the first answer, got {got}", got)
         elif (got.status, got.size, got.body) != (first.status, first.size, first.body):
-            self.wrong("wrong_reason", f"{why}: expected {first}, got {got}", got)
+            self.wrong("wrong_reason", f"{why}: expected the first answer, {first.sent}; got {got}", got)
 
     @property
     def is_new(self) -> bool:
@@ -461,6 +466,13 @@ class Service:
         if lifetime is not None and lifetime <= lease + 1:
             self.unsupported("a lease that lasts as long as its key cannot be waited for")
         self.pass_time(lease + 0.1)
+
+    @property
+    def outlasts_leases(self) -> bool:
+        """Whether a lease can be waited for: by the clock of the service, or really."""
+        lease, lifetime = self.profile["lease_s"], self.profile["lifetime_s"]
+        is_over = lease is not None and (lifetime is None or lifetime > lease + 1)
+        return is_over and ("clock" in self.wires or lease <= _LONGEST_S)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, by the clock of the service if it can be set."""
