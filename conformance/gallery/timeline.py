@@ -160,7 +160,8 @@ def _shown(data: bytes) -> str:
 def _ending(args: Mapping[str, Any]) -> str:
     ending = args.get("ending", {})
     told = [f"{name} {value}" for name, value in ending.items() if name != "body"]
-    told += [f"a body of {len(from_base64url(ending['body']))} bytes"] * ("body" in ending)
+    if "body" in ending:
+        told.append(f"a body of {len(from_base64url(ending['body']))} bytes")
     return ", ".join(told) or "as before"
 
 

@@ -75,6 +75,7 @@ ELSEWHERE = {
     "all together did not": "tests/hostile/test_starvation.py",
     "Raise limits.workers": "tests/cli/test_doctor.py",
     "Start it by hand": "tests/wires/test_service.py",
+    "Mend the program, or the file that describes it": "tests/wires/test_service.py",
     "Let the service listen there": "tests/wires/test_service.py",
     "Let the handler of the test route": "tests/wires/test_service.py",
     "check `path` and `method`": "tests/wires/test_service.py",

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.faults import dependencies
-from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.probe import Ability, Probe, mounting
+from holdfast.conformance.faults.report import Layer
 from holdfast.specs import schema
 from tests.conftest import missing
 from tests.faults.stores.catalogue import ENVIRONMENT, Store
@@ -44,13 +44,10 @@ def layers(*names: str) -> Sequence[str]:
     return [word for name in names for word in ("--layer", name)]
 
 
-def test_every_layer_that_takes_something_away_has_a_name() -> None:
-    taken = {name.replace("_", "") for name, what in vars(Dependencies).items() if _is_layer(name, what)}
-    assert taken == set(CRASH._LAYERS) - set(CRASH._TRACED)
-
-
-def _is_layer(name: str, what: object) -> bool:
-    return not name.startswith("_") and getattr(what, "__annotations__", {}).get("return") == "Report"
+def test_every_layer_of_a_store_has_a_name() -> None:
+    # A contract alone has a clock. It alone kills by signals, where processes cannot be traced.
+    of_contracts = {Layer.SIGNALS, Layer.CLOCK_BACK, Layer.CLOCK_FORWARD}
+    assert {*CRASH._LAYERS.values()} == {*Layer} - of_contracts
 
 
 def test_what_is_taken_away_needs_no_tracer(monkeypatch: pytest.MonkeyPatch) -> None:

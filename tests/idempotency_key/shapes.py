@@ -136,7 +136,8 @@ class Shape:
     def do_instance(self, number: int, do: str) -> dict[str, bool]:
         """Its handlers die with it. What they sent to the sink is there."""
         for held in self.begun.values() if do in ("kill", "end") else ():
-            held.record, held.told = None, lost("the instance is gone")
+            if held.request.get("instance", 0) == number:
+                held.record, held.told = None, lost("the instance is gone")
         return {"runs": True}
 
     def do_ending(self, tag: str, ending: dict[str, Any]) -> None:

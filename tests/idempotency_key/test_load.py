@@ -81,7 +81,7 @@ def test_a_key_is_stuck_only_if_its_lease_does_not_end_it(
     )
 
     @contextlib.contextmanager
-    def service(*_: object) -> Iterator[Service]:
+    def service(*_: object, **__: object) -> Iterator[Service]:
         yield Loaded(bench, cast("SuiteSession", Busy(ends_after_ms)))
 
     monkeypatch.setattr(crashes, "service", service)

@@ -109,6 +109,8 @@ class Service:
         self._most: dict[str, int] = {}
         self._answers: dict[str, list[Got]] = {}
         self._begun: dict[str, str] = {}
+        # Where a request goes if it does not say so.
+        self.route = "create"
         # The instances that have to run, when the last one began, and whether what was done since may end them.
         self._up, self._since, self.is_disturbed = set[int](), time.monotonic(), False
 
@@ -168,7 +170,8 @@ class Service:
         sent = self.body(tag) if body is None else body
         self._most[tag] = max(1, self._most.get(tag, 1))
         self._up.add(more.get("instance", 0))
-        return {"tag": tag, "keys": lines, "body": base64url(sent), **more}
+        where = {} if self.route == "create" else {"route": self.route}
+        return {"tag": tag, "keys": lines, "body": base64url(sent), **where, **more}
 
     # What is done
 
@@ -458,14 +461,17 @@ class Service:
         if steps:
             self.pass_time(-sum(steps))
 
-    def behind_the_lease(self) -> None:
-        """Let the lease of the profile end."""
+    def behind_the_lease(self, *asked: Mapping[str, Any]) -> None:
+        """Let the lease of the profile end. Each of `asked` is sent meanwhile: who asks does not make it longer."""
         lease, lifetime = self.profile["lease_s"], self.profile["lifetime_s"]
         if lease is None:
             return
         if lifetime is not None and lifetime <= lease + 1:
             self.unsupported("a lease that lasts as long as its key cannot be waited for")
-        self.pass_time(lease + 0.1)
+        for request in asked:
+            self.pass_time(lease / (1 + len(asked)))
+            self.submit(request)
+        self.pass_time(lease / (1 + len(asked)) + 0.1)
 
     @property
     def outlasts_leases(self) -> bool:
@@ -528,9 +534,12 @@ class Service:
 
 @contextmanager
 def service(
-    bench: Bench, config: Mapping[str, str] | None = None, *, short: bool = False
+    bench: Bench, config: Mapping[str, str] | None = None, *, short: bool = False, anywhere: bool = False
 ) -> Generator[Service, None, None]:
-    """A session with a service, with a store of its own. `short`: the life of a key may be short."""
+    """A session with a service, with a store of its own. `short`: the life of a key may be short.
+
+    `anywhere`: the seed decides which of its routes with an effect the requests go to.
+    """
     if "submit" in bench.not_claimed:
         raise NonConformance(Judgement(Verdict.UNSUPPORTED, detail=bench.not_claimed["submit"]))
     with bench.session(config=config, hurried=False) as session:
@@ -538,6 +547,8 @@ def service(
         lives = found.profile["lifetime_s"]
         if lives is not None and lives < _LIVES_S and "clock" not in found.wires and not short:
             found.unsupported(f"keys live {lives:g} s, and may be over while this runs: {{clock}} would stand still")
+        if anywhere and found.routes.get("other", {}).get("key", "ignored") != "ignored":
+            found.route = "create" if session.rand("route") < "8" else "other"
         try:
             yield found
         except NonConformance as finding:

@@ -22,13 +22,15 @@ _BESIDE, _ALONE = ("-wal", "-shm", "-journal"), 3
 _BEHIND = 5
 # A step of the clock, and the longest one.
 _HOUR_S, _FARTHEST_S = 3600.0, 1_000_000
+# How many keys are raced for behind their end, by how many requests.
+_RACED, _AT_ONCE = 8, 16
 _STILL = ("UNKNOWN", "UNAVAILABLE", "DUPLICATE")
 
 
 @clause("IK-ONCE-4", provocations=("instance",))
 def test_a_success_survives_the_death_of_the_instance(bench: Bench) -> None:
     """SIGKILL as soon as the client has its answer, three times."""
-    with service(bench) as s:
+    with service(bench, anywhere=True) as s:
         s.must_promise(s.profile["durable"], "keys do not outlive the process")
         for _ in range(3):
             tag, key = s.tag(), s.key()
@@ -42,7 +44,7 @@ def test_a_success_survives_the_death_of_the_instance(bench: Bench) -> None:
 @clause("IK-CRASH-1", "IK-RACE-5", "IK-LIVE-1", provocations=("instance", "hold"))
 def test_the_death_of_an_instance_leaves_one_effect_and_no_key_that_is_stuck(bench: Bench) -> None:
     """SIGKILL while the handler is held, before its effect and behind it; retries at once and behind the lease."""
-    with service(bench) as s:
+    with service(bench, anywhere=True) as s:
         s.must_promise(s.profile["durable"], "keys do not outlive the process")
         # Some instances start an hour later, or with a clock that was set back.
         # A key that is over by then is free.
@@ -66,6 +68,24 @@ def test_the_death_of_an_instance_leaves_one_effect_and_no_key_that_is_stuck(ben
                 s.not_reached("the instance does not start again")
             later = f", started with the clock {step:+g} s" if step else ""
             _abandoned(s, tag, key, before, f"{how} while it was held {when} its effect{later}")
+        for number in s.instances[1:]:
+            _beside_a_start(s, number)
+
+
+def _beside_a_start(s: Service, number: int) -> None:
+    """An instance ends and is started while another one works: that one's request is not taken for abandoned."""
+    for when in ("before", "after"):
+        tag, key = s.tag(), s.key()
+        s.hold(tag, when=when)
+        s.begin("first", s.request(tag, key))
+        s.begin_again("end", number)
+        s.release(tag)
+        first, why = s.finish("first"), f"instance {number} was started while the first was held {when} its effect"
+        s.at_most_one(tag, why, first)
+        got = s.settles(s.request(tag, key, instance=number), _STILL, why)
+        s.at_most_one(tag, why, first, got)
+        if first.accepted:
+            s.retried(first, got, why)
 
 
 def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
@@ -73,7 +93,7 @@ def _abandoned(s: Service, tag: str, key: str, before: int, why: str) -> None:
     soon = s.submit(s.request(tag, key))
     if soon.accepted and soon.effect == "new" and before and not reexecutes:
         s.one_effect(tag, f"{why}; a retry at once", before)
-    s.behind_the_lease()
+    s.behind_the_lease(*[s.request(tag, key)] * 2)
     got = s.settles(s.request(tag, key), _STILL, why)
     found = s.effects(tag)
     if found > before and reexecutes:
@@ -158,10 +178,13 @@ def _kept(s: Service, ended: list[tuple[str, str, Got]], why: str) -> None:
 @clause("IK-TTL-1", "IK-TTL-2", "IK-TTL-4")
 def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
     """Just before the end, through a restart; behind the end; and with a clock that goes back."""
-    with service(bench, short=True) as s:
+    with service(bench, short=True, anywhere=True) as s:
         lifetime = s.profile["lifetime_s"]
         s.must_promise(lifetime is not None, "no lifetime is published")
         ended = _ended(s)
+        raced = [(s.tag(), s.key()) for _ in range(_RACED if "burst" not in s.bench.not_claimed else 0)]
+        for tag, key in raced:
+            s.first(tag, key)
         steps = [step for step in (3600.0, -7200.0, 3600.0) if abs(step) < lifetime]
         # Far back as well: a key is not older for that.
         for step in [*steps, -1.5 * lifetime, 1.5 * lifetime] if "clock" in s.wires else ():
@@ -177,6 +200,13 @@ def test_a_key_is_kept_for_its_time_and_free_behind_it(bench: Bench) -> None:
             _kept(s, ended, "before the end, behind a restart")
         tag, key, _ = ended[0]
         s.pass_time(left + 1)
+        for each, used in raced:
+            s.may_have(each, 2)
+            s.burst([s.request(each, used, instance=number) for number in (s.instances * _AT_ONCE)[:_AT_ONCE]])
+            if s.effects(each) > 2:
+                s.fail(
+                    "fail_open", f"{_AT_ONCE} requests at once with a key behind its end are executed more than once"
+                )
         s.may_have(tag, 2)
         got = s.submit(s.request(tag, key))
         if got.accepted:
@@ -215,7 +245,7 @@ def test_the_window_of_a_broker_outlives_what_was_consumed(bench: Bench) -> None
 @clause("IK-RACE-3", "IK-TTL-2", provocations=("hold", "pass_time"))
 def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench: Bench) -> None:
     """The first is held beyond the life of its key; the key is used for another payload; then the first goes on."""
-    with service(bench) as s:
+    with service(bench, anywhere=True) as s:
         lifetime = s.profile["lifetime_s"]
         s.must_promise(lifetime is not None, "no lifetime is published")
         old, new, key = s.tag(), s.tag(), s.key()
@@ -236,7 +266,7 @@ def test_a_late_result_never_overwrites_that_of_a_key_that_was_used_again(bench:
 @clause("IK-LOAD-1", "IK-ONCE-2")
 def test_under_load_nothing_is_executed_twice_and_no_key_is_stuck(bench: Bench) -> None:
     """Hundreds of keys, some of them twice, through every instance; once the store's server dies and is back."""
-    with service(bench, ON_A_SERVER) as s:
+    with service(bench, ON_A_SERVER, anywhere=True) as s:
         numbers = s.instances
         asked, told = [], set()
         rounds = round(_ROUNDS * bench.thorough)

@@ -32,7 +32,7 @@ def _while_held(s: Service, tag: str, got: Got, when: str, why: str) -> None:
 @clause("IK-RACE-1", provocations=("hold",))
 def test_a_retry_while_the_first_is_processed_has_no_effect(bench: Bench) -> None:
     """The first is held before its effect, and behind it; the retry comes through each instance."""
-    with service(bench) as s:
+    with service(bench, anywhere=True) as s:
         for number in s.instances[1:]:
             # It starts when it is looked at first, which may last as long as a lease.
             s.instance("look", number)
@@ -65,7 +65,7 @@ def test_a_retry_while_the_first_is_processed_has_no_effect(bench: Bench) -> Non
 @clause("IK-RACE-2", "IK-RACE-4")
 def test_any_number_of_requests_at_once_have_one_effect(bench: Bench) -> None:
     """Sixteen at once, through every instance, again and again."""
-    with service(bench) as s:
+    with service(bench, anywhere=True) as s:
         numbers = s.instances
         for round_ in range(round(_ROUNDS * bench.thorough)):
             tag, key = s.tag(), s.key()
@@ -86,7 +86,7 @@ def _one_result(s: Service, found: Sequence[Got]) -> None:
 @clause("IK-RACE-2", provocations=("line",))
 def test_requests_that_all_look_before_one_claims_have_one_effect(bench: Bench) -> None:
     """Each reply of the store comes late, so that no claim is made before all have looked."""
-    with service(bench, ON_A_SERVER) as s:
+    with service(bench, ON_A_SERVER, anywhere=True) as s:
         numbers, reached = s.instances, 0
         for delay in _DELAYS_MS:
             tag, key = s.tag(), s.key()
@@ -108,7 +108,7 @@ def test_requests_that_all_look_before_one_claims_have_one_effect(bench: Bench) 
 @clause("IK-RACE-3", provocations=("hold",))
 def test_a_lease_that_ends_while_the_handler_runs_admits_no_second_execution(bench: Bench) -> None:
     """The first is held beyond its lease."""
-    with service(bench) as s:
+    with service(bench, anywhere=True) as s:
         tag, key = s.tag(), s.key()
         s.hold(tag, count=2, when="before")
         s.begin("first", s.request(tag, key))
@@ -141,7 +141,7 @@ def test_a_lease_that_ends_while_the_handler_runs_admits_no_second_execution(ben
 @clause("IK-ONCE-5", provocations=("hold", "cut"))
 def test_a_client_that_goes_away_does_not_undo_what_was_begun(bench: Bench) -> None:
     """The client closes its connection while the handler is held."""
-    with service(bench) as s:
+    with service(bench, anywhere=True) as s:
         for when in ("before", "after"):
             tag, key = s.tag(), s.key()
             s.hold(tag, when=when)

@@ -203,7 +203,7 @@ def test_an_outcome_that_nobody_knows_is_not_executed_again(bench: Bench) -> Non
             if not found:
                 s.not_reached(f"the handler did not come to its effect; the answer was {first}")
             if found > 1 and not declared:
-                s.one_effect(tag, f"one request alone, whose handler ends with {how}")
+                s.one_effect(tag, f"one request alone, its handler told {how}")
             s.ending(tag, status=201)
             for _ in range(3):
                 got = s.submit(s.request(tag, key))
