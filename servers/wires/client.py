@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,6 +58,14 @@ class Response:
         return next((value for known, value in self.headers if known.lower() == name.lower()), None)
 
 
+def unpacked(body: bytes, coding: str) -> bytes:
+    """What a client sees of a body with this Content-Encoding: the bytes as they came if they are not so encoded."""
+    with contextlib.suppress(zlib.error):
+        if coding.strip().lower() in ("gzip", "x-gzip", "deflate"):
+            return zlib.decompress(body, wbits=47)
+    return body
+
+
 class Exchange:
     """A request under way, in a thread of its own."""
 
@@ -80,7 +89,7 @@ class Exchange:
                 line.sendall(self._request.head() + self._request.rest())
                 response = http.client.HTTPResponse(line, method=self._request.method)
                 response.begin()
-                body = response.read()
+                body = unpacked(response.read(), response.getheader("Content-Encoding", ""))
                 self._response = Response(response.status, tuple(response.getheaders()), body)
         except TimeoutError:
             self._response = Response(0, lost="hang")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import http.client
 import os
 import socket
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from holdfast.servers.wires.client import ClientRequest, Exchange
+from holdfast.servers.wires.client import ClientRequest, Exchange, unpacked
 from holdfast.servers.wires.instances import EndedError, Running, free_port
 from holdfast.servers.wires.profile import read
 from holdfast.servers.wires.proxy import LineFault, Proxy
@@ -53,6 +54,12 @@ def test_the_sink_counts_each_attempt_by_the_tag_in_its_body(sink: Sink) -> None
     assert first[1] != second[1]
     assert _post(sink, b"no tag")[0] == 400
     assert sink.totals() == {TAG: 2}
+
+
+def test_a_client_reads_a_body_as_its_content_encoding_says() -> None:
+    packed = gzip.compress(BODY)
+    assert unpacked(packed, "gzip") == BODY
+    assert unpacked(packed, "") == unpacked(packed[:20], "gzip")[:20] + packed[20:] == packed
 
 
 def test_the_sink_holds_only_as_many_as_it_was_told(sink: Sink) -> None:
