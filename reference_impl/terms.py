@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Protocol
 
 from holdfast.reference_impl.answers import Refused
 from holdfast.specs import kept_terms
-
-
-class TermsError(Exception):
-    """The contract and its package here have different names."""
 
 
 class Reasons(Protocol):
@@ -43,13 +39,3 @@ class RefusedError(Exception):
     def answer(self) -> Refused:
         """The refusal as the adapter answers it."""
         return Refused(self.reason.value, self.data, self.detail)
-
-
-def hold_to_contract(contract: str, reasons: type[Enum], declared: Iterable[str]) -> None:
-    """Hold an enum of reasons to the contract's closed list. Raises TermsError."""
-    ours, theirs = {reason.value for reason in reasons}, set(declared)
-    if ours != theirs:
-        raise TermsError(
-            f"reasons of {contract} differ: only here {sorted(ours - theirs)}, only in the contract "
-            f"{sorted(theirs - ours)}; bring terms.py in line with contract.yaml"
-        )

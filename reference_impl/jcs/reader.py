@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from enum import Enum
 from typing import Any, NoReturn, TypeAlias
 
 from holdfast.reference_impl.jcs import numbers, strings
@@ -32,13 +33,13 @@ class RefusedError(Exception):
 class _DefectError(Exception):
     """A defect at a character of the text; `read` turns it into a refusal at a byte."""
 
-    def __init__(self, reason: Reason, place: int) -> None:
+    def __init__(self, reason: Enum, place: int) -> None:
         super().__init__(reason, place)
         self.reason = reason
         self.place = place
 
 
-def defect(reason: Reason, place: int) -> NoReturn:
+def defect(reason: Enum, place: int) -> NoReturn:
     """Give up at a character of the text."""
     raise _DefectError(reason, place)
 

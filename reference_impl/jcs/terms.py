@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, unique
 
-from holdfast.reference_impl.terms import hold_to_contract
+from holdfast.reference_impl.terms import reasons
 from holdfast.reference_impl.values import value_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "jcs"
-
-
-@unique
-class Reason(Enum):
-    """The closed list of refusal reasons."""
-
-    REQUEST_MALFORMED = "REQUEST_MALFORMED"
-    INVALID_UTF8 = "INVALID_UTF8"
-    BYTE_ORDER_MARK = "BYTE_ORDER_MARK"
-    SYNTAX = "SYNTAX"
-    DUPLICATE_NAME = "DUPLICATE_NAME"
-    LONE_SURROGATE = "LONE_SURROGATE"
-    NUMBER_OUT_OF_RANGE = "NUMBER_OUT_OF_RANGE"
-    DEPTH_EXCEEDED = "DEPTH_EXCEEDED"
-    NONCHARACTER = "NONCHARACTER"
-    NUMBER_TOO_PRECISE = "NUMBER_TOO_PRECISE"
-    NUMBER_UNDERFLOW = "NUMBER_UNDERFLOW"
-    UNSAFE_INTEGER = "UNSAFE_INTEGER"
-    NOT_CANONICAL = "NOT_CANONICAL"
+Reason = reasons(CONTRACT)
 
 
 @unique
@@ -41,16 +22,11 @@ class Profile(Enum):
     SAFE_INT = "safe-int"
 
 
-def check_reasons(declared: Iterable[str]) -> None:
-    """Hold the enum to the contract's closed list. Raises TermsError."""
-    hold_to_contract(CONTRACT, Reason, declared)
-
-
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a document is refused, and where in it: `offset` is in bytes from 0."""
 
-    reason: Reason
+    reason: Enum
     offset: int
 
     def __str__(self) -> str:
@@ -67,9 +43,8 @@ class Limits:
 
 
 def load_limits() -> Limits:
-    """The limits as the contract has them. Raises OpenError when one is no number, TermsError for other reasons."""
+    """The limits as the contract has them. Raises OpenError when one is no number."""
     contract = kept_terms(CONTRACT)
-    check_reasons(contract.reasons)
 
     def number(name: str) -> int:
         return value_of(contract, name, int)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Indeterminate, Refused
@@ -32,7 +33,7 @@ from holdfast.reference_impl.rs4a_replay.validator import Verdict
 class Refusal:
     """One reason of the closed list, with the data that the contract lets it carry."""
 
-    reason: Reason
+    reason: Enum
     data: Mapping[str, Any] | None = None
     detail: str = ""
 

@@ -8,9 +8,8 @@ from datetime import timedelta
 from enum import Enum, unique
 from typing import Any, TypeVar
 
-from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, Reason
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError
-from holdfast.reference_impl.terms import hold_to_contract
 from holdfast.specs import Contract, Relation, kept_terms
 
 _E = TypeVar("_E", bound=Enum)
@@ -91,7 +90,6 @@ def _parameters(contract: Contract, config: Mapping[str, str]) -> dict[str, Any]
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
     contract = kept_terms(CONTRACT)
-    hold_to_contract(CONTRACT, Reason, contract.reasons)
     values = _parameters(contract, config)
     horizon = values["horizon_seconds"]
     return Settings(

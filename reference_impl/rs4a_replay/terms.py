@@ -6,29 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, unique
 
+from holdfast.reference_impl.terms import reasons
+
 CONTRACT = "rs4a-replay"
+Reason = reasons(CONTRACT)
 # The relations of this registrar, by their role in a proof of fitness.
 PARTS = {"effect": "registration", "nonce": "nonce_consume", "audit": "audit"}
-
-
-@unique
-class Reason(Enum):
-    """The closed list of refusal reasons."""
-
-    REPLAY_SURFACE_REQUIRED_NOT_PRESENT = "REPLAY_SURFACE_REQUIRED_NOT_PRESENT"
-    REPLAY_SURFACE_NOT_FIT = "REPLAY_SURFACE_NOT_FIT"
-    AUDIT_UNAVAILABLE = "AUDIT_UNAVAILABLE"
-    REQUEST_MALFORMED = "REQUEST_MALFORMED"
-    ARTIFACT_MISMATCH = "ARTIFACT_MISMATCH"
-    REQUEST_STALE = "REQUEST_STALE"
-    REPLAY_ATTEMPT_NO_BYPASS = "REPLAY_ATTEMPT_NO_BYPASS"
-    REPLAY_DUPLICATE = "REPLAY_DUPLICATE"
-    REPLAY_NONCE_CONSUMED = "REPLAY_NONCE_CONSUMED"
-    COMPENSATION_ONLY = "COMPENSATION_ONLY"
-    NOTHING_TO_COMPENSATE = "NOTHING_TO_COMPENSATE"
-    NONCE_UNBOUND = "NONCE_UNBOUND"
-    ATTEMPT_COLLISION = "ATTEMPT_COLLISION"
-    COMMIT_FAILED = "COMMIT_FAILED"
 
 
 @unique

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 from holdfast.reference_impl.rs4a_replay.keys import Keys
@@ -16,7 +17,7 @@ from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Reason, Submi
 class Verdict:
     """What the validator says: the first reason that applies, or None, and the submission where it could be read."""
 
-    reason: Reason | None = None
+    reason: Enum | None = None
     submission: Submission | None = None
     keys: DerivedKeys | None = None
     detail: str = ""

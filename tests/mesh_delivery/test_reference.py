@@ -5,13 +5,11 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from holdfast.reference_impl.jcs.terms import Reason
 from holdfast.reference_impl.mesh_delivery import claims
 from holdfast.reference_impl.mesh_delivery.broker_admin import Administrator
 from holdfast.reference_impl.mesh_delivery.entry import implementation
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.registry import Deferred
-from holdfast.reference_impl.terms import TermsError, hold_to_contract
 from holdfast.specs import load_contract
 
 
@@ -33,8 +31,3 @@ def test_without_the_extra_http_no_socket_is_claimed(monkeypatch: pytest.MonkeyP
 def test_the_implementation_claims_everything_of_its_version() -> None:
     assert implementation().not_claimed == {}
     assert implementation().version == load_contract("mesh-delivery").version
-
-
-def test_reasons_that_the_contract_does_not_have_are_an_error() -> None:
-    with pytest.raises(TermsError, match="only in the contract"):
-        hold_to_contract("jcs", Reason, [*(reason.value for reason in Reason), "NEW_REASON"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -9,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import reference_impl
 from holdfast.reference_impl.altered import install
 from holdfast.reference_impl.registry import Deferred, contract_names, implementation
+from holdfast.specs import kept_terms
 
 LOADED = """
 import json, sys
+from holdfast import reference_impl
 from holdfast.reference_impl.altered import install
 from holdfast.reference_impl.registry import Deferred, contract_names
 {does}
@@ -59,3 +63,12 @@ def test_an_adapter_that_is_left_without_a_session_ends_in_order(tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, "")
     claims = json.loads(done.stdout.splitlines()[0])["ok"]["claims"]
     assert [claim["contract"] for claim in claims] == list(contract_names())
+
+
+@pytest.mark.parametrize("contract", [name for name in contract_names() if name != "idempotency-key"])
+def test_every_reason_that_a_reference_names_is_one_of_its_contract(contract: str) -> None:
+    files = Path(reference_impl.__file__).with_name(contract.replace("-", "_")).glob("*.py")
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_bytes()))]
+    named = {each.attr for each in nodes if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "Reason"}
+    assert "REQUEST_MALFORMED" in named
+    assert named <= kept_terms(contract).reasons.keys()
