@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.idempotency_key.client import Got, Service, service
+from holdfast.conformance.suites.idempotency_key.client import ON_A_SERVER, Got, Service, service
 
 _PROBLEM = "application/problem+json"
 _OFTEN = 40
@@ -90,7 +90,7 @@ def test_a_refused_credential_consumes_no_key_and_replays_nothing(bench: Bench) 
 @clause("IK-SCOPE-4")
 def test_logs_and_refusals_carry_no_secret(bench: Bench) -> None:
     """The body, the answer and the key of a request, behind each refusal."""
-    with service(bench) as s:
+    with service(bench, ON_A_SERVER) as s:
         s.must_promise(s.profile["secret"], "keys and bodies are no secrets")
         tag, key = s.tag(), s.key()
         secret, answered = s.session.hex64("secret"), s.session.hex64("answered")
@@ -115,12 +115,16 @@ def test_logs_and_refusals_carry_no_secret(bench: Bench) -> None:
         answers = [s.submit(s.request(thrown, other, asked_for, within_ms=1000))]
         s.release(thrown)
         answers += [s.finish("thrown"), s.submit(s.request(thrown, other, asked_for))]
+        for fault in ("refused", "cut") if "proxy" in s.wires else ():
+            s.line(fault)
+            answers.append(s.submit(s.request(thrown, other, asked_for)))
+            s.line("none")
         for got in answers:
             for canary in (secret, other.strip('"')):
                 if canary.encode() in got.body:
                     s.fail("fail_open", f"an answer ({got.status}) quotes the body or the key of a request that failed")
         if "process" in s.wires:
-            found = s.session.search("logs", [secret, answered, key.strip('"')])
+            found = s.session.search("logs", [secret, answered, key.strip('"'), other.strip('"')])
             if found:
                 s.fail(
                     "state_leak", f"the log has what is secret: {', '.join(sorted({each['path'] for each in found}))}"
