@@ -16,8 +16,7 @@ from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
-from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, Envelopes, told
-from holdfast.conformance.suites.calyx_replay.legacy_files import LeftBehind
+from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, Envelopes, LeftBehind, told
 from holdfast.conformance.suites.calyx_replay.model import written
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict

@@ -23,8 +23,8 @@ from holdfast.conformance.suites.calyx_replay.generate import (
     made_ahead,
     volume,
 )
+from holdfast.conformance.suites.calyx_replay.runner import playing
 from holdfast.conformance.suites.calyx_replay.settings import SampledSettings, dice_of, drawn
-from holdfast.conformance.suites.calyx_replay.setups import playing
 from holdfast.conformance.suites.exploration import Explorer
 from holdfast.conformance.suites.histories import explore_histories, run_histories
 

@@ -11,8 +11,8 @@ from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, told
 from holdfast.conformance.suites.calyx_replay.generate import Step, caller, leap
 from holdfast.conformance.suites.calyx_replay.losses import Losses, LossRunner
 from holdfast.conformance.suites.calyx_replay.rivals import RivalRunner, Rivals
+from holdfast.conformance.suites.calyx_replay.runner import playing
 from holdfast.conformance.suites.calyx_replay.settings import dice_of, drawn
-from holdfast.conformance.suites.calyx_replay.setups import playing
 from holdfast.conformance.suites.histories import run_histories
 
 # Operators' commands over days: what is due for each, to the microsecond, again and again, and while the clock steps.

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
+from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, UNSOUND, LeftBehind
 from holdfast.conformance.suites.calyx_replay.generate import POINTS, WORKERS, Step, leap
-from holdfast.conformance.suites.calyx_replay.legacy_files import UNSOUND, LeftBehind
 from holdfast.conformance.suites.calyx_replay.model import Left, Letter, State, Terms
 from holdfast.conformance.suites.exploration import Candidate, Pair
 

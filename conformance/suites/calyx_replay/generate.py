@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
-from holdfast.conformance.suites.calyx_replay.legacy_files import UNSOUND
+from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, UNSOUND
 
 # As many as every adapter allows.
 WORKERS = 2

@@ -17,9 +17,8 @@ from random import Random
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
 from holdfast.conformance.suites.calyx_replay.generate import WORKERS, Step, dice_of, leap
-from holdfast.conformance.suites.calyx_replay.judging import verdict_of
 from holdfast.conformance.suites.calyx_replay.model import said
-from holdfast.conformance.suites.calyx_replay.runner import ASIDE, Call, HistoryRunner
+from holdfast.conformance.suites.calyx_replay.runner import ASIDE, Call, HistoryRunner, verdict_of
 
 COMMANDS = ("prune", "migrate", "inspect")
 _ASKED = (

@@ -16,10 +16,9 @@ from random import Random
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.generate import NEAR_COMMIT, RACES, WORKERS, Step, dice_of, leap
-from holdfast.conformance.suites.calyx_replay.judging import Operation, ends
 from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
-from holdfast.conformance.suites.calyx_replay.runner import HistoryRunner
+from holdfast.conformance.suites.calyx_replay.runner import HistoryRunner, Operation, ends
 from holdfast.conformance.suites.calyx_replay.settings import Settings
 
 # How many receipts come while a command is under way, and how far apart they are, in seconds.

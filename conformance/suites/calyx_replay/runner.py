@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import permutations, product
 from random import Random
 from typing import Any, NoReturn
 
+from holdfast.conformance.cases.request import START
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, TraceLog, offered, situations
 from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
-from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes
+from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, LeftBehind
 from holdfast.conformance.suites.calyx_replay.generate import LEAPS, RACES, WORKERS, Step, dice_of
-from holdfast.conformance.suites.calyx_replay.judging import (
-    EFFECTS,
-    Operation,
-    ends,
-    in_order,
-    printed,
-    unready,
-    verdict_of,
-)
-from holdfast.conformance.suites.calyx_replay.legacy_files import LeftBehind
 from holdfast.conformance.suites.calyx_replay.model import (
     BEGINNING,
     NEVER,
@@ -44,6 +38,68 @@ from holdfast.conformance.suites.calyx_replay.settings import Settings
 from holdfast.conformance.suites.exploration import Candidate
 from holdfast.conformance.suites.histories import PossibleStates
 from holdfast.conformance.suites.session import SuiteSession
+
+# What an answer means beside the answers that the model has for it
+
+
+# What the model says of one call in a state.
+Operation = Callable[[State], Iterable[Outcome]]
+
+EFFECTS = frozenset({"new", "prior"})
+# A commit returns when the disk has it: FULL and EXTRA, as SQLite numbers them.
+_WAITING = (2, 3)
+_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}(?![0-9])")
+
+
+def ends(answer: Answer, operation: Operation, state: State, *, fails: bool) -> Iterator[State]:
+    """What may be after an answer. What `fails` may also have done nothing, or leave open whether it did."""
+    outcomes = list(operation(state))
+    yield from (end for due, end in outcomes if due.fits(answer))
+    if fails and (answer.reason == "STORE_UNAVAILABLE" or answer.outcome == "indeterminate"):
+        yield state
+    if fails and answer.outcome == "indeterminate":
+        yield from (end for _, end in outcomes)
+
+
+def printed(due: Due, told: Mapping[str, Any], *, counted: bool) -> bool:
+    """Whether what a command printed says this. Of a refusal the contract does not say how it is printed.
+
+    That version 0 left nothing may count as done (CALYX-OPS-1).
+    """
+    if due.said not in EFFECTS:
+        return bool(told["status"]) or due.said == "NOTHING_TO_MIGRATE"
+    least, most = due.counts.get("removed", (0, 0))
+    numbers = [int(digits) for digits in _NUMBER.findall(told["output"])]
+    return told["status"] == 0 and (not counted or any(least <= number <= most for number in numbers))
+
+
+def unready(connections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with connections of each purpose: the verdict, what is due, and what they answered."""
+    for purpose, pragmas in connections.items():
+        if purpose != "observe" and pragmas["synchronous"] not in _WAITING:
+            yield "lost_durability", f"{purpose} waits for the disk", f"synchronous {pragmas}"
+        if (pragmas["foreign_keys"], pragmas["journal_mode"]) != (1, "wal"):
+            yield "state_leak", f"{purpose} with foreign keys and in WAL mode", f"{pragmas}"
+
+
+def verdict_of(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:
+    """What it means that these answers are not due."""
+    accepted = [answer for answer in answers if answer.outcome == "accepted"]
+    keys = [answer.value["replay_key"] for answer in accepted if "replay_key" in answer.value]
+    open_to = sum(any(each.said in EFFECTS for each in one) for one in due)
+    if len(accepted) > open_to or len(set(keys)) < len(keys):
+        return "fail_open"
+    if any(answer.outcome == "indeterminate" for answer in answers):
+        return "indeterminate"
+    if not accepted and all({each.said for each in one} <= EFFECTS for one in due):
+        return "over_refusal"
+    return "wrong_reason"
+
+
+def in_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Rows as text, in an order that no store decides."""
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
 
 # What the model says of the commands of operators, which may go by the clock of the session or of the machine
 
@@ -453,3 +509,30 @@ class HistoryRunner:
 
     def _weigh(self, verdict: str, expected: str, received: str) -> None:
         self._bench.weigh(verdict, _DIFFERS, expected=expected, received=received, at=self._judged)
+
+
+_USUAL = Settings()
+
+
+def playing(
+    bench: Bench,
+    kind: type[HistoryRunner] = HistoryRunner,
+    *,
+    remembers: bool = False,
+    made: str = START,
+    settings: Callable[[], Settings] = lambda: _USUAL,
+) -> Callable[[], AbstractContextManager[HistoryRunner]]:
+    """Begins histories, each in a session of its own.
+
+    `remembers` holds the mailbox to the SHOULD of CALYX-ALG-12. It is `made` at this time, and configured with what
+    `settings` are then.
+    """
+
+    @contextmanager
+    def begin() -> Iterator[HistoryRunner]:
+        chosen = settings()
+        # On a machine that is busy a history takes longer than a session may; each of its requests has a deadline.
+        with bench.session(workers=WORKERS, now=made, config=chosen.config, hurried=False) as session:
+            yield kind(bench, session, chosen, remembers=remembers)
+
+    return begin

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
-from holdfast.conformance.cases.values import base64url
+from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import (
@@ -13,10 +16,97 @@ from holdfast.conformance.suites.hx_sync.checks import (
     import_one,
     place,
 )
-from holdfast.conformance.suites.hx_sync.fresh import apart
-from holdfast.conformance.suites.hx_sync.hostile import early_looks, fresh, one_is_new, open_placed
+from holdfast.conformance.suites.hx_sync.fresh import apart, drawn
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
+from holdfast.vectors.hx_sync.objects.format import parts_of
+
+# How often the harness checks for an object that is being written.
+_LOOKS = 400
+
+
+def one_is_new(bench: Bench, answers: Sequence[Answer], what: str) -> str:
+    """The key that all writers of the same content received, of whom one was the first."""
+    effects = sorted(str(answer.effect or answer.reason) for answer in answers)
+    keys = {answer.value["key"] for answer in answers if answer.outcome == "accepted"}
+    if effects != ["new", *["prior"] * (len(answers) - 1)]:
+        verdict = "fail_open" if effects.count("new") > 1 else "over_refusal"
+        bench.fail(
+            verdict, f"{len(answers)} wrote {what}", expected="one new, the others prior", received=repr(effects)
+        )
+    if len(keys) != 1:
+        bench.report("wrong_reason", f"writers of {what} were told different keys", received=repr(sorted(keys)))
+    key: str = keys.pop()
+    return key
+
+
+def early_looks(bench: Bench, session: SuiteSession, key: str, method: str, args: dict[str, Any]) -> int:
+    """How many inspections of a key found nothing while worker 0 wrote there; none may find, or import, part of it."""
+    handle = session.start(method, args)
+    seen: list[dict[str, Any]] = []
+    while len(seen) < _LOOKS and not (seen and seen[-1]["exists"]):
+        seen.append(session.file(key))
+    imported = session.call("import", {"node": "b"}, 1)
+    seen.append(session.file(key))
+    answer = session.finish(handle)
+    whole = session.file(key)
+    if answer.outcome != "accepted" or not whole["exists"]:
+        bench.fail("over_refusal", f"{method} wrote no object: {answer.reason}")
+    parts = {(look["size"], look["sha256"]) for look in seen if look["exists"]}
+    if parts - {(whole["size"], whole["sha256"])}:
+        bench.fail("lost_durability", "part of an object was seen at its key", received=repr(sorted(parts))[:300])
+    if imported.outcome != "accepted" or imported.value["rejected"] or imported.value["foreign"]:
+        bench.fail("wrong_reason", "an import met part of an object", received=repr(imported.value)[:300])
+    return sum(not look["exists"] for look in seen)
+
+
+def open_placed(bench: Bench, session: SuiteSession, key: str) -> dict[str, Any]:
+    """What the object at a key says, read past the adapter and opened by the kit itself."""
+    found = session.file(key)
+    if found["bytes"] is None:
+        bench.fail("lost_durability", f"no object of at most 64 KiB lies at {key}", received=repr(found)[:300])
+    opened: dict[str, Any] = derive("hx.opened", {"object": found["bytes"]})
+    if opened["error"] is not None:
+        bench.fail("wrong_reason", f"the object at {key} does not open: {opened['error']}")
+    return opened
+
+
+def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> None:
+    """Of `count` objects of equal payload no two have a key, a nonce or a ciphertext in common."""
+    world = ObjectBuilder(bench, session, "fresh")
+    batch = {"events": [world.event("a", "s1", 0, at(0))]}
+    seen: dict[str, set[bytes]] = {name: set() for name in ("wrapped key", "ciphertext", "object key", "nonce")}
+    nonces: list[tuple[bytes, bytes]] = []
+    keys: list[bytes] = []
+    for number in range(count):
+        if number == count // 2:
+            session.restart(1)
+        args = {"node": "a", "segment_id": world.uuid(str(number)), "batch": batch}
+        answer = session.call("publish", args, number % 2)
+        if answer.outcome != "accepted":
+            bench.fail("over_refusal", f"publish was refused: {answer.reason}")
+        opened = open_placed(bench, session, answer.value["key"])
+        if opened["header"]["crypto"] != {"alg": algorithm}:
+            bench.report(
+                "wrong_reason", "another algorithm", expected=algorithm, received=repr(opened["header"]["crypto"])
+            )
+        parts = parts_of(from_base64url(session.file(answer.value["key"])["bytes"]))
+        nonces.append((parts.wrap_nonce, parts.nonce))
+        own = bytes.fromhex(opened["object_key"])
+        keys.append(own)
+        for name, value in (("wrapped key", parts.wrapped_key), ("ciphertext", parts.ciphertext), ("object key", own)):
+            if value in seen[name]:
+                bench.fail("fail_open", f"two of {number + 1} objects have one {name}", received=base64url(value)[:64])
+            seen[name].add(value)
+        for value in nonces[-1]:
+            if value in seen["nonce"]:
+                bench.fail("fail_open", f"in {number + 1} objects a nonce stands twice", received=value.hex())
+            seen["nonce"].add(value)
+    drawn(bench, [pair[0] for pair in nonces], "nonces of wraps")
+    drawn(bench, [pair[1] for pair in nonces], "nonces of payloads")
+    drawn(bench, keys, "keys of objects")
+
 
 # Writers and readers at once
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from holdfast.conformance.suites.hx_sync.damage import BENT
-
 WORKERS = 2
 DEVICES = ("a", "b", "c", "d")
 # Who is not enrolled, and whose segments are imported all the same.
@@ -65,7 +63,9 @@ RACES = (
 )
 # Bytes at a place that are no object of it.
 LITTER = ("copy", "dotfile", "dot folder", "upper case", "long")
-DAMAGES = ("flipped", "cut", "longer", "empty", "of another", "malformed", "byte order mark", "replaced")
+# What makes any object one that cannot be opened, and other bytes that come in the place of one.
+BENT = ("flipped", "cut", "longer", "empty")
+DAMAGES = (*BENT, "of another", "malformed", "byte order mark", "replaced")
 
 
 def _one(dice: Random, what: str, **more: object) -> Step:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from dataclasses import replace
 from typing import Any
 
 from holdfast.conformance.cases.values import from_base64url
@@ -12,12 +14,115 @@ from holdfast.conformance.suites.hx_sync.checks import (
     compare,
     import_all,
     place,
+    published,
 )
-from holdfast.conformance.suites.hx_sync.hostile import Hostile, flipped
-from holdfast.conformance.suites.hx_sync.permutations import NODES, ObjectBuilder, at, due
+from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at, due
+from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects import altering
 from holdfast.vectors.hx_sync.objects.format import ALGORITHMS, BYTE, PRELUDE
+
+# How many bytes of text that does not repeat; two of these make a large object.
+_LARGE = 150_000
+_YEAR = re.compile(r'("created_at"\s*:\s*")(\d{4})')
+
+
+class Hostile:
+    """A store with honest objects, of which one after the other is changed and restored."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, label: str, algorithm: str = "xchacha20-poly1305") -> None:
+        self._bench, self._session = bench, session
+        world = ObjectBuilder(bench, session, label, algorithm=algorithm)
+        filling = "".join(derive("hx.uuid", f"{label} {number}") for number in range(_LARGE // 36))
+        self.small = world.segment("a", "small", world.event("a", "s1", 0, at(0)))
+        self.twin = world.segment("a", "twin", world.event("a", "s1", 0, at(0)))
+        self.large = world.segment("b", "large", world.event("b", "s1", 0, at(0), filling))
+        self.tombstone = world.tombstone("window", at(50), at(60))
+        self.blob = world.blob(filling)
+        self.own, self.own_later = self._published(world)
+        self._all = [self.small, self.twin, self.large, self.tombstone, self.blob, self.own]
+        # What stands beside the one that was changed, and is imported at the first occasion.
+        self._beside = world.segment("c", "beside", world.event("c", "s1", 0, at(0)))
+        place(session, [self._beside])
+        import_all(bench, session, "a")
+        self._state = session.observe("state", {"node": "a"})
+        self._tried = 0
+        # Where the changed object lies.
+        self._key: str | None = None
+
+    def _published(self, world: ObjectBuilder) -> tuple[Made, Made]:
+        """What the implementation sealed itself, taken out of its store, and the same with another time, of the kit's.
+
+        Who binds too little to what he writes, and reads that too, shows it nowhere else.
+        """
+        made = world.segment("b", "own", world.event("b", "s2", 0, at(0)))
+        published(self._bench, self._session, [made])
+        found = self._session.file(made.key)["bytes"]
+        parts = derive("hx.parts", found)
+        if parts["error"] is not None:
+            self._bench.fail("wrong_reason", f"what was published at {made.key} is no object: {parts['error']}")
+        self._session.remove(made.key)
+        # As long as the other, or the length in front of the header would be another as well.
+        header = _YEAR.sub(lambda match: f"{match[1]}{int(match[2]) + 1}", parts["header_text"])
+        later = {"type": "segment", "label": made.key, "header_text": header, "payload": made.args["batch"]}
+        sealed = derive("hx.object", {**later, "algorithm": parts["algorithm"]})
+        return replace(made, data=from_base64url(found)), replace(made, data=from_base64url(sealed))
+
+    def refused(self, data: bytes, told: str, reasons: frozenset[str], target: Made | None = None) -> None:
+        """These bytes at the key of an object are refused and reported for one of the reasons; nothing is applied."""
+        target = target or self.small
+        self._restore(target.key)
+        self._session.place(target.key, data)
+        self._key = target.key
+        answer = self._session.call("import", {"node": "a"})
+        self._tried += 1
+        if answer.outcome != "accepted":
+            self._bench.fail("over_refusal", f"the import beside an object {told} was refused: {answer.reason}")
+        rejected = {row["key"]: row["reason"] for row in answer.value["rejected"]}
+        if answer.effect != "prior" or answer.value["imported"]:
+            self._bench.fail("fail_open", f"an object {told} was imported", expected="refused", received="imported")
+        if rejected.keys() != {target.key}:
+            self._bench.fail("fail_open", f"an object {told} was not reported", received=repr(answer.value)[:300])
+        if rejected[target.key] not in reasons:
+            expected = ", ".join(sorted(reasons))
+            self._bench.report("wrong_reason", f"an object {told}", expected=expected, received=rejected[target.key])
+        if self._tried % 16 == 0:
+            self._untouched(told, target.key)
+
+    def _restore(self, key: str | None) -> None:
+        """Remove the changed object, unless another is about to take its place."""
+        if self._key is not None and self._key != key:
+            self._session.remove(self._key)
+
+    def _untouched(self, told: str, key: str) -> None:
+        found = self._session.observe("state", {"node": "a"})
+        if found != self._state:
+            self._bench.fail("state_leak", f"an object {told} was refused, and yet the state is another")
+        counted = self._session.observe("status", {"node": "a"})["rejected"]
+        if [row["key"] for row in counted] != [key]:
+            self._bench.report(
+                "wrong_reason", f"the status does not count an object {told}", received=repr(counted)[:300]
+            )
+
+    def conclude(self) -> None:
+        """Nothing of what was refused was applied or remembered: the honest objects are imported, each as new."""
+        if self._session.observe("state", {"node": "a"}) != self._state:
+            self._bench.fail("state_leak", "objects were refused, and yet the state is another")
+        # The changed one is written over.
+        place(self._session, self._all)
+        value = import_all(self._bench, self._session, "a")
+        if value["imported"] != len(self._all) or value["rejected"]:
+            received = repr(value)[:300]
+            self._bench.fail(
+                "lost_durability", "the honest objects were not all imported afterwards", received=received
+            )
+        compare(self._bench, self._session, ["a"], due([*self._all, self._beside]), "with the honest objects")
+
+
+def flipped(data: bytes, number: int, bits: int) -> bytes:
+    """The bytes with these bits of one of them changed."""
+    return data[:number] + bytes([data[number] ^ bits]) + data[number + 1 :]
+
 
 # Every byte of an object
 

@@ -8,8 +8,17 @@ from typing import Any, NoReturn
 
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import compare_status, held, shown
-from holdfast.conformance.suites.hx_sync.model import Blob, Segment, Tombstone, normal
-from holdfast.conformance.suites.hx_sync.operations import Bad, Device, Lies, Manifest, State
+from holdfast.conformance.suites.hx_sync.model import (
+    Bad,
+    Blob,
+    Device,
+    Lies,
+    Manifest,
+    Segment,
+    State,
+    Tombstone,
+    normal,
+)
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive

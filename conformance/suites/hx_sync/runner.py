@@ -12,15 +12,37 @@ from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.inspection.beyond import TMPDIR
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.hx_sync import operations as op
-from holdfast.conformance.suites.hx_sync.builders import Drafts, lies_of
-from holdfast.conformance.suites.hx_sync.calls import EFFECTS, OPEN, Call, Calls, equal, ordered, said, verdict
-from holdfast.conformance.suites.hx_sync.damage import bent, damaged
+from holdfast.conformance.suites.hx_sync import model as op
+from holdfast.conformance.suites.hx_sync.builders import (
+    EFFECTS,
+    OPEN,
+    Call,
+    Calls,
+    Drafts,
+    bent,
+    damaged,
+    equal,
+    lies_of,
+    ordered,
+    said,
+    verdict,
+)
 from holdfast.conformance.suites.hx_sync.fresh import Published
 from holdfast.conformance.suites.hx_sync.generate import WORKERS, Step
-from holdfast.conformance.suites.hx_sync.model import Segment, Tombstone, instant, normal
+from holdfast.conformance.suites.hx_sync.model import (
+    NEW,
+    PRIOR,
+    Device,
+    Lies,
+    Manifest,
+    Outcome,
+    Segment,
+    State,
+    Tombstone,
+    instant,
+    normal,
+)
 from holdfast.conformance.suites.hx_sync.observations import Looking
-from holdfast.conformance.suites.hx_sync.operations import NEW, PRIOR, Device, Lies, Manifest, Outcome, State
 from holdfast.conformance.suites.hx_sync.permutations import NODES, OFFSETS, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive

@@ -12,8 +12,8 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import compare_status, held, import_all, import_one, place
 from holdfast.conformance.suites.hx_sync.model import Model, Tombstone, normal
+from holdfast.conformance.suites.hx_sync.operation_matrix import asked_of, lying_of
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
-from holdfast.conformance.suites.hx_sync.store_faults import asked_of, lying_of
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY

@@ -12,14 +12,19 @@ from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.jcs.documents import constructed, disguised, drawn, large, same_value, value_of
-from holdfast.conformance.suites.jcs.edges import (
+from holdfast.conformance.suites.jcs.documents import (
     beside_a_mark,
     beside_a_quotation_mark,
+    constructed,
+    disguised,
+    drawn,
     in_any_order,
+    large,
     long_texts,
     noncharacters,
     pairs_of_units,
+    same_value,
+    value_of,
 )
 from holdfast.conformance.suites.jcs.judging import (
     Found,

@@ -3,12 +3,10 @@
 # The modules of the suite, in the order of the plan.
 MODULES = (
     "suite",
-    "vectors",
     "operation_matrix",
     "damage",
     "neighbours",
     "encoding",
     "trust_files",
     "payloads",
-    "rows",
 )

@@ -1,8 +1,9 @@
-"""m5-log: what becomes of a store of which one byte was changed, in its files, in a checkpoint, in an operation."""
+"""m5-log: what becomes of a store of which one byte, or one row, was changed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
@@ -11,10 +12,11 @@ from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.m5_log.generate import Made, drawn
-from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done
+from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, drawn, order_of, state_of
+from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done, place_trust
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import FailureMode
+from holdfast.vectors.derive import derive
 
 _DATABASE, _STORE, _KEPT = "m5/db", "m5", "kept"
 # The files that hold rows, and those that say which files do.
@@ -161,3 +163,189 @@ def test_an_operation_of_which_a_byte_was_changed_is_an_error_and_never_none(ben
             found = session.sample("get_op", {"op_id": first.op_id})
             if found is not None:
                 bench.fail("fail_open", "a damaged operation was read", expected="an error", received=str(found)[:200])
+
+
+# A store in which one row is gone, is another, or is one too many
+
+
+_MISSING = "0f" * 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What is done to a row: what it was and what it becomes, None for no row; the operation it speaks of."""
+
+    what: str
+    family: str
+    key: bytes
+    was: bytes | None
+    becomes: bytes | None
+    op_id: str
+
+
+class _Stored:
+    """A store with two operations in a row, one beside them, and one that waits."""
+
+    def __init__(self, bench: Bench, session: SuiteSession) -> None:
+        self.bench, self.session = bench, session
+        author = f"alice {session.rand('rows')}"
+        place_trust(session, [ISSUER])
+        first = self._made(author, 1, [])
+        self.operations = (first, self._made(author, 2, [first.op_id]), self._made(author, 3, []))
+        self.waiting = self._made(author, 4, [first.op_id, _MISSING])
+        for each in (*self.operations, self.waiting):
+            must_be_done(bench, session.call("put_op", {"op": each.raw}), "an append")
+        self.due: Mapping[str, Any] = {
+            "iter_ops": {"op_ids": sorted(each.op_id for each in (*self.operations, self.waiting))},
+            "topo_iter": {"op_ids": order_of(self.operations)},
+            "pending": {
+                "op_ids": [self.waiting.op_id],
+                "missing": [{"op_id": _MISSING, "children": [self.waiting.op_id]}],
+            },
+        }
+        self.state = state_of(self.operations, [])
+
+    @staticmethod
+    def _made(author: str, number: int, parents: Sequence[str]) -> Made:
+        said = {"kind": "add", "payload": {"key": "c", "amount": number}}
+        return Made.of({"key": author, "ms": 1000 * number, "parents": parents, **said})
+
+    def changes(self) -> Iterator[_Change]:
+        """Each row of each operation is gone, and is another; and there is one too many."""
+        for made in (*self.operations, self.waiting):
+            op_id = bytes.fromhex(made.op_id)
+            author = derive("m5.public_key", made.draft["key"])
+            placed = bytes.fromhex(author + clock_of(made)) + op_id
+            edges = b"".join(bytes.fromhex(each) for each in made.parents)
+            raw = from_base64url(made.raw)
+            near = op_id[:-1] + bytes([op_id[-1] ^ 1])
+            yield _Change("its bytes are gone", "ops", op_id, raw, None, made.op_id)
+            yield _Change("its bytes are cut", "ops", op_id, raw, raw[:-1], made.op_id)
+            yield _Change("its bytes stand under another id too", "ops", near, None, raw, near.hex())
+            yield _Change("its edges are gone", "edges", op_id, edges, None, made.op_id)
+            yield _Change("its edges are too many", "edges", op_id, edges, edges + near, made.op_id)
+            yield _Change("its edges are no ids", "edges", op_id, edges, edges + b"\0", made.op_id)
+            yield _Change("there are edges of no operation", "edges", near, None, edges, near.hex())
+            yield _Change("its row of by_author is gone", "by_author", placed, b"", None, made.op_id)
+            yield _Change("its row of by_author has a value", "by_author", placed, b"", b"\1", made.op_id)
+            other = placed[:-33] + bytes([placed[-33] ^ 1]) + op_id
+            yield _Change("by_author has it with another clock too", "by_author", other, None, b"", made.op_id)
+            unknown = placed[:-32] + near
+            yield _Change("by_author has one that is not stored", "by_author", unknown, None, b"", near.hex())
+
+    def must_be_noticed(self, change: _Change) -> None:
+        """verify-store names it, and what is answered is what was stored, or nothing."""
+        report = self.session.observe("verify_store")
+        named = {each["key"] for each in report["problems"]}
+        if report["whole"] or not named & {change.key.hex(), change.op_id}:
+            self.bench.fail(
+                "fail_open",
+                f"verify_store does not name an operation: {change.what}",
+                expected=f"{change.key.hex()} or {change.op_id}",
+                received=str(sorted(named))[:400],
+            )
+        told = f"of an operation {change.what}"
+        for method, due in self.due.items():
+            self.must_be(self.session.sample(method), due, method, told)
+        for each in (*self.operations, self.waiting):
+            found = self.session.sample("get_op", {"op_id": each.op_id})
+            self.must_be(found, {"has": True, "op": each.raw}, "get_op", told)
+        applied = self.session.call("apply_incremental", {"from_index": 1, "to_index": 3, "source": "store"})
+        self.must_be(
+            None if applied.outcome == "refused" else applied.value["state"], self.state, "apply_incremental", told
+        )
+        dumped = self.session.sample("dump", {"from": "genesis"})
+        self.must_be(None if dumped is None else dumped["state"], self.state, "dump", told)
+
+    def must_be(self, shown: Any, due: Any, method: str, told: str) -> None:
+        """Fail unless this was answered, or nothing."""
+        if shown is not None and shown != due:
+            self.bench.fail(
+                "fail_open",
+                f"{method} answers; {told}",
+                expected=f"{due} or a fault"[:400],
+                received=str(shown)[:400],
+            )
+
+    def must_not_be_new(self, change: _Change) -> None:
+        """What was acknowledged is not appended as if new, and what is said to be there is there."""
+        for each in (*self.operations, self.waiting):
+            answer = self.session.call("put_op", {"op": each.raw})
+            if answer.outcome != "accepted":
+                continue
+            if answer.effect == "new":
+                self.bench.fail("fail_open", f"an acknowledged operation is new: {change.what}")
+            rows = {row["key"]: row["value"] for row in self.session.observe("store")["ops"]}
+            if rows.get(base64url(bytes.fromhex(each.op_id))) != each.raw:
+                self.bench.fail("fail_open", f"an operation is said to be stored, and its bytes are not: {change.what}")
+
+
+@clause("M5-DAG-1", "M5-VER-6", "M5-GET-1", "M5-VER-2", "M5-AC3")
+def test_a_row_of_an_operation_that_is_gone_or_another_is_named_and_decides_nothing(bench: Bench) -> None:
+    """Of its bytes, its edges and its place in by_author; and one too many of each."""
+    with bench.session() as session:
+        stored = _Stored(bench, session)
+        for change in stored.changes():
+            alter(session, change.family, base64url(change.key), _value(change.becomes))
+            stored.must_be_noticed(change)
+            stored.must_not_be_new(change)
+            alter(session, change.family, base64url(change.key), _value(change.was))
+        if not session.observe("verify_store")["whole"]:
+            bench.fail("not_reached", "the store is not whole although each row is again as it was")
+
+
+@clause("M5-VC-2", "M5-VER-5")
+def test_a_credential_that_stands_under_the_hash_of_another_is_never_used(bench: Bench) -> None:
+    """It is a good one, and says more."""
+    with bench.session() as session:
+        place_trust(session, [ISSUER])
+        subject = f"bob {session.rand('rows')}"
+        says = {"issuer": ISSUER, "subject": subject, "nbf": 1, "exp": 9}
+        small = Issued.of({**says, "role": "reader", "scope": ["t"]})
+        large = Issued.of({**says, "role": "editor", "scope": ["t", "u"]})
+        must_be_done(bench, session.call("persist_vc", {"credential": small.raw}), "a credential")
+        alter(session, "vc_raw", base64url(bytes.fromhex(small.cred_hash)), large.raw)
+        answer = session.call("persist_verified_vc", {"cred_hash": small.cred_hash})
+        if answer.outcome == "accepted":
+            bench.fail("fail_open", "a credential was verified under the hash of another", received=str(answer.value))
+        told = session.observe("verify_store")
+        if small.cred_hash not in {each["key"] for each in told["problems"]}:
+            bench.fail("fail_open", "verify_store does not name a credential that stands under the hash of another")
+
+
+@clause("M5-CKP-1", "M5-VER-7", "M5-OPEN-2")
+def test_a_row_of_meta_that_is_gone_or_cut_takes_nothing_back(bench: Bench) -> None:
+    """Each row in turn. No id of a checkpoint comes twice, and what is answered is what was stored."""
+    with bench.session() as session:
+        stored = _Stored(bench, session)
+        highest = max(session.accepted("checkpoint_create")["checkpoint_id"] for _ in range(2))
+        rows = session.observe("store")["meta"]
+        session.kill()
+        session.copy(_STORE, _KEPT)
+        for row in rows:
+            value = from_base64url(row["value"])
+            for what, becomes in (("is gone", None), ("is cut", value[:-1]), ("is empty", b"")):
+                session.alter("meta", row["key"], _value(becomes))
+                session.reopen()
+                told = f"a row of meta {what}: {row['key']}"
+                for method, due in stored.due.items():
+                    stored.must_be(session.sample(method), due, method, told)
+                session.sample("verify_store")
+                answer = session.call("checkpoint_create")
+                if answer.outcome == "accepted" and answer.value["checkpoint_id"] <= highest:
+                    bench.fail("fail_open", f"an id of a checkpoint comes twice; {told}", received=str(answer.value))
+                must_be_known(bench, session, stored.operations, told)
+                session.kill()
+                session.copy(_KEPT, _STORE)
+        session.reopen()
+
+
+def must_be_known(bench: Bench, session: SuiteSession, operations: Sequence[Made], told: str) -> None:
+    """What was acknowledged is prior, or refused."""
+    for each in operations:
+        if session.call("put_op", {"op": each.raw}).effect == "new":
+            bench.fail("fail_open", f"an acknowledged operation is new; {told}")
+
+
+def _value(data: bytes | None) -> str | None:
+    return None if data is None else base64url(data)

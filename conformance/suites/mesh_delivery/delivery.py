@@ -15,9 +15,8 @@ from holdfast.conformance.suites.histories import run_histories
 from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS
 from holdfast.conformance.suites.mesh_delivery.generate import MESHES
 from holdfast.conformance.suites.mesh_delivery.outbox_generate import draw, every_answer
-from holdfast.conformance.suites.mesh_delivery.outbox_lost import losing
 from holdfast.conformance.suites.mesh_delivery.outbox_observations import CONFIG
-from holdfast.conformance.suites.mesh_delivery.outbox_runner import playing
+from holdfast.conformance.suites.mesh_delivery.outbox_runner import losing, playing
 from holdfast.conformance.suites.mesh_delivery.sends import must_be, must_be_refused
 from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
 from holdfast.conformance.suites.session import SuiteSession

@@ -7,9 +7,14 @@ for; it may deliver, and need not.
 from __future__ import annotations
 
 import contextlib
+import sqlite3
+import tempfile
 import uuid
-from collections.abc import Generator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.cases.session import Answer
@@ -25,11 +30,85 @@ from holdfast.conformance.suites.mesh_delivery.outbox_model import (
     PRIOR,
     Args,
     Outbox,
+    Row,
+    longest,
 )
 from holdfast.conformance.suites.mesh_delivery.outbox_observations import CONFIG, Seen
-from holdfast.conformance.suites.mesh_delivery.outbox_overlap import UNAVAILABLE, Overlap
 from holdfast.conformance.suites.mesh_delivery.sends import Compared
 from holdfast.conformance.suites.session import SuiteSession
+
+# Two rounds of delivery that overlap. One waits in an attempt. Meanwhile another process delivers what is due
+
+
+UNAVAILABLE = "OUTBOX_UNAVAILABLE"
+
+
+class Overlap(Compared):
+    """The two rounds of one step. Worker 0 is the one that waits."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, seen: Seen, model: Outbox) -> None:
+        self._bench, self._session, self._seen = bench, session, seen
+        # What each round makes of the outbox by itself.
+        self._own, self._other = model, model.copy()
+
+    def run(self, armed: Armed, point: str, span: str) -> None:
+        """Both rounds, `span` apart; the model holds what may be there behind them."""
+        session, started = self._session, self._now
+        handle = session.start("deliver")
+        session.reached(point)
+        must = self._own.due(started)
+        claimed = {name for name, row in self._seen.stored().items() if row["status"] == "inflight"}
+        early = self._seen.requests(self._own)
+        session.clock(span, waiting=0)
+        self._other.passed_over(list(self._other.rows), self._now, whole=False)
+        answer = session.call("deliver", {}, 1)
+        others = self._seen.requests(self._own)
+        told = self._attempts(self._other, others, armed[len(early) :], answer, self._now)
+        session.release(point)
+        answer = session.finish(handle)
+        late = self._seen.requests(self._own)
+        session.clock("+0s")
+        again = [name for name in late if name in others and name not in claimed]
+        if again:
+            self._differs("fail_open", "an attempt of what another process has settled meanwhile", "none", again[0])
+        own = [*early, *late]
+        answered = [*armed[: len(early)], *armed[len(early) + len(others) :]]
+        mine = self._attempts(self._own, own, answered, answer, started)
+        if must - {*own, *others}:
+            missed = ", ".join(sorted(must - {*own, *others}))
+            self._differs("over_refusal", "two rounds", f"an attempt of {missed}", "none")
+        for name in self._own.rows:
+            self._own.rows[name] = self._settled(name, own=name in own, other=name in others)
+        # Whether both say what became of a row that both have sent is open.
+        self._seen.log(0, [said for name, said in zip(own, mine, strict=True) if name not in others], dying=True)
+        self._seen.log(1, [said for name, said in zip(others, told, strict=True) if name not in own], dying=True)
+
+    def _attempts(self, model: Outbox, names: Sequence[str], armed: Armed, answer: Answer, now: datetime) -> list[Said]:
+        """What was said to the attempts of one round, which are right for it."""
+        count = answer.value["attempts"] if answer.outcome == "accepted" else 0
+        if answer.outcome != "accepted" and answer.reason != UNAVAILABLE:
+            self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
+        if count != len(names):
+            self._weigh("wrong_reason", "the attempts of a round", len(names), count)
+        told = []
+        for place, name in enumerate(names):
+            said, message_id = answer_at(armed, place)
+            if name in names[:place] or not model.attempted(name, said.fates, now, message_id):
+                self._differs("fail_open", "an attempt", "none now", name)
+            told.append(said)
+        return told
+
+    def _settled(self, name: str, *, own: bool, other: bool) -> tuple[Row, ...]:
+        """What may be there. The other round has written first; what it has delivered stays so."""
+        mine, theirs = self._own.rows[name], self._other.rows[name]
+        if not own:
+            return theirs
+        if not other:
+            return (*mine, *(row for row in theirs if row.status == "dead"))
+        kept = [row for row in mine if row.status == "done" or any(each.status != "done" for each in theirs)]
+        twice = [replace(row, attempts=row.attempts + 1, due=longest(row)) for row in (*theirs, *kept)]
+        return tuple(dict.fromkeys((*theirs, *kept, *twice)))
+
 
 # A send that nothing is wrong with.
 SEND: Mapping[str, Any] = {
@@ -372,3 +451,108 @@ def playing(bench: Bench, workers: int, max_age_hours: int) -> Generator[History
     config = {**CONFIG, "max_age_hours": str(max_age_hours)}
     with bench.session(workers, config=config, hurried=False) as session:
         yield HistoryRunner(bench, session, max_age_hours)
+
+
+# Every call of a daemon while its outbox is not where it was, and in its place is nothing, or what is no outbox.
+#
+# The file is moved under running processes. One that has it open may go on with it; any other refuses. Then it is moved
+# back, so that what was accepted has to be there, and what was refused has changed nothing.
+
+
+_OUTBOX, _AWAY = "mesh-delivery/outbox.db", "away"
+_WEEK, _GARBAGE = 168, b"This is no outbox. " * 512
+# What is left of a file that was cut begins like this one.
+_CUT = b"SQLite format 3\0" + bytes(84)
+
+
+def _other_database() -> bytes:
+    """A database of something else."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "other.db")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE other (name TEXT)")
+            connection.commit()
+        return path.read_bytes()
+
+
+class LossRunner(HistoryRunner):
+    """A history whose outbox is lost for single calls."""
+
+    def lose(self) -> None:
+        """Make every call in both processes: first without a file in the place of the outbox, then with a wrong one."""
+        for number, put in enumerate((None, _CUT, _GARBAGE, _other_database())):
+            for worker in range(self._workers):
+                self._prepare(f"{number}{worker}")
+                for ask in self._calls(f"{number}{worker}", worker):
+                    with self._lost(put):
+                        ask()
+                    self._seen.look(self._model)
+
+    def _prepare(self, label: str) -> None:
+        """A row that is done, one that is dead, and one that is due."""
+        for name, answer in (("done", "first"), ("dead", "conflict")):
+            self._call("send", _send(f"{name} {label}"), 0)
+            self._deliver((answer,) * len(self._model.rows), 0)
+        self._call("send", _send(f"due {label}"), 0)
+        self._seen.look(self._model)
+
+    def _calls(self, label: str, worker: int) -> Iterator[Callable[[], object]]:
+        done, again = _send(f"done {label}"), _send(f"due {label}")
+        other = {**done, "request": {**done["request"], "body": "AQ"}}
+        for args in (done, again, other, _send(f"new {label}")):
+            yield lambda args=args: self._call("send", args, worker, alone=False)  # type: ignore[misc]
+        for name in (f"done {label}", f"dead {label}", "nowhere"):
+            requeue = {"client_message_id": name, "new_id": f"{name} again"}
+            yield lambda args=requeue: self._call("requeue", args, worker, alone=False)  # type: ignore[misc]
+        yield lambda: self._listed(worker)
+        yield lambda: self._round_of_a_lost_one(worker)
+
+    @contextmanager
+    def _lost(self, put: bytes | None) -> Iterator[None]:
+        """Without the outbox, and in its place what is `put` there."""
+        session = self._session
+        files = [row["path"] for row in session.tree("mesh-delivery") if row["path"].startswith(_OUTBOX)]
+        for path in files:
+            session.move(path, f"{_AWAY}/{path}")
+        if put == _CUT:
+            session.copy(f"{_AWAY}/{_OUTBOX}", _OUTBOX)
+            session.cut(_OUTBOX, len(_CUT))
+        elif put is not None:
+            session.place(_OUTBOX, put)
+        yield
+        for row in session.tree("mesh-delivery"):
+            if row["path"].startswith(_OUTBOX):
+                if put is None:
+                    self._differs("fail_open", "the place of a lost outbox", "nothing", row["path"])
+                session.remove(row["path"])
+        for path in files:
+            session.move(f"{_AWAY}/{path}", path)
+
+    def _listed(self, worker: int) -> None:
+        dead = sorted(name for name in self._model.rows if self._model.is_dead(name))
+        told = self._session.sample("failed", {}, worker)
+        if told is not None and [row["client_message_id"] for row in told["rows"]] != dead:
+            self._differs("fail_open", "outbox --failed of a lost outbox", dead, told["rows"])
+
+    def _round_of_a_lost_one(self, worker: int) -> None:
+        due, armed = self._model.due(self._now), self._armed(("first",) * len(self._model.rows))
+        answer = self._session.call("deliver", {}, worker)
+        if answer.reason != UNAVAILABLE:
+            due -= self._round(answer, armed, worker)
+            if due and not worker:
+                self._differs(
+                    "fail_open", "a round of a lost outbox", f"a refusal, or {', '.join(sorted(due))}", "none"
+                )
+        elif names := self._seen.requests(self._model):
+            self._differs("fail_open", "the requests of a round that was refused", "none", names)
+
+
+def _send(name: str) -> dict[str, Any]:
+    return {**SEND, "client_message_id": name}
+
+
+@contextmanager
+def losing(bench: Bench) -> Iterator[LossRunner]:
+    """Two processes on a fresh outbox."""
+    with bench.session(2, config={**CONFIG, "max_age_hours": str(_WEEK)}, hurried=False) as session:
+        yield LossRunner(bench, session, _WEEK)

@@ -12,8 +12,8 @@ from typing import Any
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.database import WRONG
 from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be, must_be_refused, told
+from holdfast.conformance.suites.mesh_delivery.server import WRONG
 from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive

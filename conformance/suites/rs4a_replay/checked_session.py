@@ -10,9 +10,8 @@ from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import PossibleStates
 from holdfast.conformance.suites.rs4a_replay.model import Model
-from holdfast.conformance.suites.rs4a_replay.model_state import DECIDED, Call, ModelState, stored
+from holdfast.conformance.suites.rs4a_replay.model_state import DECIDED, Call, ModelState, same_rows, stored
 from holdfast.conformance.suites.rs4a_replay.requests import request, shown
-from holdfast.conformance.suites.rs4a_replay.rows import same_rows
 from holdfast.conformance.suites.session import Handle, SuiteSession
 
 # The rows of more keys do not fit into one answer of the protocol.

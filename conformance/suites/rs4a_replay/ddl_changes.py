@@ -1,4 +1,8 @@
-"""The surface of a session on PostgreSQL, altered by the harness as an administrator may do it in use."""
+"""The surface of a session on PostgreSQL, altered by the harness as an administrator may do it in use.
+
+A store may lose its constraints: a registrar refuses it, or the store still refuses rows. The server may refuse
+commits, or lose the connection on the way to them.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,20 @@ from typing import Any
 
 from holdfast.conformance.cases.forms import TEXT, value_form
 from holdfast.conformance.cases.report import Report
+from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.cases.values import shift
+from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
+from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
+from holdfast.conformance.suites.rs4a_replay.requests import (
+    issue,
+    must_be,
+    principal,
+    request,
+    shown,
+    tampered,
+)
 from holdfast.conformance.suites.session import SuiteSession
 
 _UNIQUE = """
@@ -162,3 +178,237 @@ def amended(bench: Bench, session: SuiteSession, change: str, what: str = "") ->
     found = asked(bench, session, AMEND, {"change": change, "what": what}, f"{change} {what}".strip())
     names: list[str] | None = None if found is None else found["unique"]
     return names
+
+
+# A store that another tool has rebuilt without its constraints: a registrar refuses it, or still refuses rows
+
+
+@clause("RS4A-ID-11", provocations=("raw_insert",))
+def test_a_store_without_its_constraints_admits_nothing_or_refuses_a_second_row(bench: Bench) -> None:
+    """It is rebuilt while no registrar runs on it. The harness can do that to SQLite databases in the workdir."""
+    databases = _without(bench, ".")
+    bench.note(f"without constraints were {', '.join(databases) or 'no databases: none in the workdir is of SQLite'}")
+    # Each alone, because what is wrong with one may hide what is wrong with another.
+    for path in databases if len(databases) > 1 else ():
+        _without(bench, path)
+    # The relation of the registration alone, with indexes that look like those that it had.
+    if databases:
+        _without(bench, ".", hollow=True)
+
+
+def _without(bench: Bench, path: str, *, hollow: bool = False) -> list[str]:
+    """A session whose databases at a path lose their constraints; which these were."""
+    with bench.session(workers=2) as session:
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
+        again = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "a second one", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        other = request(session, "other", nonce=issue(bench, session))
+        _refuses(bench, session, first, "as it was made")
+        for worker in range(session.workers):
+            session.kill(worker)
+        found = session.loosen(path, holding=keys_of(first)["replay_key"] if hollow else "")
+        for worker in range(session.workers):
+            session.reopen(worker)
+        failed = [f"{each['path']}: {each['error']}" for each in found if each["error"]]
+        if failed:
+            bench.fail("not_reached", f"a database keeps its constraints: {failed[0]}")
+        lost = [each["path"] for each in found if each["tables"]]
+        admitted = [method for method, answer in _asked(session, other) if answer.effect == "new"]
+        if admitted:
+            _refuses(bench, session, first, f"without constraints, where {admitted[0]} was admitted")
+        if not lost:
+            must_be(bench, "another registration", " ".join(admitted), "issue_nonce register")
+    return lost
+
+
+def _asked(session: SuiteSession, args: dict[str, Any], *, worker: int = 1) -> list[tuple[str, Answer]]:
+    window = {"not_before": session.now, "not_after": shift(session.now, "+60s")}
+    issued = session.call("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
+    return [("issue_nonce", issued), ("register", session.call("register", args, worker))]
+
+
+def _refuses(bench: Bench, session: SuiteSession, args: dict[str, Any], when: str) -> None:
+    """The store refuses a second row of a consumed key by itself."""
+    columns = bench.contract.relations["registration"].columns
+    row = {name: text for name, text in args["request"].items() if name in columns}
+    row |= {**keys_of(args), "decision_id": f"second {when}", "inert": True, "committed_at": session.now}
+    row["replay_key"] = session.hex64(f"second {when}")
+    if session.provoke("raw_insert", {"relation": "registration", "row": row})["inserted"]:
+        bench.fail(
+            "fail_open", f"a second row of a consumed key, in a store {when}", expected="refused", received="put in"
+        )
+
+
+# On a server
+
+
+@clause("RS4A-ID-11", provocations=("raw_insert",))
+def test_a_constraint_that_is_lost_in_use_closes_the_registrar_or_refuses_a_second_row(
+    bench: Bench,
+) -> None:
+    """Each unique constraint in turn becomes one of its name that refuses nothing; then none is left. A copy is whole.
+
+    The harness can do that to the database of a session on PostgreSQL that launcher and adapter name.
+    """
+    with bench.session(workers=2) as session:
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
+        again = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "the same again", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        names = amended(bench, session, "copied")
+        if names is None:
+            return
+        # Issued now, because a surface that was not fit may be refused from then on.
+        last, second, *others = (
+            request(session, f"other-{number}", nonce=issue(bench, session)) for number in range(len(names) + 2)
+        )
+        # Both processes have seen the surface as it was.
+        must_be(bench, "a second one", shown(session.call("register", second, 1)), "accepted new")
+        for name, other in zip(names, others, strict=True):
+            amended(bench, session, "hollow", name)
+            _holds(bench, session, first, other, f"whose {name} refuses nothing")
+            amended(bench, session, "mended", name)
+        amended(bench, session, "bare")
+        _holds(bench, session, first, last, "with no constraint")
+
+
+@clause("RS4A-GATE-3")
+def test_a_relation_that_loses_a_column_in_use_counts_as_incomplete(bench: Bench) -> None:
+    """Another relation still has a column of that name. It needs a database of the session on PostgreSQL, as above."""
+    with bench.session() as session:
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
+        again, other = (request(session, label, nonce=issue(bench, session)) for label in ("first", "other"))
+        must_be(bench, "the same again", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        if amended(bench, session, "lacking") is None:
+            return
+        for method, answer in _asked(session, other, worker=0):
+            if answer.outcome != "refused":
+                expected, received = "refused", shown(answer)
+                bench.fail("fail_open", f"{method} where a column is gone", expected=expected, received=received)
+        gate = session.observe("gate")
+        if gate["surface"] in ("PRESENT_UNPROVEN", "FIT"):
+            bench.fail("fail_open", "the gate where a column is gone", expected="UNKNOWN", received=gate["surface"])
+
+
+def _holds(bench: Bench, session: SuiteSession, first: dict[str, Any], other: dict[str, Any], when: str) -> None:
+    """Nothing is admitted, or the store refuses a second row by itself."""
+    admitted = [method for method, answer in _asked(session, other) if answer.effect == "new"]
+    if admitted:
+        _refuses(bench, session, first, f"{when}, where {admitted[0]} was admitted")
+
+
+# Registrations whose commit the server refuses, or whose connection is lost on the way to it
+
+
+# Classes of errors: it may succeed another time, there is no room, the server ends the statement.
+_STATES = ("40001", "53100", "57014")
+
+
+@clause("RS4A-S1-1", "RS4A-S1-2")
+def test_a_commit_that_the_server_refuses_leaves_nothing_and_can_be_sent_again(bench: Bench) -> None:
+    """For every class of error that a commit can end with. It needs a database of the session on PostgreSQL."""
+    with bench.session() as session:
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "a commit as usual", shown(session.call("register", first)), "accepted new")
+        again = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "its request again", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        for state in _STATES:
+            args = request(session, f"failing-{state}", nonce=issue(bench, session))
+            if amended(bench, session, "failing", state) is None:
+                return
+            got = shown(session.call("register", args))
+            if got.startswith("accepted"):
+                bench.fail("fail_open", f"a commit that ended with {state}", expected="no acceptance", received=got)
+            rows = session.observe("state")
+            key = keys_of(args)["logical_request_key"]
+            left = [name for name in ("registration", "nonce_consume") if key in str(rows[name])]
+            if left:
+                bench.fail(
+                    "lost_durability", f"a commit that ended with {state}", expected="no row", received=f"{left}"
+                )
+            amended(bench, session, "working")
+            if got not in ("refused COMMIT_FAILED", "indeterminate"):
+                continue
+            status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
+            must_be(bench, f"the status behind {state}", status, "NOT_COMMITTED")
+            must_be(bench, f"the same again behind {state}", shown(session.call("register", args)), "accepted new")
+
+
+# Longer than an answer may take.
+_LATE_S = "2.2"
+
+
+@clause("RS4A-S1-2", "RS4A-S1-1")
+def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> None:
+    """What was refused is not there afterwards. It needs a database of the session on PostgreSQL, as above."""
+    with bench.session(workers=2) as session:
+        args = request(session, "late", nonce=issue(bench, session))
+        first = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "a commit as usual", shown(session.call("register", first)), "accepted new")
+        again = request(session, "first", nonce=issue(bench, session))
+        must_be(bench, "its request again", shown(session.call("register", again, 1)), "refused REPLAY_DUPLICATE")
+        before = {name: len(session.observe("state")[name]) for name in ("nonce_issue", "registration")}
+        if amended(bench, session, "late", _LATE_S) is None:
+            return
+        window = {"not_before": session.now, "not_after": shift(session.now, "+60s")}
+        issuing = session.start("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
+        registering = session.start("register", args, 1)
+        told = {"nonce_issue": session.finish(issuing), "registration": session.finish(registering)}
+        # This waits for both.
+        amended(bench, session, "working")
+        state = session.observe("state")
+        for name, answer in told.items():
+            more = len(state[name]) - before[name]
+            if more > (answer.outcome != "refused") or more < (answer.outcome == "accepted"):
+                verdict = "state_leak" if more else "lost_durability"
+                bench.fail(
+                    verdict, f"{shown(answer)} of a late commit", expected="what is true", received=f"{more} rows"
+                )
+        key = {"logical_request_key": keys_of(args)["logical_request_key"]}
+        status = session.accepted("resolve_status", key)["status"]
+        due = "COMMITTED" if len(state["registration"]) > before["registration"] else "NOT_COMMITTED"
+        must_be(bench, "the status behind it", status, due)
+
+
+_POINTS = ("before_consume", "after_nonce_consume", "after_registration", "before_commit", "after_commit")
+
+
+@clause("RS4A-S1-1", "RS4A-S1-2", provocations=("hold_at",))
+def test_a_connection_that_is_lost_at_any_statement_leaves_all_or_nothing(bench: Bench) -> None:
+    """Before each statement of the transaction and behind the last. What is told is true."""
+    with bench.session() as session:
+        for point in _POINTS:
+            args = request(session, f"lost-{point}", nonce=issue(bench, session))
+            key = keys_of(args)["logical_request_key"]
+            session.provoke("hold_at", {"point": point, "fault": "lose_answer"})
+            got = shown(session.call("register", args))
+            told = {"accepted new": "COMMITTED", "refused COMMIT_FAILED": "NOT_COMMITTED", "indeterminate": ""}
+            if got not in told:
+                must_be(bench, f"a connection lost at {point}", got, "indeterminate")
+            status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
+            if told[got] not in ("", status):
+                bench.fail("lost_durability", f"told {got} at {point}", expected=told[got], received=status)
+            rows = session.observe("state")
+            stored = {name: key in str(rows[name]) for name in ("registration", "nonce_consume")}
+            if set(stored.values()) != {status == "COMMITTED"}:
+                bench.fail(
+                    "lost_durability", f"{status} behind {point}", expected="both rows or none", received=str(stored)
+                )
+            again = "accepted prior" if status == "COMMITTED" else "accepted new"
+            must_be(bench, f"the same again behind {point}", shown(session.call("register", args)), again)
+
+
+@clause("RS4A-S1-1", "RS4A-RP-02", provocations=("hold_at",))
+def test_a_failpoint_that_a_refused_call_does_not_reach_stops_no_later_one(bench: Bench) -> None:
+    """What is malformed never comes to a transaction. The next registration does, and meets nothing there."""
+    with bench.session() as session:
+        for method in ("register", "compensate"):
+            args = request(session, f"behind-{method}", nonce=issue(bench, session))
+            malformed = tampered(session, request(session, "armed", nonce="never-issued-armed"), "without an attempt")
+            session.provoke("hold_at", {"point": "before_commit", "fault": "abort"})
+            got = shown(session.call(method, malformed))
+            must_be(bench, f"{method} without an attempt", got, "refused REQUEST_MALFORMED")
+            got = shown(session.call("register", args))
+            must_be(bench, f"a registration behind a {method} that was malformed", got, "accepted new")

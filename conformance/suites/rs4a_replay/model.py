@@ -18,13 +18,17 @@ from holdfast.conformance.suites.rs4a_replay.model_state import (
     Call,
     Effect,
     ModelState,
+    Row,
+    accounted,
     heard,
+    instant,
     key_of,
     keys_of,
+    near,
     record_of,
+    same_rows,
     stored,
 )
-from holdfast.conformance.suites.rs4a_replay.rows import Row, accounted, instant, near, same_rows
 from holdfast.specs import Contract
 from holdfast.specs.schema import explain
 

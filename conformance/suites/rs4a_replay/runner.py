@@ -12,14 +12,22 @@ from typing import Any
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.exploration import Candidate
-from holdfast.conformance.suites.rs4a_replay.candidates import offered
+from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLog, offered, situations
 from holdfast.conformance.suites.rs4a_replay.checked_session import ModelCheckedSession
-from holdfast.conformance.suites.rs4a_replay.features import Snapshot, TraceLog, situations
 from holdfast.conformance.suites.rs4a_replay.generate import AGES, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.model_state import Call, Effect, ModelState, keys_of
-from holdfast.conformance.suites.rs4a_replay.nonces import DATED_S, MOVED, bits_of, bound, window_of
-from holdfast.conformance.suites.rs4a_replay.requests import numbered, principal, request, tampered
+from holdfast.conformance.suites.rs4a_replay.requests import (
+    DATED_S,
+    MOVED,
+    bits_of,
+    bound,
+    numbered,
+    principal,
+    request,
+    tampered,
+    window_of,
+)
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 

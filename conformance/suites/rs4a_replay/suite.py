@@ -3,20 +3,25 @@ samples at any moment, races in which every rival brings a nonce of its own."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.exploration import Explorer
 from holdfast.conformance.suites.histories import explore_histories, run_histories
 from holdfast.conformance.suites.rs4a_replay.candidates import wanted
 from holdfast.conformance.suites.rs4a_replay.generate import Openings, history, volume
-from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, request, shown
+from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, must_be, request, shown
 from holdfast.conformance.suites.rs4a_replay.runner import playing
 from holdfast.conformance.suites.session import SuiteSession
+from holdfast.conformance.suites.spans import SHARED, near
 from holdfast.vectors.derive import derive
 
 
@@ -338,3 +343,188 @@ def test_a_kill_at_any_moment_leaves_all_or_nothing(bench: Bench) -> None:
                 bench.fail(verdict, f"sent again after {answer.value['status']}", expected=due, received=shown(again))
             if _counts(session) != (number + 1, number + 1):
                 bench.fail("fail_open", "one effect a request is due", received=repr(_counts(session)))
+
+
+# A session that begins afresh, of which nothing is known and nothing can be computed; and texts of every length
+
+
+_NONCES = 3
+# Letters of one to four bytes in UTF-8, the last of two units in UTF-16; the longest target and name (methods.yaml).
+_WIDTHS, _TARGET, _NAME = ("x", "\u00e9", "\u4e2d", "\U0001f512"), 1024, 512
+
+
+@clause("RS4A-ID-8")
+def test_registrars_that_are_asked_the_same_issue_different_nonces(bench: Bench) -> None:
+    """The same calls at the same time, by processes that have just started: a nonce does not follow from them."""
+    issued: list[str] = []
+    for _ in range(2):
+        with bench.session() as session:
+            session.restart()
+            issued += [issue(bench, session) for _ in range(_NONCES)]
+    if len(set(issued)) < len(issued):
+        bench.fail("fail_open", "a nonce was issued twice", expected=f"{len(issued)} nonces", received=f"{issued}")
+
+
+@clause("RS4A-S2-1", "RS4A-S2-2")
+def test_a_process_that_gets_another_store_knows_nothing_of_the_last_one(bench: Bench) -> None:
+    """What it told of its first store, it does not tell of the second one: the request is new, or has a free nonce."""
+    told = None
+    for number in range(2):
+        with bench.session() as session:
+            if told is not None:
+                again = shown(session.call("register", told))
+                if again.startswith("accepted"):
+                    bench.fail("fail_open", "a nonce of another store", expected="NONCE_UNBOUND", received=again)
+                key = derive("rs4a.logical_request_key", told)
+                status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
+                if status != "NOT_COMMITTED":
+                    bench.fail("fail_open", "a key of another store", expected="NOT_COMMITTED", received=status)
+            told = request(session, "afresh", nonce=issue(bench, session))
+            got = shown(session.call("register", told))
+            must_be(bench, f"a registration in store {number + 1}", got, "accepted new")
+
+
+@clause("RS4A-ID-2", "RS4A-ID-1")
+def test_every_text_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench) -> None:
+    """The contract counts characters, not bytes and not units of an encoding."""
+    begin = "dot://acme/"
+    texts = [("canonical_target", begin + letter * (_TARGET - len(begin))) for letter in _WIDTHS]
+    texts += [(name, "x" * _NAME) for name in ("owner_or_approval_binding", "run_id", "attempt_id")]
+    with bench.session() as session:
+        for number, (name, text) in enumerate(texts):
+            for more, due in (("x", "refused REQUEST_MALFORMED"), ("", "accepted new")):
+                args = request(session, f"long-{number}", nonce=issue(bench, session))
+                args["request"][name] = text + more
+                got = shown(session.call("register", args))
+                must_be(bench, f"{name} of {len(text + more)} characters, the last {text[-1]!r}", got, due)
+
+
+# Registrations whose keys are nearly the keys of a request
+
+
+# What a stored registration has of its request.
+_STORED = (
+    "authorization_nonce",
+    "operation",
+    "canonical_target",
+    "run_id",
+    "deployed_artifact_hash",
+    "owner_or_approval_binding",
+    "protocol_version",
+    "attempt_id",
+)
+
+
+@clause("RS4A-ID-2", "RS4A-ID-5", provocations=("raw_insert",))
+def test_a_registration_with_nearly_its_keys_is_another_one(bench: Bench) -> None:
+    """Rows whose keys share digits at the beginning or at the end; then the request comes, and comes again."""
+    with bench.session() as session:
+        for number, shared in enumerate(SHARED):
+            args = request(session, f"near-{number}", nonce=issue(bench, session))
+            other = request(session, f"beside-{number}", nonce=issue(bench, session))["request"]
+            keys = {name: derive(f"rs4a.{name}", args) for name in ("logical_request_key", "replay_key")}
+            row = {name: other[name] for name in _STORED}
+            row |= {name: near(key)[shared] for name, key in keys.items()}
+            row |= {"decision_id": f"beside-{number}", "inert": True, "committed_at": session.now}
+            if not session.provoke("raw_insert", {"relation": "registration", "row": row})["inserted"]:
+                bench.fail("over_refusal", f"a row that shares {shared}", expected="inserted", received="refused")
+            for due in ("accepted new", "accepted prior"):
+                got = shown(session.call("register", args))
+                must_be(bench, f"a request of whose keys {shared} are on record", got, due)
+
+
+# What the `detail` of a refusal says of a nonce: not what it is bound to
+
+
+# Words with a digit are names, numbers and times, which may differ.
+_NUMBERED = re.compile(r"\S*\d\S*")
+
+
+@clause("RS4A-ID-7", "RS4A-RP-03b")
+def test_a_refusal_does_not_say_in_what_a_nonce_is_bound_elsewhere(bench: Bench) -> None:
+    """Another principal, target, owner or artifact: `detail` is worded alike."""
+    said: dict[str, set[str]] = {}
+    with bench.session() as session:
+        args = request(session, "lamp", nonce="")
+        for number in range(2 * len(BOUND_ELSEWHERE)):
+            member = BOUND_ELSEWHERE[number % len(BOUND_ELSEWHERE)]
+            nonce = issue(bench, session, binding=bound(session, args, "elsewhere", number))
+            args["request"]["authorization_nonce"] = nonce
+            answer = session.call("register", args)
+            must_be(bench, f"a nonce that is bound to another {member}", shown(answer), "refused NONCE_UNBOUND")
+            said.setdefault(member, set()).add(_NUMBERED.sub("#", (answer.detail or "").replace(nonce, "#")))
+        args["request"]["authorization_nonce"] = issue(bench, session)
+        must_be(bench, "a nonce that is bound to this principal", shown(session.call("register", args)), "accepted new")
+    # What is worded in turns says nothing.
+    worded = {member: next(iter(texts)) for member, texts in said.items() if len(texts) == 1}
+    if len(worded) == len(said) and len(set(worded.values())) > 1:
+        bench.fail(
+            "wrong_reason",
+            "`detail` says in what a nonce is bound elsewhere",
+            expected="the same words for every member",
+            received=repr(worded),
+        )
+
+
+# Files that look like a fitness proof, where a registrar might look for one. None of them proves its surface
+
+
+# What documents, commands and habits call such a file.
+_NAMES = ("fitness.json", "proof.json", "fitness-proof.json", "fitness/proof.json", ".fitness", "FIT")
+_CLOSED = {"can_proceed": "NO", "gate": "REGISTRATION_HOLD", "domain": "REPLAY_DOMAIN_FAIL_CLOSED"}
+
+
+@clause("RS4A-GATE-4", "RS4A-GATE-2")
+def test_no_file_opens_the_gate_that_is_no_proof_of_this_surface(bench: Bench) -> None:
+    """Nothing, an empty object, half a proof, one of another surface, version, time or seal; here and at a start."""
+    with bench.session() as session:
+        must_be(bench, "a registration", _registered(bench, session), "accepted new")
+        for what, content in _files(session):
+            for name in _NAMES:
+                session.place(name, content)
+            _stays_closed(bench, session, what)
+            session.restart()
+            _stays_closed(bench, session, f"{what}, behind a restart")
+        must_be(bench, "a second registration", _registered(bench, session), "refused REPLAY_DUPLICATE")
+
+
+def _registered(bench: Bench, session: SuiteSession) -> str:
+    return shown(session.call("register", request(session, "proven", nonce=issue(bench, session))))
+
+
+def _stays_closed(bench: Bench, session: SuiteSession, what: str) -> None:
+    gate = session.observe("gate")
+    if not (_CLOSED.items() <= gate.items() and gate["surface"] == "PRESENT_UNPROVEN"):
+        bench.fail("fail_open", f"the gate beside {what}", expected=f"{_CLOSED}, unproven", received=repr(gate))
+
+
+def _files(session: SuiteSession) -> Iterator[tuple[str, bytes]]:
+    proof = _proof(session.now)
+    whole = json.dumps(proof).encode()
+    yield "an empty file", b""
+    yield "an empty object", b"{}"
+    yield "half a proof", whole[: len(whole) // 2]
+    yield "a proof of another surface", whole
+    yield "a proof of another version", json.dumps({**proof, "schema": 2}).encode()
+    yield "a proof that is a year old", json.dumps(_proof(shift(session.now, "-365d"))).encode()
+    yield "a proof from the future", json.dumps(_proof(shift(session.now, "+365d"))).encode()
+    yield "a proof with another seal", json.dumps({**proof, "seal": f"sha256:{'0' * 64}"}).encode()
+
+
+def _proof(made: str) -> Mapping[str, Any]:
+    """A document as `holdfast fitness` writes it, of a surface that is judged FIT and is another one."""
+    proven = [{"criterion": letter, "standing": "PROVEN", "reasons": []} for letter in "abcdefghi"]
+    proof = {
+        "schema": 1,
+        "contract": {"name": "rs4a-replay", "version": "0.2.0"},
+        "made": made,
+        "target": "postgresql://db.example/registrar",
+        "server": {"name": "7391234567890123456/registrar", "replica": False, "facts": {}},
+        "surface": {"name": "other.consumed_request", "parts": {}, "writer": "registrar"},
+        "judgement": {"status": "FIT", "findings": proven, "notes": []},
+        "verdict": "FIT",
+        "status": "FIT",
+        "fit": True,
+        "digest": hashlib.sha256(b"another surface").hexdigest(),
+    }
+    return {**proof, "seal": f"sha256:{hashlib.sha256(json.dumps(proof).encode()).hexdigest()}"}
