@@ -29,7 +29,7 @@ from pathlib import Path
 
 import psutil
 
-from holdfast.vectors.jcs.es6.job import Comparison, compare
+from holdfast.vectors.jcs.es6.job import Comparison, Digest
 from holdfast.vectors.jcs.es6.stream import LISTED
 
 HERE = Path(__file__).parent
@@ -40,10 +40,10 @@ OURS = """
 import json, os, sys, tempfile
 from pathlib import Path
 from holdfast.vectors.jcs.es6.job import environment, run
-from holdfast.vectors.jcs.spark.session import Place, opened
+from holdfast.vectors.jcs.spark.session import SparkSite, opened
 lines, master, walked = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "walk"
 with tempfile.TemporaryDirectory() as scratch:
-    with opened(Place(scratch=Path(scratch), master=master, environment=environment(os.environ))) as spark:
+    with opened(SparkSite(scratch=Path(scratch), master=master, environment=environment(os.environ))) as spark:
         result = run(lines, spark=spark, known=() if walked else None)
 print(json.dumps({"lines": result.lines, "octets": result.octets, "sha256": result.sha256, "job_s": result.seconds}))
 """
@@ -118,7 +118,7 @@ def measured(name: str, command: list[str]) -> Measured:
         name=name,
         lines=said["lines"],
         sha256=said["sha256"],
-        comparison=compare(said["lines"], said["octets"], said["sha256"]),
+        comparison=Digest(said["lines"], said["octets"], said["sha256"]).comparison,
         seconds=said.get("seconds", seconds),
         job_s=said.get("job_s", said.get("seconds", seconds)),
         cpu_s=tree.cpu_s,

@@ -17,12 +17,12 @@ from holdfast.conformance.cli.console import Format
 from holdfast.conformance.cli.vectors import es6 as numbers
 from holdfast.conformance.cli.vectors.es6 import es6
 from holdfast.specs import schema
-from holdfast.vectors.jcs.es6.job import Comparison, Es6Result
+from holdfast.vectors.jcs.es6.job import PUBLISHED, Es6Result
 from holdfast.vectors.jcs.es6.stream import StreamBrokenError, StreamLostError
 from holdfast.vectors.jcs.spark.numbers import Departure, NumberResult
 from holdfast.vectors.jcs.spark.tally import Meaning
 
-MATCHING = Es6Result(1000, 37_967, "0" * 64, "0" * 64, Comparison.MATCH, 1, 0.5)
+MATCHING = Es6Result(1000, 37_967, PUBLISHED[1000].sha256, 1, 0.5)
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import rfc8785
 
-from holdfast.vectors.jcs.es6.documents import SCHEMA, documents
-from holdfast.vectors.jcs.es6.stream import PartitionLines, plan
+from holdfast.vectors.jcs.es6.stream import made, plan
+from holdfast.vectors.jcs.spark.numbers import documents
 from tests.vectors.es6 import oracle
 
 
@@ -32,14 +32,9 @@ def test_a_document_names_the_number_and_its_canonical_text() -> None:
 
 def test_the_canonical_texts_are_those_of_the_stream() -> None:
     (partition,) = plan(20_000)
-    lines = b"".join(bytes(piece) for piece in PartitionLines(partition)).splitlines()
+    lines = made(partition).text.splitlines()
     assert [b"[" + line.split(b",")[1] + b"]" for line in lines] == [row["canonical"] for row in rows(20_000, 1 << 18)]
 
 
 def test_any_partitioning_gives_the_same_documents() -> None:
     assert rows(9_000, 500) == rows(9_000, 1 << 18)
-
-
-def test_the_batches_are_of_the_published_schema() -> None:
-    (partition,) = plan(10)
-    assert [piece.schema for piece in documents(partition)] == [SCHEMA]

@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.vectors.jcs.es6.job import Comparison, environment, run
 from holdfast.vectors.jcs.es6.stream import ORIGIN, StreamBrokenError, StreamLostError, walk
-from holdfast.vectors.jcs.es6.transport import Collector, Sender
+from holdfast.vectors.jcs.es6.transport import Collector
 from holdfast.vectors.jcs.spark.progress import Snapshot
 from holdfast.vectors.jcs.spark.session import SparkSite, opened
 
@@ -58,12 +58,13 @@ def test_a_corrupted_checkpoint_is_an_error_not_a_match(spark: SparkSession, tmp
     assert run(1_000, spark=spark).comparison is Comparison.MATCH
 
 
-def test_a_worker_that_cannot_work_is_an_error_not_a_match(spark: SparkSession) -> None:
-    def unreachable(collector: Collector, host: str) -> Sender:
-        return Sender(host, 9, bytes(32))  # the discard port
+def nowhere(_: object) -> None:
+    raise ConnectionRefusedError
 
+
+def test_a_worker_that_cannot_work_is_an_error_not_a_match(spark: SparkSession) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Collector, "sender", unreachable)
+        patch.setattr(Collector, "sender", lambda *_: nowhere)
         with pytest.raises(StreamLostError, match="expected Spark to make 1 partitions"):
             run(1_000, spark=spark)
 

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from holdfast.vectors.jcs.es6.documents import text
-from holdfast.vectors.jcs.es6.slots import LEAST_ROOM, slots
-from holdfast.vectors.jcs.es6.stream import lines
+from holdfast.vectors.jcs.es6.stream import lines, text
 from tests.vectors.appendix_b import APPENDIX_B
 from tests.vectors.es6 import oracle
 
@@ -101,20 +99,3 @@ def test_any_number_of_rows_gives_the_same_texts() -> None:
     values[::7] = np.arange(len(values[::7]), dtype=np.float64)
     for count in range(len(values)):
         hold(values[:count].copy())
-
-
-def test_the_free_room_is_what_was_asked_for() -> None:
-    values = np.array([1.0, -0.000001, 1e20, 0.5, 5e-324, 3.0])
-    rooms = np.array([6, 17, 23, 8, 9, 10])
-    rows = slots(values, rooms)
-    before = np.concatenate([[0], rows.ends[:-1]])
-    assert (rows.starts - before).tolist() == (rooms + 1).tolist()
-    assert [bytes(rows.buffer[s:e]) for s, e in zip(rows.starts, rows.ends, strict=True)] == [
-        oracle.text(value).encode() for value in values.tolist()
-    ]
-
-
-@pytest.mark.parametrize("room", [LEAST_ROOM - 1, 24])
-def test_a_room_that_no_pad_can_make_is_refused(room: int) -> None:
-    with pytest.raises(ValueError, match="expected rooms of 6 to 23 bytes"):
-        slots(np.array([1.0]), room)

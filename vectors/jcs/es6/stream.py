@@ -12,13 +12,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise, repeat, takewhile
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-
-from holdfast.vectors.jcs.es6.slots import LEAST_ROOM, slots
+import pyarrow as pa
+import pyarrow.compute as pc
 
 # The bit patterns that the published number stream begins with: 168 chosen ones and 2000 in series.
 # Duplicates are part of it. (Source: cyberphone/json-canonicalization, testdata/README.md and numgen programs.)
@@ -79,58 +80,44 @@ def _listed() -> npt.NDArray[np.uint64]:
 LISTED: Final = _listed()
 
 
-# Lines of the published number stream: `HEX,TEXT` and a line feed (shared facts: RFC 8785 test data, README)
+# Four lower-case hexadecimal digits as they lie in memory, for each two bytes.
+_DIGITS: Final = np.frombuffer(b"".join(b"%04x" % pair for pair in range(1 << 16)), np.uint32)
+# A pattern below this has fewer than sixteen digits.
+_SIXTEEN_DIGITS: Final = np.uint64(1 << 60)
 
-# Four lower-case hexadecimal digits as they lie in memory, for two bytes read as a little-endian number.
-_DIGITS: Final = np.frombuffer(
-    b"".join(pair.to_bytes(2, "little").hex().encode() for pair in range(1 << 16)), np.uint32
-)
-_POWERS_OF_16: Final = np.array([1 << (4 * digits) for digits in range(16)], np.uint64)
-# A pattern of fewer digits than a machine word writes at once is written by itself; only subnormals have one.
-_WORD: Final = 8
+
+def text(values: npt.NDArray[np.float64]) -> pa.StringArray:
+    """The canonical text of every double (shape `(n,)`): RFC 8785 section 3.2.2.3; -0 is `0`.
+
+    Arrow writes the shortest digits that read back as the double, of several the closest ones, in ECMAScript's notation
+    but from 1e10 to 1e21. Raises ValueError for NaN and infinities.
+    """
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "expected finite numbers; got NaN or an infinity, which RFC 8785 gives no text: drop them first"
+        )
+    # -0 + 0 is +0.
+    texts = pc.cast(pa.array(values + 0.0), pa.string())
+    magnitude = np.abs(values)
+    differing = pa.array((magnitude >= 1e10) & (magnitude < 1e21))
+    plain = [format(Decimal(text), "f") for text in texts.filter(differing).to_pylist()]
+    return pc.replace_with_mask(texts, differing, pa.array(plain, pa.string()))
 
 
 def lines(patterns: npt.NDArray[np.uint64]) -> memoryview:
-    """The line of every bit pattern (shape `(n,)`), all in one piece of ASCII.
+    """The line of every bit pattern (shape `(n,)`), `HEX,TEXT` and a line feed, all in one piece of ASCII.
 
-    HEX is the pattern in lower case without leading zeros (`0` for zero), TEXT the canonical text of the double.
-
-    Raises:
-        ValueError: a pattern is that of NaN or an infinity.
+    HEX is the pattern in lower case without leading zeros (`0` for zero), TEXT the canonical text of the double. Raises
+    ValueError for the pattern of NaN or an infinity.
     """
-    count = len(patterns)
-    if not count:
+    if not len(patterns):
         return memoryview(b"")
-    # Leading zeros are rare: the sign and the upper three bits of the exponent are zero.
-    widths = np.full(count, 16, np.int64)
-    narrow = np.flatnonzero(patterns < _POWERS_OF_16[15])
-    widths[narrow] = np.maximum(np.searchsorted(_POWERS_OF_16, patterns[narrow], "right"), 1)
-    rooms = np.maximum(widths + 1, LEAST_ROOM)
-    rows = slots(patterns.view(np.float64), rooms)
-    buffer = np.frombuffer(rows.buffer, np.uint8)
-    buffer[rows.ends] = ord("\n")
-    commas = rows.starts - 1
-    # Any eight bytes of the buffer as one word: two writes make the sixteen digits. The first starts where the digits
-    # start, the second ends at the comma; they overlap where leading zeros are left out.
-    words = np.ndarray((len(buffer) - 7,), np.uint64, buffer=rows.buffer, strides=(1,))
-    shifted = patterns.copy()
-    shifted[narrow] <<= (4 * (16 - widths[narrow])).astype(np.uint64)
-    short = narrow[widths[narrow] < _WORD]
-    wide = slice(None) if not len(short) else np.flatnonzero(widths >= _WORD)
-    words[(commas - widths)[wide]] = _hex(shifted)[wide, 0]
-    words[(commas - _WORD)[wide]] = _hex(patterns)[wide, 1]
-    for row in short.tolist():
-        start = int(commas[row] - rooms[row]) + 1
-        digits = b"%x" % int(patterns[row])
-        rows.buffer[start : int(commas[row])] = digits.rjust(int(rooms[row]) - 1, b"\0")
-    whole = memoryview(rows.buffer)[1 : int(rows.ends[-1]) + 1]
-    # The free room before a pattern of one to four digits.
-    return memoryview(bytes(whole).replace(b"\0", b"")) if len(short) else whole
-
-
-def _hex(patterns: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Sixteen digits of each pattern as two words in memory order, shape `(n, 2)`."""
-    return _DIGITS.take(patterns.astype(">u8").view("<u2")).view(np.uint64).reshape(-1, 2)
+    digits = pa.py_buffer(_DIGITS.take(patterns.astype(">u8").view(">u2")))
+    names = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(patterns), [None, digits]).cast(pa.binary())
+    short = patterns < _SIXTEEN_DIGITS
+    spelled = pa.array([b"%x" % pattern for pattern in patterns[short].tolist()], pa.binary())
+    names = pc.replace_with_mask(names, pa.array(short), spelled).cast(pa.string())
+    return memoryview(pc.binary_join_element_wise(names, ",", text(patterns.view(np.float64)), "\n", "").buffers()[2])
 
 
 BLOCK_BYTES: Final = 32
@@ -195,42 +182,39 @@ class Partition:
     until: int
 
 
-@dataclass(slots=True)
-class PartitionLines:
-    """The lines of one partition, made when iterated: pieces of text, ASCII, each of whole lines.
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A partition as it was made: its text, its lines, and the place behind its last block.
 
-    Afterwards `made` counts the lines, and `end` is the place behind its last block; where `until` cuts a block in the
-    middle, `end.lines` counts that block in full.
+    Where `until` cuts a block in the middle, `end.lines` counts that block in full.
     """
 
-    partition: Partition
-    made: int = 0
-    end: Checkpoint | None = None
+    text: bytes
+    lines: int
+    end: Checkpoint
 
-    def __iter__(self) -> Iterator[memoryview]:
-        for patterns in self.patterns():
-            yield lines(patterns)
 
-    def patterns(self) -> Iterator[npt.NDArray[np.uint64]]:
-        """The same lines as bit patterns."""
-        place, until, left = self.partition.start, self.partition.until, self.partition.blocks
-        if not place.candidates:
-            place = BEHIND_LISTED
-            yield self._counted(LISTED[:until])
-        while left != 0 and place.lines < until:
-            wanted = min(PIECE_BLOCKS, -(-(until - place.lines) // CANDIDATES_PER_BLOCK))
-            if left is not None:
-                wanted = min(wanted, left)
-                left -= wanted
-            blocks, state = chain(place.state, wanted)
-            found = doubles(blocks)
-            yield self._counted(found[: until - place.lines])
-            place = _behind(place, wanted, len(found), state)
-        self.end = place
+def pieces(partition: Partition) -> Iterator[tuple[npt.NDArray[np.uint64], Checkpoint]]:
+    """The bit patterns of a partition's lines, piece by piece, each with the place behind it."""
+    place, until, left = partition.start, partition.until, partition.blocks
+    if not place.candidates:
+        place = BEHIND_LISTED
+        yield LISTED[:until], place
+    while left != 0 and place.lines < until:
+        wanted = min(PIECE_BLOCKS, -(-(until - place.lines) // CANDIDATES_PER_BLOCK))
+        if left is not None:
+            wanted = min(wanted, left)
+            left -= wanted
+        blocks, state = chain(place.state, wanted)
+        found = doubles(blocks)
+        before, place = place, _behind(place, wanted, len(found), state)
+        yield found[: until - before.lines], place
 
-    def _counted(self, patterns: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        self.made += len(patterns)
-        return patterns
+
+def made(partition: Partition) -> Made:
+    """The lines of a partition."""
+    found = list(pieces(partition))
+    return Made(b"".join(lines(each) for each, _ in found), sum(len(each) for each, _ in found), found[-1][1])
 
 
 def chain(state: bytes, count: int) -> tuple[bytes, bytes]:
@@ -297,12 +281,13 @@ def _blocks_before(place: Checkpoint) -> int:
     return max(place.candidates - len(LISTED), 0) // CANDIDATES_PER_BLOCK
 
 
-def joined(partition: Partition, lines_made: int, end: Checkpoint, following: Partition | None) -> None:
+def joined(partition: Partition, made: Made, following: Partition | None) -> None:
     """That a partition, as it was made, ends where the following one starts (or, the last one, where the stream ends).
 
     Raises:
         StreamBrokenError: it does not, or its lines do not add up.
     """
+    end = made.end
     if following is not None and end != following.start:
         raise StreamBrokenError(
             f"expected partition {partition.index} to end where partition {following.index} starts, at "
@@ -313,5 +298,5 @@ def joined(partition: Partition, lines_made: int, end: Checkpoint, following: Pa
             f"expected the last partition to reach line {partition.until:,}; got {end}: the plan of the stream is wrong"
         )
     expected = min(end.lines, partition.until) - partition.start.lines
-    if lines_made != expected:
-        raise StreamBrokenError(f"expected {expected:,} lines of partition {partition.index}; got {lines_made:,}")
+    if made.lines != expected:
+        raise StreamBrokenError(f"expected {expected:,} lines of partition {partition.index}; got {made.lines:,}")

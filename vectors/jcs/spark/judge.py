@@ -9,7 +9,7 @@ and one `reached` row with the greatest measures of rows that agree. Should the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +69,16 @@ class Command:
     start: float
     environment: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keyword arguments of an exchange of frames."""
+        env = {**scrubbed_environment(), **self.environment}
+        return {"deadline": self.deadline, "start": self.start, "env": env}
+
+    def run(self, documents: Iterable[pa.BinaryArray], unexplained: Callable[[str], None]) -> Iterator[pa.BinaryArray]:
+        """The answers to batches of documents, see `run_columns`."""
+        return run_columns(self.words, documents, **self.settings, unexplained=unexplained)
+
 
 @dataclass(frozen=True, slots=True)
 class Judge:
@@ -96,16 +106,8 @@ class Judge:
         reached = Reached()
         samples = np.zeros(len(CATEGORIES) * len(_FINDINGS), dtype=np.int64)
         unexplained: list[str] = []
-        answered = run_columns(
-            self.command.words,
-            self._documents(batches, waiting),
-            deadline=self.command.deadline,
-            start=self.command.start,
-            env={**scrubbed_environment(), **self.command.environment},
-            unexplained=unexplained.append,
-        )
         try:
-            for answers in answered:
+            for answers in self.command.run(self._documents(batches, waiting), unexplained.append):
                 yield from self._judged(waiting.popleft(), answers, best, reached, samples)
         except StartError as error:
             yield _record([{"kind": "failed", "reason": str(error)}])

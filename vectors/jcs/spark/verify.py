@@ -13,7 +13,6 @@ import numpy as np
 
 from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.frames import Answered, Dialogue, StartError, Status
-from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import block_count, block_rows, leaf, root
 from holdfast.vectors.jcs.spark.generate import split, stream_version, whole_files
@@ -304,9 +303,7 @@ def expected_of(row: Mapping[str, Any], profile: Profile) -> Answered:
 @contextmanager
 def _shrinker(request: VerifyRequest) -> Iterator[Shrinker]:
     def dialogue(command: Command) -> Dialogue:
-        environment = {**scrubbed_environment(), **command.environment}
-        deadline = min(command.deadline, _SHRINK_DEADLINE_S)
-        return Dialogue(command.words, deadline=deadline, start=command.start, env=environment)
+        return Dialogue(command.words, **command.settings | {"deadline": min(command.deadline, _SHRINK_DEADLINE_S)})
 
     with dialogue(request.reference) as oracle, dialogue(request.target.command) as sdk:
         yield Shrinker(oracle, sdk, until=time.monotonic() + request.shrink_s)
