@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from holdfast.conformance.fitness.codes import Code
@@ -28,7 +28,7 @@ class Reasons:
         self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
     ) -> None:
         """The forbidden result was shown."""
-        self._reason(Standing.REFUTED, code, text, part, rows, probes)
+        self._reason(Standing.REFUTED, code, text, part, tuple(rows), tuple(probes))
 
     def refute_unless(
         self, by: str | None, code: Code, text: str, part: Part, rows: Iterable[Row] = (), *, doubt: Code | None = None
@@ -44,21 +44,15 @@ class Reasons:
         self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
     ) -> None:
         """The required result was not shown."""
-        self._reason(Standing.UNPROVEN, code, text, part, rows, probes)
+        self._reason(Standing.UNPROVEN, code, text, part, tuple(rows), tuple(probes))
 
     def _reason(
-        self,
-        standing: Standing,
-        code: Code,
-        text: str,
-        part: Part | None,
-        rows: Iterable[Row],
-        probes: Iterable[str],
+        self, how: Standing, code: Code, text: str, part: Part | None, rows: tuple[Row, ...], probes: tuple[str, ...]
     ) -> None:
-        reason = Reason(self.criterion, standing, code.value, text, part, tuple(rows), tuple(probes))
+        reason = Reason(self.criterion, how, code.value, text, part, rows, probes)
         if reason not in self.reasons:
             self.reasons.append(reason)
-        self.rest_on(*reason.rows)
+        self.rest_on(*rows)
 
     def rest_on(self, *rows: Row) -> None:
         """Note rows that the criterion rests on."""
@@ -68,25 +62,14 @@ class Reasons:
         """Mark as inconclusive each class that is needed and is not there, or of which nothing was tried."""
         for each in needs:
             why = self.evidence.lost.get(each)
-            if why is None and each in _TRIED and not self._anything_of(each):
-                why = f"nothing of it was tried{self._because(each)}"
+            own = [probe for probe in self.evidence.probes if probe.evidence is each]
+            if why is None and each in _TRIED and all(probe.answer is None for probe in own):
+                # The error that stood in the way, if a probe names it; those of the class itself come first.
+                failed = [probe.failed for probe in (*own, *self.evidence.probes) if probe.failed]
+                why = f"nothing of it was tried{f': {failed[0]}' if failed else ''}"
             if why is not None:
                 self.unproven(Code.EVIDENCE_MISSING, f"no evidence of the class {each.value}: {why}")
-
-    def _anything_of(self, each: EvidenceClass) -> bool:
-        return any(probe.evidence is each and probe.answer is not None for probe in self.evidence.probes)
-
-    def _because(self, each: EvidenceClass) -> str:
-        """The error that stood in the way of the probes, if one names it; those of the class itself come first."""
-        failed = sorted(
-            (probe for probe in self.evidence.probes if probe.failed), key=lambda probe: probe.evidence is not each
-        )
-        return f": {failed[0].failed}" if failed else ""
 
     def _standing(self) -> Standing:
         found = {reason.standing for reason in self.reasons}
         return next((each for each in (Standing.REFUTED, Standing.UNPROVEN) if each in found), Standing.PROVEN)
-
-    def _ordered(self) -> Iterator[Reason]:
-        """Reasons that refute come first."""
-        yield from sorted(self.reasons, key=lambda reason: reason.standing is not Standing.REFUTED)

@@ -8,8 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.conformance.fitness.criteria.binding import conditions
-from holdfast.conformance.fitness.criteria.spelling import one_spelling
+from holdfast.conformance.fitness.criteria.spelling import conditions, one_spelling
 from tests.fitness.lives import LiveServer
 
 HEX = "^[0-9a-f]{64}$"

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import NOT_SERIALIZED, THERE, Judging, duplicate
 from holdfast.conformance.fitness.criteria.keys import sound_unique
-from holdfast.conformance.fitness.criteria.tables import OFF, apart, logged, there
-from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, RelationName, Row
+from holdfast.conformance.fitness.criteria.tables import OFF, TABLES, apart, logged, there
+from holdfast.conformance.fitness.model import Part, Probe, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.policy import KEYS, NONCE
 from holdfast.conformance.fitness.postgres.catalogue import UnreadError
 
-_TRANSACTIONAL = ("r", "p")
+# The word of each part that is consumed once.
+_ONCE = {Part.EFFECT: KEYS[0], Part.NONCE: NONCE}
 _COMMIT = "synchronous_commit"
 _DURABLE = ("fsync", "full_page_writes")
 # Sources of a setting from which no session of another role takes it.
@@ -21,25 +22,21 @@ _OF_THIS_READER = ("user", "database user", "client", "session")
 
 def atomic(judging: Judging) -> None:
     """(e)"""
-    if Part.NONCE not in apart(judging):
+    parts = apart(judging)
+    if Part.NONCE not in parts:
         text = "no relation of its own consumes the nonce, so nothing shows that both rows commit together"
         judging.unproven(Code.MISSING_RELATION, text, part=Part.NONCE)
-    for part in apart(judging):
-        judging.check(lambda on, part=part: _transactional(on, part))  # type: ignore[misc]
-    judging.check(_arbiters)
-    judging.check(_durable)
-    judging.check(_committed)
-    judging.check(_waiting)
-    judging.check(_at_login)
-    judging.check(_no_prepared)
-    judging.check(_tried)
+    for part in parts:
+        judging.check(_transactional, part)
+    for inspect in (_arbiters, _durable, _committed, _waiting, _at_login, _no_prepared, _tried):
+        judging.check(inspect)
 
 
 def _transactional(judging: Judging, part: Part) -> None:
     if (found := there(judging, part)) is None:
         return
     name, row = found
-    if row["kind"] not in _TRANSACTIONAL:
+    if row["kind"] not in TABLES:
         text = f"{name} is no table of this database: nothing shows that its rows commit with the others"
         judging.refute(Code.NOT_A_TABLE, text, part=part, rows=[row])
     elif row["access_method"] not in ("heap", None):
@@ -49,14 +46,11 @@ def _transactional(judging: Judging, part: Part) -> None:
 
 
 def _arbiters(judging: Judging) -> None:
-    words = {Part.EFFECT: KEYS[0], Part.NONCE: NONCE}
     for part in apart(judging):
-        word = words[part]
-        relation, column = judging.part(part), judging.policy.column(word)
+        relation, column = judging.part(part), judging.policy.column(_ONCE[part])
         if relation is None:
             continue
-        index = sound_unique(judging, relation, column)
-        if index is None:
+        if (index := sound_unique(judging, relation, column)) is None:
             text = f"no unique index on {column} of {relation} can be the arbiter of ON CONFLICT ({column})"
             judging.refute(Code.ARBITER_UNUSABLE, text, part=part)
         else:
@@ -78,15 +72,14 @@ def _durable(judging: Judging) -> None:
 
 def setting_of(judging: Judging, name: str) -> Row | None:
     """The row by which sessions of the writer start with a setting; None if only the server decides."""
-    rows = [row for row in judging.catalogue.rows("role_settings") if row["name"] == name]
-    writer = judging.evidence.surface.writer
+    rows = {
+        (row["role"], row["database"]): row
+        for row in reversed(judging.catalogue.rows("role_settings"))
+        if row["name"] == name
+    }
     # In the order of PostgreSQL: the role in this database, the role, the database, all.
-    wanted = [(writer, True), (writer, False)] if writer is not None else []
-    for role, database in (*wanted, (None, True), (None, False)):
-        for row in rows:
-            if row["role"] == role and row["database"] is database:
-                return row
-    return None
+    ways = ((role, here) for role in dict.fromkeys((judging.writer, None)) for here in (True, False))
+    return next((rows[way] for way in ways if way in rows), None)
 
 
 def server_setting(judging: Judging, name: str) -> Row | None:
@@ -100,9 +93,7 @@ def server_setting(judging: Judging, name: str) -> Row | None:
 
 
 def _committed(judging: Judging) -> None:
-    row = setting_of(judging, _COMMIT)
-    row = row or server_setting(judging, _COMMIT)
-    if row is None:
+    if (row := setting_of(judging, _COMMIT) or server_setting(judging, _COMMIT)) is None:
         return
     if _is_off(row):
         text = f"sessions of the writer start with {_COMMIT} = {row['value']}: an acknowledged commit may be lost"
@@ -191,14 +182,13 @@ def _outrun(probe: Probe, answer: ProbeAnswer) -> bool:
 def _arbiter(judging: Judging, name: str, column: str, part: Part) -> None:
     """ON CONFLICT with the key: no error, and no row the second time."""
     for probe, answer in judging.staged(name):
-        if _outrun(probe, answer):
+        if _outrun(probe, answer) or (answer.sqlstate is None and answer.affected == 0):
             continue
         if answer.sqlstate is not None:
             text = f"ON CONFLICT ({column}) does not work: {answer.sqlstate} {answer.message}".strip()
-            judging.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
-        elif answer.affected != 0:
+        else:
             text = f"ON CONFLICT ({column}) DO NOTHING added a known key again"
-            judging.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
+        judging.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
 
 
 def counts(
@@ -206,18 +196,13 @@ def counts(
 ) -> None:
     """A probe that ends by counting rows from another session."""
     for probe, answer in judging.staged(name):
-        if answer.sqlstate is not None or len(answer.rows) != 1:
+        found = {key: answer.rows[0].get(key) for key in wanted} if len(answer.rows) == 1 else {}
+        if answer.sqlstate is not None or not found:
             shown = f"the probe {probe.name} shows nothing: {answer.sqlstate} {answer.message}".strip()
             judging.unproven(Code.PROBE_FAILED, shown, part=part, probes=[probe.name])
-            continue
-        found = {key: answer.rows[0].get(key) for key in wanted}
-        if any(value is None for value in found.values()):
-            judging.unproven(
-                Code.PROBE_FAILED, f"the probe {probe.name} did not count all", part=part, probes=[probe.name]
-            )
+        elif None in found.values():
+            shown = f"the probe {probe.name} did not count all"
+            judging.unproven(Code.PROBE_FAILED, shown, part=part, probes=[probe.name])
         elif found != wanted:
             described = ", ".join(f"{key} {value}" for key, value in found.items())
             judging.refute(code, f"{text}: rows found: {described}", part=part, probes=[probe.name])
-
-
-NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)

@@ -7,17 +7,14 @@ import re
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import counts
 from holdfast.conformance.fitness.criteria.guards import changes_tried, held_by_others
-from holdfast.conformance.fitness.criteria.inserting import called_on_insert, defaulted
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.lasting import unhidden
 from holdfast.conformance.fitness.criteria.owners import owned
-from holdfast.conformance.fitness.criteria.tables import apart, ordinary, untouched_on_insert
+from holdfast.conformance.fitness.criteria.tables import apart, ordinary, plain_insert
 from holdfast.conformance.fitness.criteria.triggers import guarded_by_triggers
-from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName
+from holdfast.conformance.fitness.model import Part, RelationName
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from holdfast.conformance.fitness.postgres.catalogue import MADE_UP
-
-NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
 
 
 def audit(judging: Judging) -> None:
@@ -31,33 +28,30 @@ def audit(judging: Judging) -> None:
         text = f"{relation} is what the transaction writes: a record in it is rolled back with it"
         judging.refute(Code.AUDIT_NOT_SEPARATE, text, part=Part.AUDIT)
         return
-    judging.check(lambda on: ordinary(on, Part.AUDIT))
-    judging.check(lambda on: guarded_by_triggers(on, Part.AUDIT))
-    judging.check(_writable)
-    judging.check(lambda on: owned(on, Part.AUDIT))
+    judging.check(ordinary, Part.AUDIT)
+    judging.check(guarded_by_triggers, Part.AUDIT)
+    judging.check(_writable, relation)
+    judging.check(owned, Part.AUDIT)
     judging.check(_rigged)
     # What a trigger, a rule, a function or row security does to one record says nothing of the next one, which has
     # another code.
-    judging.check(lambda on: untouched_on_insert(on, Part.AUDIT))
-    judging.check(lambda on: called_on_insert(on, Part.AUDIT))
-    judging.check(lambda on: defaulted(on, Part.AUDIT))
-    judging.check(lambda on: unhidden(on, Part.AUDIT))
-    judging.check(_tied)
+    plain_insert(judging, Part.AUDIT)
+    judging.check(unhidden, Part.AUDIT)
+    judging.check(_tied, relation)
     judging.check(_unique)
     judging.check(_survives)
-    judging.check(lambda on: changes_tried(on, Part.AUDIT))
+    judging.check(changes_tried, Part.AUDIT)
 
 
-def _writable(judging: Judging) -> None:
+def _writable(judging: Judging, relation: RelationName) -> None:
     """The writer may append to it. Another role that appends does no harm: what is there stays."""
-    writer, relation = judging.evidence.surface.writer, judging.part(Part.AUDIT)
-    row = None if relation is None else judging.catalogue.relation(relation)
-    if relation is None or row is None:
+    writer, row = judging.writer, judging.catalogue.relation(relation)
+    if row is None:
         return
     if writer is None:
         judging.unproven(Code.WRITER_UNPROVEN, "no writing role is named, so no role is shown to keep an audit")
         return
-    powers = judging.catalogue.roles.powers(writer)
+    powers = judging.powers
     grants = [each for each in judging.catalogue.of("grants", relation) if each["privilege"] == "INSERT"]
     own = [each for each in grants if each["grantee"] is None or each["grantee"] in powers]
     judging.rest_on(*own)
@@ -71,27 +65,24 @@ def _writable(judging: Judging) -> None:
 
 def _rigged(judging: Judging) -> None:
     """Only its owner may put a trigger on it, which could drop every record without an error."""
-    writer, relation, roles = judging.evidence.surface.writer, judging.part(Part.AUDIT), judging.catalogue.roles
-    if relation is None:
-        return
-    powers = frozenset[str]() if writer is None else roles.powers(writer)
-    for each in (relation, *judging.catalogue.below(relation)):
+    powers = judging.powers
+    for each in judging.spread(Part.AUDIT):
         own = judging.catalogue.relation(each)
         if own is None:
             continue
         grants = [row for row in judging.catalogue.of("grants", each) if row["privilege"] == "TRIGGER"]
         held_by_others(judging, Part.AUDIT, each, str(own["owner"]), grants)
-        if own["owner"] in powers:
-            continue
-        for row in grants:
+        for row in grants if own["owner"] not in powers else ():
             if row["grantee"] is not None and row["grantee"] in powers:
-                text = f"the writer {writer} has TRIGGER on {each} by {row['grantee']}: a trigger can drop every record"
-                judging.refute(Code.WRITER_PRIVILEGES, f"{text}; revoke it", part=Part.AUDIT, rows=[row])
+                text = (
+                    f"the writer {judging.writer} has TRIGGER on {each} by {row['grantee']}: a trigger can drop every "
+                    "record; revoke it"
+                )
+                judging.refute(Code.WRITER_PRIVILEGES, text, part=Part.AUDIT, rows=[row])
 
 
-def _tied(judging: Judging) -> None:
+def _tied(judging: Judging, relation: RelationName) -> None:
     """A record of a refusal cannot point at rows that are not there."""
-    relation = judging.part(Part.AUDIT)
     surface = {str(each) for part, each in judging.evidence.surface.parts.items() if part is not Part.AUDIT}
     for key in judging.catalogue.rows("references"):
         to = f"{key['to_schema']}.{key['to_relation']}"
@@ -102,14 +93,19 @@ def _tied(judging: Judging) -> None:
 
 def _unique(judging: Judging) -> None:
     """What was refused is refused again: nothing of a record may be unique but what makes it a record of its own."""
-    relation = judging.part(Part.AUDIT)
-    if relation is None:
-        return
-    for each in (relation, *judging.catalogue.below(relation)):
-        own = _own(judging, each)
-        for index in judging.catalogue.unique(each):
-            columns = frozenset(name for name in index["columns"] if name is not None)
-            if index["exclusion"] or not any(key <= columns for key in own):
+    said = {judging.policy.column(word) for word in (*KEYS, NONCE, *BINDINGS)}
+    for each in judging.spread(Part.AUDIT):
+        uniques = judging.catalogue.unique(each)
+        # Sets of columns of which each makes a record itself: the primary key, and each column that the server makes
+        # up. A primary key that only says what the refused request said has one record for all refusals of it.
+        own = [
+            {row["name"]}
+            for row in judging.catalogue.of("columns", each)
+            if row["identity"] or re.match(MADE_UP, str(row["default"] or ""))
+        ]
+        own += [key for row in uniques if row["primary"] and not (key := set(row["columns"])) <= said]
+        for index in uniques:
+            if index["exclusion"] or not any(key <= set(index["columns"]) - {None} for key in own):
                 text = (
                     f"{index['name']} of {each} leaves no room for some records: let nothing in it be unique but its "
                     "primary key, or a column that the server numbers or fills with a UUID"
@@ -119,25 +115,8 @@ def _unique(judging: Judging) -> None:
     judging.admitted("audit-again", Code.AUDIT_UNWRITABLE, text, part=Part.AUDIT)
 
 
-def _own(judging: Judging, relation: RelationName) -> list[frozenset[str]]:
-    """Sets of columns of which each makes a record itself: the primary key, and each column that the server makes up.
-
-    A primary key that only says what the refused request said has one record for all refusals of it.
-    """
-    said = {judging.policy.column(word) for word in (*KEYS, NONCE, *BINDINGS)}
-    made_up = [
-        frozenset({str(row["name"])})
-        for row in judging.catalogue.of("columns", relation)
-        if row["identity"] or re.match(MADE_UP, str(row["default"] or "")) is not None
-    ]
-    primary = [frozenset(row["columns"]) for row in judging.catalogue.unique(relation) if row["primary"]]
-    return [*made_up, *(key for key in primary if not key <= said)]
-
-
 def _survives(judging: Judging) -> None:
     text = "after a rollback the audit record is not found, or something of the transaction is"
-    wanted = {"audit": 1, "effect": 0, "nonce": 0}
-    if Part.NONCE not in apart(judging):
-        wanted = {"audit": 1, "effect": 0}
+    wanted = {"audit": 1, "effect": 0, **({"nonce": 0} if Part.NONCE in apart(judging) else {})}
     judging.admitted("audit-first", Code.AUDIT_UNWRITABLE, "the writer cannot keep an audit record", part=Part.AUDIT)
     counts(judging, "audit-survives", wanted, Code.AUDIT_LOST, text, part=Part.AUDIT)

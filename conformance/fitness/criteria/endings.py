@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, unique
 
+from holdfast.conformance.fitness.criteria.spelling import without_parentheses
+
 
 @unique
 class Sense(Enum):
@@ -126,7 +128,7 @@ def ending(text: str, *, timed: bool = False, moments: Collection[str] = (), rev
     if re.search(r"[\x00-\x08]", text) or any(map(_ODD_NAME.search, names)):
         return Ending(Sense.UNCLEAR, why="a name in it has signs that are not read here")
     said: list[str] = []
-    masked = _bare(_reduced(_masked(text, moments, said), said))
+    masked = without_parentheses(_reduced(_masked(text, moments, said), said))
     if masked == _NOW:
         return Ending(Sense.MOMENT)
     return (
@@ -174,25 +176,9 @@ def _reduced(masked: str, said: list[str]) -> str:
     return masked
 
 
-def _bare(masked: str) -> str:
-    """Without parentheses around the whole."""
-    while masked.startswith("(") and _closes(masked) == len(masked) - 1:
-        masked = masked[1:-1].strip()
-    return masked
-
-
-def _closes(masked: str) -> int:
-    depth = 0
-    for place, sign in enumerate(masked):
-        depth += (sign == "(") - (sign == ")")
-        if depth == 0:
-            return place
-    return -1
-
-
 def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
     types = _CAST.findall(masked)
-    found = _CONSTANT.fullmatch(_bare(_CAST.sub("", masked).replace(" ", "")) if types else masked)
+    found = _CONSTANT.fullmatch(without_parentheses(_CAST.sub("", masked).replace(" ", "")) if types else masked)
     if found is None or any("." in each for each in types):
         return None
     if found["word"] is not None:
@@ -219,7 +205,7 @@ def _lasting(masked: str, said: list[str]) -> Ending | None:
     if found := _AFTER.fullmatch(masked):
         return Ending(Sense.LATER, _length(said[int(found[1] or found[2])]))
     if found := _RANGE.fullmatch(masked):
-        end = _bare(found["end"])
+        end = without_parentheses(found["end"])
         if re.fullmatch(rf"NULL::{_PLAIN_TYPE}", end):
             return Ending(Sense.FOR_EVER)
         inner = _constant(end, said, timed=True) or _lasting(end, said)

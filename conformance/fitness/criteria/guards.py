@@ -1,22 +1,23 @@
-"""Whether rows, once there, stay as they are: every way of a role to a privilege, and what was tried."""
+"""(f) rows, once there, stay as they are: every way of a role to a privilege, and what was tried."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import server_setting, setting_of
 from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded
-from holdfast.conformance.fitness.criteria.tables import OFF, apart, reviewed, there
-from holdfast.conformance.fitness.criteria.triggers import VERBS, guarded_by_triggers, only_raises
-from holdfast.conformance.fitness.model import EvidenceClass, Part, ProbeAnswer, RelationName, Row
+from holdfast.conformance.fitness.criteria.owners import acts_as, owned, owners_of
+from holdfast.conformance.fitness.criteria.tables import OFF, apart, there
+from holdfast.conformance.fitness.criteria.triggers import SUFFIX, VERBS, guarded_by_triggers, only_raises, plain
+from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import Roles, name_of, text_of
 
-NEEDS = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
-_SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 _CHANGES = ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
-WRITES = ("INSERT", *_CHANGES)
+_WRITES = ("INSERT", *_CHANGES)
 # Predefined roles that write everywhere, or get at the files of the server.
-WRITE_EVERYWHERE = ("pg_write_all_data",)
-BEYOND_GRANTS = ("pg_write_server_files", "pg_execute_server_program", "pg_create_subscription")
+_WRITE_EVERYWHERE = "pg_write_all_data"
+_BEYOND_GRANTS = ("pg_write_server_files", "pg_execute_server_program", "pg_create_subscription")
 _ATTRIBUTES = {
     "superuser": "is a superuser",
     "bypass_row_security": "goes past row security",
@@ -30,24 +31,20 @@ def append_only(judging: Judging) -> None:
     """(f)"""
     judging.check(_writer)
     for part in apart(judging):
-        judging.check(lambda on, part=part: _there(on, part))  # type: ignore[misc]
-        judging.check(lambda on, part=part: guarded_by_triggers(on, part))  # type: ignore[misc]
-        judging.check(lambda on, part=part: privileges(on, part))  # type: ignore[misc]
-        judging.check(lambda on, part=part: _beside(on, part))  # type: ignore[misc]
-        judging.check(lambda on, part=part: changes_tried(on, part))  # type: ignore[misc]
+        for of_part in (there, guarded_by_triggers, _privileges, _beside, changes_tried):
+            judging.check(of_part, part)
     judging.check(_settings)
-
-
-def _there(judging: Judging, part: Part) -> None:
-    there(judging, part)
+    for part in apart(judging):
+        judging.check(owned, part)
+    for inspect in (_rules_elsewhere, _definers, _beyond_grants, _file_functions):
+        judging.check(inspect)
 
 
 # Roles
 
 
 def _writer(judging: Judging) -> None:
-    writer = judging.evidence.surface.writer
-    if writer is None:
+    if (writer := judging.writer) is None:
         text = "no role is named as the registrar that writes, and none is the only one that may"
         judging.unproven(Code.WRITER_UNPROVEN, text)
         return
@@ -60,83 +57,67 @@ def _writer(judging: Judging) -> None:
         for attribute, described in _ATTRIBUTES.items():
             if roles.has(role, attribute):
                 via = "" if role == writer else f" can become {role}, which"
-                judging.refute(
-                    Code.WRITER_ATTRIBUTES, f"the writer {writer}{via} {described}", rows=[roles.attributes[role]]
-                )
-    for role in sorted(roles.powers(writer) & {*WRITE_EVERYWHERE, *BEYOND_GRANTS}):
-        rows = [row for row in roles.memberships if row["role"] == role]
+                text = f"the writer {writer}{via} {described}"
+                judging.refute(Code.WRITER_ATTRIBUTES, text, rows=[roles.attributes[role]])
+    for role in sorted(judging.powers & {_WRITE_EVERYWHERE, *_BEYOND_GRANTS}):
         text = f"the writer {writer} belongs to {role}, which writes past every grant"
-        judging.refute(Code.WRITER_MEMBERSHIP, text, rows=rows)
-    _shared(judging, roles, writer)
-
-
-def _shared(judging: Judging, roles: Roles, writer: str) -> None:
+        judging.refute(Code.WRITER_MEMBERSHIP, text, rows=roles.members(role))
     for role in roles.names():
         if role != writer and not roles.unbound(role) and writer in roles.uses(role):
-            rows = [row for row in roles.memberships if row["role"] == writer]
-            judging.refute(Code.WRITER_SHARED, f"{role} can act as the writer {writer}", rows=rows)
+            judging.refute(Code.WRITER_SHARED, f"{role} can act as the writer {writer}", rows=roles.members(writer))
 
 
-def privileges(judging: Judging, part: Part) -> None:
+def _privileges(judging: Judging, part: Part) -> None:
     """The writer may read and append and nothing else, and no other role may write."""
     name = judging.part(part)
     row = None if name is None else judging.catalogue.relation(name)
-    if name is None or row is None:
+    if row is None:
         return
-    for relation in (name, *judging.catalogue.below(name)):
+    for relation in judging.spread(part):
         own = judging.catalogue.relation(relation) or row
         grants = [
             each
             for each in judging.catalogue.of("grants", relation)
-            if each["object"] in ("relation", "column") and each["privilege"] in WRITES
+            if each["object"] in ("relation", "column") and each["privilege"] in _WRITES
         ]
         _of_writer(judging, part, relation, own, grants, entry=relation == name)
-        _of_others(judging, part, relation, str(own["owner"]), grants)
+        held_by_others(judging, part, relation, str(own["owner"]), grants)
+        roles = judging.catalogue.roles
+        for role in _holders(roles, _WRITE_EVERYWHERE):
+            if role not in (_WRITE_EVERYWHERE, judging.writer) and not roles.unbound(role):
+                text = f"{role} belongs to {_WRITE_EVERYWHERE} and so may write {relation}"
+                judging.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=roles.members(_WRITE_EVERYWHERE))
 
 
 def _of_writer(
     judging: Judging, part: Part, relation: RelationName, row: Row, grants: list[Row], *, entry: bool
 ) -> None:
-    writer, roles = judging.evidence.surface.writer, judging.catalogue.roles
+    writer, powers = judging.writer, judging.powers
     if writer is None:
         return
-    powers = roles.powers(writer)
     if row["owner"] in powers:
         text = f"the writer {writer} owns {relation}, or can act as its owner {row['owner']}"
         judging.refute(Code.WRITER_OWNS, text, part=part, rows=[row])
         return
     own = [each for each in grants if each["grantee"] is None or each["grantee"] in powers]
     for each in own:
-        where = f"{relation}" if each["column"] is None else f"{each['column']} of {relation}"
+        what = f"{each['privilege']} on {_object(each, relation)}"
         if each["privilege"] in _CHANGES:
-            text = f"the writer {writer} has {each['privilege']} on {where} by {text_of(each['grantee'])}"
+            text = f"the writer {writer} has {what} by {text_of(each['grantee'])}"
             judging.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
         elif each["grantable"]:
-            text = f"the writer {writer} may pass {each['privilege']} on {where} on to others"
+            text = f"the writer {writer} may pass {what} on to others"
             judging.refute(Code.WRITER_PRIVILEGES, text, part=part, rows=[each])
         else:
             judging.rest_on(each)
     if entry and not any(each["privilege"] == "INSERT" for each in own):
-        judging.unproven(
-            Code.WRITER_UNPROVEN, f"the writer {writer} has no INSERT on {relation}", part=part, rows=grants
-        )
-
-
-def _of_others(judging: Judging, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
-    held_by_others(judging, part, relation, owner, grants)
-    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
-    for everywhere in WRITE_EVERYWHERE:
-        for role in holders(roles, everywhere):
-            if role not in (everywhere, writer) and not roles.unbound(role):
-                rows = [row for row in roles.memberships if row["role"] == everywhere]
-                text = f"{role} belongs to {everywhere} and so may write {relation}"
-                judging.refute(Code.OTHERS_MAY_WRITE, text, part=part, rows=rows)
+        text = f"the writer {writer} has no INSERT on {relation}"
+        judging.unproven(Code.WRITER_UNPROVEN, text, part=part, rows=grants)
 
 
 def held_by_others(judging: Judging, part: Part, relation: RelationName, owner: str, grants: list[Row]) -> None:
     """Refute by each of these grants to a role that is neither the writer nor the owner."""
-    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
-    powers = frozenset[str]() if writer is None else roles.powers(writer)
+    roles, writer, powers = judging.catalogue.roles, judging.writer, judging.powers
     for each in grants:
         grantee = each["grantee"]
         if grantee is None:
@@ -146,7 +127,7 @@ def held_by_others(judging: Judging, part: Part, relation: RelationName, owner: 
         # The owner and superusers can let themselves in anyhow: the notes name them.
         if grantee == owner or writer is None:
             continue
-        for role in holders(roles, str(grantee)):
+        for role in _holders(roles, str(grantee)):
             if role != writer and not roles.unbound(role) and owner not in roles.uses(role):
                 if role in powers and not roles.has(role, "login"):
                     continue
@@ -159,7 +140,7 @@ def _object(grant: Row, relation: RelationName) -> str:
     return str(relation) if grant["column"] is None else f"{grant['column']} of {relation}"
 
 
-def holders(roles: Roles, grantee: str) -> list[str]:
+def _holders(roles: Roles, grantee: str) -> list[str]:
     """Every role that can use what was granted to one, that one included."""
     return [role for role in dict.fromkeys([grantee, *roles.names()]) if grantee in roles.uses(role)]
 
@@ -168,35 +149,31 @@ def holders(roles: Roles, grantee: str) -> list[str]:
 
 
 def _beside(judging: Judging, part: Part) -> None:
-    name = judging.part(part)
-    if name is None or judging.catalogue.relation(name) is None:
+    name, catalogue = judging.part(part), judging.catalogue
+    if name is None or catalogue.relation(name) is None:
         return
-    _schema(judging, part, name)
-    if part is Part.EFFECT:
-        # Those over any relation of the surface; once is enough.
-        _views(judging)
-        _functions(judging)
-    for row in judging.catalogue.of("subscriptions", name):
-        text = f"{row['subscriptions']} subscriptions write into {name}, past grants and ordinary triggers"
-        judging.refute(Code.REPLICATED_INTO, text, part=part, rows=[row])
-    for row in judging.catalogue.parents(name):
-        if not row["partition"]:
-            text = (
-                f"{name} inherits from {row['parent_schema']}.{row['parent']}, and who may change that may change this"
-            )
-            judging.unproven(Code.INHERITED, text, part=part, rows=[row])
-
-
-def _schema(judging: Judging, part: Part, name: RelationName) -> None:
-    roles = judging.catalogue.roles
-    owner = next((str(row["owner"]) for row in judging.catalogue.rows("schemas") if row["schema"] == name.schema), None)
-    for each in judging.catalogue.rows("grants"):
+    roles = catalogue.roles
+    owner = next((str(row["owner"]) for row in catalogue.rows("schemas") if row["schema"] == name.schema), None)
+    for each in catalogue.rows("grants"):
         if each["object"] != "schema" or each["schema"] != name.schema or each["privilege"] != "CREATE":
             continue
         grantee = each["grantee"]
         if grantee is None or (grantee != owner and not roles.unbound(str(grantee))):
             text = f"{text_of(grantee)} may put objects into the schema {name.schema}"
             judging.refute(Code.SCHEMA_CREATE, text, part=part, rows=[each])
+    if part is Part.EFFECT:
+        # Those over any relation of the surface; once is enough.
+        _views(judging)
+        _functions(judging)
+    for row in catalogue.of("subscriptions", name):
+        text = f"{row['subscriptions']} subscriptions write into {name}, past grants and ordinary triggers"
+        judging.refute(Code.REPLICATED_INTO, text, part=part, rows=[row])
+    for row in catalogue.parents(name):
+        if not row["partition"]:
+            text = (
+                f"{name} inherits from {row['parent_schema']}.{row['parent']}, and who may change that may change this"
+            )
+            judging.unproven(Code.INHERITED, text, part=part, rows=[row])
 
 
 # pg_relation_is_updatable: bit 1 << CMD_UPDATE, CMD_INSERT, CMD_DELETE.
@@ -205,7 +182,7 @@ _THROUGH = {"UPDATE": 4, "INSERT": 8, "DELETE": 16}
 
 def _views(judging: Judging) -> None:
     """Writing through a view is done with its owner's privileges, unless it is made to run as who asks."""
-    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
+    roles = judging.catalogue.roles
     for view in judging.catalogue.rows("views"):
         if any(str(option).lower() in ("security_invoker=true", "security_invoker=on") for option in view["options"]):
             continue
@@ -215,7 +192,7 @@ def _views(judging: Judging) -> None:
                 continue
             grantee = each["grantee"]
             described = f"{text_of(grantee)} has {each['privilege']} on the view {name_of(view)} of {view['owner']}"
-            by_writer = grantee is not None and writer is not None and grantee in roles.powers(writer)
+            by_writer = grantee is not None and grantee in judging.powers
             if by_writer and each["privilege"] != "INSERT":
                 judging.refute(Code.WRITER_PRIVILEGES, described, rows=[view, each])
             elif not by_writer and (grantee is None or not roles.unbound(str(grantee))):
@@ -223,39 +200,38 @@ def _views(judging: Judging) -> None:
 
 
 def _functions(judging: Judging) -> None:
+    """Functions whose text names the surface, and which run as another role than who calls them."""
     roles = judging.catalogue.roles
     for row in judging.catalogue.rows("mentions"):
-        known = {str(row["name"]), f"{row['schema']}.{row['name']}"} & set(judging.policy.reviewed)
-        if not row["definer"] or known:
+        if not row["definer"] or judging.reviewed(row, row["schema"]):
             continue
+        function = f"{row['schema']}.{row['name']}"
         if row["trigger"]:
-            _trigger_function(judging, row)
+            # A trigger of any other relation may run it for a role that writes there: to fire it needs no EXECUTE.
+            own = _attached(judging, function)
+            if (own and only_raises(judging, function)) or any(judging.reviewed(each, name_of(each)) for each in own):
+                continue
+            text = (
+                f"the trigger function {function} names the surface and runs as {row['owner']}: a role that writes to "
+                "a relation with a trigger that calls it goes past the grants; it was not reviewed"
+            )
+            judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
             continue
         # The writer as well: as its owner the function may do what the writer may not.
-        others = [
-            each for each in row["executors"] if each is None or (each != row["owner"] and not roles.unbound(str(each)))
-        ]
-        if others:
-            text = (
-                f"{', '.join(map(text_of, others))} may call {row['schema']}.{row['name']}, which speaks of the "
-                f"surface and runs as {row['owner']}"
-            )
+        if others := _callers(row, lambda role: roles.unbound(role)):
+            text = f"{', '.join(others)} may call {function}, which speaks of the surface and runs as {row['owner']}"
             judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
 
 
-def _trigger_function(judging: Judging, row: Row) -> None:
-    """A trigger of any other relation may run it for a role that writes there: to fire it needs no EXECUTE."""
-    function = f"{row['schema']}.{row['name']}"
-    own = [
-        each for each in judging.catalogue.rows("triggers") if each["function"] == function and each["enabled"] != OFF
-    ]
-    if own and (only_raises(judging, function) or any(reviewed(judging, name_of(each), each) for each in own)):
-        return
-    text = (
-        f"the trigger function {function} names the surface and runs as {row['owner']}: a role that writes to a "
-        "relation with a trigger that calls it goes past the grants; it was not reviewed"
-    )
-    judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
+def _attached(judging: Judging, function: str) -> list[Row]:
+    """The triggers of the surface that run a function."""
+    return [row for row in judging.catalogue.rows("triggers") if row["function"] == function and row["enabled"] != OFF]
+
+
+def _callers(row: Row, trusted: Callable[[str], bool]) -> list[str]:
+    """Who may call a function, but for its owner and those who are trusted."""
+    others = (each for each in row["executors"] if each is None or (each != row["owner"] and not trusted(str(each))))
+    return [text_of(each) for each in others]
 
 
 def _settings(judging: Judging) -> None:
@@ -263,19 +239,114 @@ def _settings(judging: Judging) -> None:
     if row is not None and row["value"] != _ORIGIN:
         text = f"sessions of the writer start with {_SLEEP} = {row['value']}: triggers and keys sleep"
         judging.refute(Code.REPLICATION_ROLE, text, rows=[row])
-    roles, writer = judging.catalogue.roles, judging.evidence.surface.writer
-    powers = frozenset[str]() if writer is None else roles.powers(writer)
+    roles, powers = judging.catalogue.roles, judging.powers
     for each in judging.catalogue.rows("parameters"):
         grantee = each["grantee"]
         # A role that can become a superuser can do it anyhow: the notes name these roles.
         if grantee is not None and roles.unbound(str(grantee)):
             continue
         text = f"{text_of(grantee)} has {each['privilege']} on the setting {each['parameter']}, which superusers have"
-        ours = grantee is None or grantee in powers
-        if ours and str(each["parameter"]).lower() == "session_replication_role":
+        if (grantee is None or grantee in powers) and str(each["parameter"]).lower() == _SLEEP:
             judging.refute(Code.PARAMETER_GRANTED, f"{text}: it switches triggers off", rows=[each])
         else:
             judging.unproven(Code.PARAMETER_GRANTED, f"{text}; revoke it", rows=[each])
+
+
+# What no grant on the relation shows: rules elsewhere, code that runs with another role's rights under any text, and
+# what writes to the files of the server.
+
+
+def _rules_elsewhere(judging: Judging) -> None:
+    for row in judging.catalogue.rows("rules_elsewhere"):
+        if row["enabled"] == OFF or judging.reviewed(row, name_of(row)):
+            continue
+        text = (
+            f"the rule {row['name']} of {str(row['event']).upper()} on {name_of(row)} speaks of the surface, and does "
+            f"what it does as {row['owner']}; drop it, or name it in a policy as reviewed"
+        )
+        judging.unproven(Code.RULE_UNREVIEWED, text, rows=[row])
+
+
+def _definers(judging: Judging) -> None:
+    """A function with the rights of a role that may write can reach the surface without naming it."""
+    described = [_function(row) for row in judging.catalogue.rows("mentions")]
+    roles, able, owners = judging.catalogue.roles, _able(judging), _owners(judging)
+    for row in judging.catalogue.rows("definers"):
+        owner = str(row["owner"])
+        # Those whose text names the surface are judged by that.
+        if _function(row) in described or _known(judging, row):
+            continue
+        if not (row["superuser"] or roles.unbound(owner) or able & roles.powers(owner)):
+            continue
+        others = _callers(row, lambda role: acts_as(judging, role, owners))
+        ways = [f"{', '.join(others)} may {'put it on a relation' if row['trigger'] else 'call it'}"] if others else []
+        ways += [f"it is run by triggers of {', '.join(row['attached'])}"] if row["attached"] else []
+        if ways:
+            text = (
+                f"the function {row['schema']}.{row['name']} runs as {row['owner']}, who may write to the surface, and "
+                f"{' and '.join(ways)}: what it does is not shown by its text; REVOKE EXECUTE … FROM PUBLIC, give it "
+                "another owner, or name it in a policy as reviewed"
+            )
+            judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
+
+
+def _function(row: Row) -> str:
+    return f"{row['schema']}.{row['name']}({row['arguments']})"
+
+
+def _known(judging: Judging, row: Row) -> bool:
+    """Whether a policy vouches for it, or for what it does to the surface as a trigger; or whether it only raises."""
+    if judging.reviewed(row, row["schema"]):
+        return True
+    if not row["trigger"]:
+        return False
+    own = _attached(judging, f"{row['schema']}.{row['name']}")
+    return plain(str(row["definition"])) or any(judging.reviewed(each, name_of(each)) for each in own)
+
+
+def _able(judging: Judging) -> frozenset[str]:
+    """All roles that own something of the surface, write to it, or write everywhere."""
+    audit = judging.part(Part.AUDIT)
+    owners = (row["owner"] for query in ("relations", "owners", "database") for row in judging.catalogue.rows(query))
+    grantees = (
+        each["grantee"]
+        for each in judging.catalogue.rows("grants")
+        if each["privilege"] in (*_WRITES, "CREATE")
+        and each["grantee"] is not None
+        # Another role that appends to the audit does no harm.
+        and (each["privilege"] != "INSERT" or name_of(each) != audit)
+    )
+    writer: Iterable[str] = () if judging.writer is None else (judging.writer,)
+    return frozenset(map(str, (*owners, *grantees, _WRITE_EVERYWHERE, *_BEYOND_GRANTS, *writer)))
+
+
+def _owners(judging: Judging) -> frozenset[str]:
+    return owners_of(judging, Part.EFFECT, Part.NONCE)
+
+
+def _beyond_grants(judging: Judging) -> None:
+    """A role with access to the files of the server can write the table's own; the writer's case is reported before."""
+    roles, owners = judging.catalogue.roles, _owners(judging)
+    for beyond in _BEYOND_GRANTS:
+        for role in _holders(roles, beyond):
+            if role not in (beyond, judging.writer) and not acts_as(judging, role, owners):
+                text = f"{role} belongs to {beyond}, which goes past every grant; revoke it"
+                judging.unproven(Code.OTHERS_MAY_WRITE, text, rows=roles.members(beyond))
+
+
+def _file_functions(judging: Judging) -> None:
+    powers = judging.powers
+    for row in judging.catalogue.rows("file_functions"):
+        grantee = row["grantee"]
+        if grantee is not None and acts_as(judging, str(grantee), _owners(judging)):
+            continue
+        function = _function(row)
+        text = (
+            f"{text_of(grantee)} may call {function}, which writes past every grant, into the table's own file as well;"
+            f" REVOKE EXECUTE ON FUNCTION {function} FROM {text_of(grantee)}"
+        )
+        code = Code.WRITER_PRIVILEGES if grantee in powers else Code.OTHERS_MAY_WRITE
+        judging.unproven(code, text, rows=[row])
 
 
 # What was tried
@@ -283,27 +354,17 @@ def _settings(judging: Judging) -> None:
 
 def changes_tried(judging: Judging, part: Part) -> None:
     """Every change, as the writer and as the owner, and an insert by a stranger."""
-    name, suffix = judging.part(part), _SUFFIX[part]
+    name, suffix = judging.part(part), SUFFIX[part]
+    # What no error and no count of rows means. If something swallowed the INSERT, it is UPDATE that has to be refused.
+    silence = {"truncate": NoRows.DONE, "upsert": NoRows.HARMLESS}
     # An audit needs no unique key that an upsert could name; UPDATE is what it would do.
-    verbs = VERBS if part is Part.AUDIT else (*VERBS, "upsert")
-    for verb in verbs:
-        for who in ("writer", "owner"):
-            if who == "writer" and judging.evidence.surface.writer is None:
-                continue
+    for verb in VERBS if part is Part.AUDIT else (*VERBS, "upsert"):
+        for who in ("writer", "owner") if judging.writer is not None else ("owner",):
             text = f"{verb.upper()} of {name} was not refused to the {who}"
-            name_of_probe, no_rows = f"{who}-{verb}{suffix}", silence_of(verb)
-            by = _not_upserted if verb == "upsert" else guarded
-            judging.refused(name_of_probe, Code.CHANGE_ADMITTED, text, part=part, by=by, no_rows=no_rows)
+            by, no_rows = _not_upserted if verb == "upsert" else guarded, silence.get(verb, NoRows.NOTHING_DONE)
+            judging.refused(f"{who}-{verb}{suffix}", Code.CHANGE_ADMITTED, text, part=part, by=by, no_rows=no_rows)
     text = f"a role without privileges inserted into {name}"
     judging.refused(f"stranger-insert{suffix}", Code.STRANGER_ADMITTED, text, part=part, by=_denied)
-
-
-def silence_of(verb: str) -> NoRows:
-    """What no error and no count of rows means for a verb."""
-    if verb == "upsert":
-        # Something swallowed the INSERT; it is UPDATE that has to be refused.
-        return NoRows.HARMLESS
-    return NoRows.DONE if verb == "truncate" else NoRows.NOTHING_DONE
 
 
 def _not_upserted(answer: ProbeAnswer) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum, unique
+from typing import Any
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.model import (
@@ -67,10 +68,35 @@ class Judging(Reasons):
         """The relation of a part, if the surface has one."""
         return self.evidence.surface.parts.get(part)
 
-    def check(self, inspect: Callable[[Judging], None]) -> None:
+    @property
+    def writer(self) -> str | None:
+        """The role that writes to the surface, if one is known."""
+        return self.evidence.surface.writer
+
+    @property
+    def powers(self) -> frozenset[str]:
+        """The roles whose privileges the writer can use; none without a writer."""
+        roles = self.catalogue.roles
+        return frozenset() if self.writer is None else roles.powers(self.writer)
+
+    def spread(self, part: Part) -> tuple[RelationName, ...]:
+        """The relation of a part, and its partitions and children; nothing if there is none."""
+        name = self.part(part)
+        return () if name is None else (name, *self.catalogue.below(name))
+
+    def column(self, part: Part, word: str) -> Row | None:
+        """The column that a word of the contract means in a part, if both are there."""
+        name = self.part(part)
+        return None if name is None else self.catalogue.column(name, self.policy.column(word))
+
+    def reviewed(self, row: Row, of: object) -> bool:
+        """Whether a person has reviewed what is named in a row, by its name or by that of what it is `of`."""
+        return not {str(row["name"]), f"{of}.{row['name']}"}.isdisjoint(self.policy.reviewed)
+
+    def check(self, inspect: Callable[..., object], *about: Any) -> None:
         """Let one check read; what it cannot read leaves the criterion unproven."""
         try:
-            inspect(self)
+            inspect(self, *about)
         except UnreadError as error:
             self.unproven(Code.CATALOGUE_UNREADABLE, f"the catalogue could not be read: {error}")
 
@@ -171,8 +197,10 @@ class Judging(Reasons):
         if self._silent and not refuted and not any(each in self.evidence.lost for each in self.needs):
             described = "; ".join(f"{name}: {why}" for name, why in sorted(self._silent.items()))
             self.unproven(Code.PROBE_FAILED, f"not shown by any probe: {described}", probes=sorted(self._silent))
+        # Reasons that refute come first.
+        reasons = sorted(self.reasons, key=lambda reason: reason.standing is not Standing.REFUTED)
         probes = tuple(dict.fromkeys(sorted(self.probes)))
-        return CriterionResult(self.criterion, self._standing(), tuple(self._ordered()), tuple(self.rows), probes)
+        return CriterionResult(self.criterion, self._standing(), tuple(reasons), tuple(self.rows), probes)
 
 
 def refused(answer: ProbeAnswer) -> bool:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.binding import checks_on, conditions, weak_checks
-from holdfast.conformance.fitness.criteria.inserting import called_on_insert, defaulted
-from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, refused, sound
-from holdfast.conformance.fitness.criteria.spelling import WRITE_AS, one_spelling
-from holdfast.conformance.fitness.criteria.tables import ordinary, reviewed, there, untouched_on_insert
-from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
+from holdfast.conformance.fitness.criteria.binding import checks_on, made_up, must_be_said, refused_by, weak_checks
+from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, sound
+from holdfast.conformance.fitness.criteria.spelling import WRITE_AS, conditions, has_word, one_spelling
+from holdfast.conformance.fitness.criteria.tables import ordinary, plain_insert, there
+from holdfast.conformance.fitness.model import Part, RelationName, Row
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS
 from holdfast.conformance.fitness.policy import KEYS, NONCE
 
@@ -46,33 +45,28 @@ def _defects(index: Row) -> Iterator[tuple[Code, str]]:
 
 
 def _concerns(index: Row, column: str) -> bool:
-    if column in index["columns"]:
-        return True
-    computed = f"{index['expressions'] or ''}"
-    return re.search(rf"(?<![\w$]){re.escape(column)}(?![\w$])", computed) is not None
-
-
-def _decides(index: Row, column: str) -> bool:
-    """Whether a column is in the key of an index, in what it computes or in its condition."""
-    condition = re.sub(r"'(?:[^']|'')*'", "", str(index["predicate"] or ""))
-    return _concerns(index, column) or _concerns({**index, "expressions": condition}, column)
+    return column in index["columns"] or has_word(str(index["expressions"] or ""), column)
 
 
 def sound_unique(judging: Judging, relation: RelationName, column: str) -> Row | None:
     """A unique index on exactly this column that holds for all rows, at once; None if there is none."""
-    for index in judging.catalogue.unique(relation):
-        if index["columns"] == [column] and not any(_defects(index)):
-            return index
-    return None
+    indexes = judging.catalogue.unique(relation)
+    return next((index for index in indexes if index["columns"] == [column] and not any(_defects(index))), None)
 
 
 def _unique(judging: Judging, part: Part, relation: RelationName, column: str) -> None:
-    index = sound_unique(judging, relation, column)
-    if index is not None:
+    if (index := sound_unique(judging, relation, column)) is not None:
         judging.rest_on(index)
         return
     near = [index for index in judging.catalogue.unique(relation) if _concerns(index, column)]
-    _not_unique(judging, part, relation, column, near)
+    row = judging.catalogue.relation(relation)
+    if row is not None and row["partition_key"] is not None and not near:
+        text = f"{relation} is partitioned by {row['partition_key']}: UNIQUE ({column}) alone cannot be declared on it"
+        judging.unproven(Code.KEY_NOT_DECLARABLE, text, part=part, rows=[row])
+    else:
+        tail = f"; near it: {', '.join(str(index['name']) for index in near)}" if near else ""
+        text = f"nothing makes {column} of {relation} unique by itself, at once and for all rows{tail}"
+        judging.refute(Code.KEY_NOT_UNIQUE, text, part=part, rows=near)
     for index in near:
         what = f"{index['name']} on {relation}"
         if len(index["columns"]) > 1:
@@ -85,17 +79,6 @@ def _unique(judging: Judging, part: Part, relation: RelationName, column: str) -
             judging.refute(code, f"{what} {text}", part=part, rows=[index])
 
 
-def _not_unique(judging: Judging, part: Part, relation: RelationName, column: str, near: list[Row]) -> None:
-    row = judging.catalogue.relation(relation)
-    if row is not None and row["partition_key"] is not None and not near:
-        text = f"{relation} is partitioned by {row['partition_key']}: UNIQUE ({column}) alone cannot be declared on it"
-        judging.unproven(Code.KEY_NOT_DECLARABLE, text, part=part, rows=[row])
-    else:
-        tail = f"; near it: {', '.join(str(index['name']) for index in near)}" if near else ""
-        text = f"nothing makes {column} of {relation} unique by itself, at once and for all rows{tail}"
-        judging.refute(Code.KEY_NOT_UNIQUE, text, part=part, rows=near)
-
-
 def _column(judging: Judging, part: Part, relation: RelationName, name: str, trial: str) -> Row | None:
     """The column, held to what a key must be."""
     row = judging.catalogue.column(relation, name)
@@ -103,38 +86,26 @@ def _column(judging: Judging, part: Part, relation: RelationName, name: str, tri
         return None
     judging.rest_on(row)
     what = f"{name} of {relation}"
-    if not row["not_null"]:
-        text = f"{what} is not declared NOT NULL, and NULLs are never equal"
-        judging.refute_unless(judging.refusal(trial), Code.KEY_NULLABLE, text, part, [row])
+    must_be_said(judging, part, relation, row, trial, Code.KEY_NULLABLE, ", and NULLs are never equal")
     if row["base_type"] not in (*_TEXTS, _BYTES, _UUID):
         text = f"{what} is of type {row['type']}; text, bytea and uuid keep a key as it is and compare its bytes"
         judging.refute(Code.KEY_TYPE, text, part=part, rows=[row])
     if row["base_type"] in _TEXTS:
-        _collated(judging, part, relation, row)
-    if row["generated"] or row["identity"]:
-        judging.refute(Code.KEY_GENERATED, f"{what} is generated by the database", part=part, rows=[row])
-    elif row["default"] is not None or row["domain_default"] is not None:
-        given = row["default"] if row["default"] is not None else row["domain_default"]
-        text = f"{what} has the default {given}: a row without a key gets one"
-        judging.refute(Code.KEY_DEFAULT, text, part=part, rows=[row])
+        if row["deterministic"] is False:
+            text = f"{what} has the collation {row['collation']}, to which different texts are equal"
+            judging.refute(Code.KEY_COLLATION, text, part=part, rows=[row])
+        index = sound_unique(judging, relation, name)
+        used = None if index is None else index["collations"][0]
+        # An index that has another collation than its column has its own order.
+        stable = row["byte_order"] if used in (None, row["collation"]) else used in _BYTE_ORDERED
+        if row["deterministic"] and not stable:
+            text = (
+                f"the unique index of {what} is ordered by the collation {used or row['collation']} of a library: "
+                'after an update of the library it may miss duplicates; declare the column COLLATE "C"'
+            )
+            judging.unproven(Code.COLLATION_UNSTABLE, text, part=part, rows=[row])
+    made_up(judging, part, relation, row, (Code.KEY_GENERATED, Code.KEY_DEFAULT), "a row without a key gets one")
     return row
-
-
-def _collated(judging: Judging, part: Part, relation: RelationName, row: Row) -> None:
-    what = f"{row['name']} of {relation}"
-    if row["deterministic"] is False:
-        text = f"{what} has the collation {row['collation']}, to which different texts are equal"
-        judging.refute(Code.KEY_COLLATION, text, part=part, rows=[row])
-    index = sound_unique(judging, relation, str(row["name"]))
-    used = None if index is None else index["collations"][0]
-    # An index that has another collation than its column has its own order.
-    stable = row["byte_order"] if used in (None, row["collation"]) else used in _BYTE_ORDERED
-    if row["deterministic"] and not stable:
-        text = (
-            f"the unique index of {what} is ordered by the collation {used or row['collation']} of a library: after an "
-            'update of the library it may miss duplicates; declare the column COLLATE "C"'
-        )
-        judging.unproven(Code.COLLATION_UNSTABLE, text, part=part, rows=[row])
 
 
 def _canonical(judging: Judging, relation: RelationName, row: Row, stem: str) -> None:
@@ -150,21 +121,17 @@ def _canonical(judging: Judging, relation: RelationName, row: Row, stem: str) ->
         if row["base_type"] == _BYTES or not judging.unread(*(f"{stem}-{each}" for each in NEIGHBOURS)):
             text = f"no check on {name} of {relation} alone shows that one key has one spelling"
             judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT)
-    elif row["base_type"] != _BYTES and good:
-        _spelled(judging, relation, name, good)
-
-
-def _spelled(judging: Judging, relation: RelationName, name: str, checks: list[Row]) -> None:
-    """Neighbours never exhaust the spellings that a check may let pass: its text must show that there is one only."""
-    if _shows_one(judging, checks, name) or any(reviewed(judging, relation, check) for check in checks):
+    elif row["base_type"] == _BYTES or not good or _shows_one(judging, good, name):
         return
-    described = "; ".join(f"{check['name']} {check['definition']}" for check in checks)
-    text = (
-        f"nothing in the text of the checks on {name} of {relation} shows that one key has one spelling: {described}; "
-        f"write one as CHECK ({name} {WRITE_AS}), with a prefix if need be and without options, alternatives, +, * and "
-        "{m,n}, or name the constraint in a policy as reviewed"
-    )
-    judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, rows=checks)
+    # Neighbours never exhaust the spellings that a check may let pass: its text must show that there is one only.
+    elif not any(judging.reviewed(check, relation) for check in good):
+        described = "; ".join(f"{check['name']} {check['definition']}" for check in good)
+        text = (
+            f"nothing in the text of the checks on {name} of {relation} shows that one key has one spelling: "
+            f"{described}; write one as CHECK ({name} {WRITE_AS}), with a prefix if need be and without options, "
+            "alternatives, +, * and {m,n}, or name the constraint in a policy as reviewed"
+        )
+        judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, rows=good)
 
 
 def _shows_one(judging: Judging, checks: list[Row], name: str) -> bool:
@@ -176,26 +143,22 @@ def single_use(judging: Judging) -> None:
     """(a)"""
     if (found := there(judging, Part.EFFECT)) is None:
         return
-    relation, _ = found
-    judging.check(lambda on: ordinary(on, Part.EFFECT))
-    judging.check(lambda on: untouched_on_insert(on, Part.EFFECT))
-    judging.check(lambda on: called_on_insert(on, Part.EFFECT))
-    judging.check(lambda on: defaulted(on, Part.EFFECT))
-    judging.check(lambda on: _keys(on, relation))
-    judging.check(lambda on: _attempts(on, relation))
-    judging.check(_used_once)
+    judging.check(ordinary, Part.EFFECT)
+    plain_insert(judging, Part.EFFECT)
+    for inspect in (_keys, _attempts, _used_once):
+        judging.check(inspect, found[0])
 
 
 def _keys(judging: Judging, relation: RelationName) -> None:
     missing: list[str] = []
-    for word in KEYS:
+    for word, stem in _STEMS.items():
         name = judging.policy.column(word)
-        row = _column(judging, Part.EFFECT, relation, name, f"{_STEMS[word]}-null")
+        row = _column(judging, Part.EFFECT, relation, name, f"{stem}-null")
         if row is None:
             missing.append(name)
             continue
         _unique(judging, Part.EFFECT, relation, name)
-        _canonical(judging, relation, row, _STEMS[word])
+        _canonical(judging, relation, row, stem)
     if missing:
         text = f"{relation} lacks {', '.join(missing)}"
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
@@ -213,96 +176,80 @@ def _attempts(judging: Judging, relation: RelationName) -> None:
     harmless = {*alone, *map(judging.policy.column, KEYS)} - {attempt}
     for index in judging.catalogue.unique(relation):
         # What an exclusion constraint compares with, its index does not say.
-        if _decides(index, attempt) and (index["exclusion"] or not harmless & set(index["columns"])):
-            text = f"{index['name']} on {relation} keys {attempt}, and an attempt may recur: {index['definition']}"
-            judging.refute(Code.ATTEMPT_KEYING, text, part=Part.EFFECT, rows=[index])
+        if index["exclusion"] or not harmless & set(index["columns"]):
+            condition = re.sub(r"'(?:[^']|'')*'", "", str(index["predicate"] or ""))
+            if _concerns(index, attempt) or has_word(condition, attempt):
+                text = f"{index['name']} on {relation} keys {attempt}, and an attempt may recur: {index['definition']}"
+                judging.refute(Code.ATTEMPT_KEYING, text, part=Part.EFFECT, rows=[index])
     if judging.policy.column(KEYS[0]) in alone:
         return
+    # A unique index over several columns takes the same value of one with another of the next: shown, or tried.
     for index in judging.catalogue.unique(relation):
-        if len(index["columns"]) > 1 and not alone & set(index["columns"]):
-            _bypassed(judging, relation, index)
+        if len(index["columns"]) == 1 or alone & set(index["columns"]):
+            continue
+        names = {f"composite-{index['name']}-{column}" for column in index["columns"]}
+        found = [probe for probe in judging.evidence.probes if probe.name in names and probe.answer is not None]
+        shown = [each.name for each in found if each.answers[-1].sqlstate is None and each.answers[-1].affected != 0]
+        listed = ", ".join(str(each or "an expression") for each in index["columns"])
+        tail = f"; tried, and admitted: {', '.join(shown)}" if shown else ""
+        text = (
+            f"{index['name']} on {relation} is UNIQUE ({listed}): a retry ledger, which takes the same key again{tail}"
+        )
+        judging.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=Part.EFFECT, rows=[index], probes=shown)
 
 
-def _bypassed(judging: Judging, relation: RelationName, index: Row) -> None:
-    """A unique index over several columns takes the same value of one with another of the next: shown, or tried."""
-    shown = [
-        probe.name
-        for probe in judging.evidence.probes
-        if probe.name in {f"composite-{index['name']}-{column}" for column in index["columns"]}
-        and (answer := probe.answer) is not None
-        and answer.sqlstate is None
-        and answer.affected != 0
-    ]
-    listed = ", ".join(str(each or "an expression") for each in index["columns"])
-    tail = f"; tried, and admitted: {', '.join(shown)}" if shown else ""
-    text = f"{index['name']} on {relation} is UNIQUE ({listed}): a retry ledger, which takes the same key again{tail}"
-    judging.refute(Code.REPLAY_ATTEMPT_NO_BYPASS, text, part=Part.EFFECT, rows=[index], probes=shown)
-
-
-def _by_canonical_form(judging: Judging, word: str) -> None:
-    """Another spelling of a consumed key is refused, and by a check that reads nothing but the key."""
-    relation, name = judging.part(Part.EFFECT), judging.policy.column(word)
-    if relation is None or (row := judging.catalogue.column(relation, name)) is None or row["base_type"] == _BYTES:
-        return
-    good = sound(judging, checks_on(judging, relation, name))
-    checks, plain = {str(check["name"]) for check in good}, _shows_one(judging, good, name)
-
-    def holds(answer: ProbeAnswer) -> bool:
-        # A check over several columns may let the same spelling pass in another row, if nothing else refuses it.
-        return refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in checks)
-
-    for suffix, (_, what) in NEIGHBOURS.items():
-        text = f"the consumed {name} {what} is another key to {relation}"
-        judging.refused(f"{_STEMS[word]}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
-    text = f"two different values of {name} that begin alike are one key"
-    judging.admitted(f"{_STEMS[word]}-prefix", Code.KEY_COLLISION, text, part=Part.EFFECT)
-
-
-def _used_once(judging: Judging) -> None:
+def _used_once(judging: Judging, relation: RelationName) -> None:
     """What was tried on the clone."""
-    key, replay = (judging.policy.column(word) for word in KEYS)
-    relation = judging.part(Part.EFFECT)
-    if relation is None or any(judging.catalogue.column(relation, each) is None for each in (key, replay)):
+    rows = {word: judging.column(Part.EFFECT, word) for word in KEYS}
+    if None in rows.values():
         return
     for name in ("first", "second"):
         judging.admitted(name, Code.KEY_COLLISION, "a fresh key was refused", part=Part.EFFECT)
+    key, replay = map(judging.policy.column, KEYS)
     twice, again = (duplicate(judging.catalogue, relation, each) for each in (key, replay))
-    text = f"the same {key} went in twice"
-    judging.refused("same-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=twice, staged=True)
-    text = f"the same {key} went in again with another attempt"
     # The replay key has no attempt either, so it is the same too, and the database checks the one or the other first.
-    judging.refused(
-        "same-key-new-attempt",
-        Code.REPLAY_ATTEMPT_NO_BYPASS,
-        text,
-        part=Part.EFFECT,
-        by=lambda answer: twice(answer) or again(answer),
-        staged=True,
-    )
-    text = f"the same {replay} went in twice"
-    judging.refused("same-replay-key", Code.DUPLICATE_ADMITTED, text, part=Part.EFFECT, by=again, staged=True)
-    for probe, column in (("key-null", key), ("replay-key-null", replay)):
-        judging.refused(probe, Code.KEY_NULLABLE, f"a row without {column} went in", part=Part.EFFECT)
-    for word in KEYS:
-        _by_canonical_form(judging, word)
-    row = judging.catalogue.column(relation, judging.policy.column("attempt"))
+    for name, code, text, by in (
+        ("same-key", Code.DUPLICATE_ADMITTED, f"the same {key} went in twice", twice),
+        (
+            "same-key-new-attempt",
+            Code.REPLAY_ATTEMPT_NO_BYPASS,
+            f"the same {key} went in again with another attempt",
+            lambda answer: twice(answer) or again(answer),
+        ),
+        ("same-replay-key", Code.DUPLICATE_ADMITTED, f"the same {replay} went in twice", again),
+    ):
+        judging.refused(name, code, text, part=Part.EFFECT, by=by, staged=True)
+    for word, stem in _STEMS.items():
+        text = f"a row without {judging.policy.column(word)} went in"
+        judging.refused(f"{stem}-null", Code.KEY_NULLABLE, text, part=Part.EFFECT)
+    for word, row in rows.items():
+        name, stem = judging.policy.column(word), _STEMS[word]
+        if row is None or row["base_type"] == _BYTES:
+            continue
+        # Another spelling of a consumed key is refused, and by a check that reads nothing but the key.
+        good = sound(judging, checks_on(judging, relation, name))
+        holds = refused_by(good, plain=_shows_one(judging, good, name))
+        for suffix, (_, what) in NEIGHBOURS.items():
+            text = f"the consumed {name} {what} is another key to {relation}"
+            judging.refused(f"{stem}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
+        text = f"two different values of {name} that begin alike are one key"
+        judging.admitted(f"{stem}-prefix", Code.KEY_COLLISION, text, part=Part.EFFECT)
+    attempt = judging.column(Part.EFFECT, "attempt")
     # An attempt that the server numbers never recurs, and no row can say that it does.
-    if row is not None and not row["generated"] and row["identity"] != _ALWAYS:
-        text = f"a known {row['name']} was refused with another key"
+    if attempt is not None and not attempt["generated"] and attempt["identity"] != _ALWAYS:
+        text = f"a known {attempt['name']} was refused with another key"
         judging.admitted("attempt-again", Code.ATTEMPT_KEYING, text, part=Part.EFFECT)
 
 
 def nonce(judging: Judging) -> None:
     """(b)"""
     judging.check(_nonce_named)
-    if judging.part(Part.NONCE) is None:
+    if (relation := judging.part(Part.NONCE)) is None:
         return
-    judging.check(lambda on: ordinary(on, Part.NONCE))
-    judging.check(lambda on: untouched_on_insert(on, Part.NONCE))
-    judging.check(lambda on: called_on_insert(on, Part.NONCE))
-    judging.check(lambda on: defaulted(on, Part.NONCE))
-    judging.check(_nonce_column)
-    judging.check(_nonce_used_once)
+    judging.check(ordinary, Part.NONCE)
+    plain_insert(judging, Part.NONCE)
+    judging.check(_nonce_column, relation)
+    judging.check(_nonce_used_once, relation)
 
 
 def _nonce_named(judging: Judging) -> None:
@@ -318,19 +265,19 @@ def _nonce_named(judging: Judging) -> None:
         judging.refute(Code.NONCE_NOT_SEPARATE, text, part=Part.NONCE)
 
 
-def _nonce_column(judging: Judging) -> None:
-    relation, column = judging.part(Part.NONCE), judging.policy.column(NONCE)
-    if relation is None or there(judging, Part.NONCE) is None:
+def _nonce_column(judging: Judging, relation: RelationName) -> None:
+    if there(judging, Part.NONCE) is None:
         return
+    column = judging.policy.column(NONCE)
     if _column(judging, Part.NONCE, relation, column, "nonce-null") is None:
         judging.refute(Code.MISSING_COLUMNS, f"{relation} lacks {column}", part=Part.NONCE)
-        return
-    _unique(judging, Part.NONCE, relation, column)
+    else:
+        _unique(judging, Part.NONCE, relation, column)
 
 
-def _nonce_used_once(judging: Judging) -> None:
-    relation, column = judging.part(Part.NONCE), judging.policy.column(NONCE)
-    if relation is None or judging.catalogue.column(relation, column) is None:
+def _nonce_used_once(judging: Judging, relation: RelationName) -> None:
+    column = judging.policy.column(NONCE)
+    if judging.catalogue.column(relation, column) is None:
         return
     for name in ("first", "second"):
         judging.admitted(name, Code.KEY_COLLISION, "a fresh nonce was refused", part=Part.NONCE)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 
 from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.binding import must_be_said
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
 from holdfast.conformance.fitness.criteria.judging import Judging
-from holdfast.conformance.fitness.criteria.tables import apart, there
-from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Row
+from holdfast.conformance.fitness.criteria.spelling import has_word
+from holdfast.conformance.fitness.criteria.tables import NO_END, TABLES, apart, there
+from holdfast.conformance.fitness.model import Part, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import UnreadError, name_of
 
-NEEDS_DECISION = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
-NEEDS_RETENTION = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)
 _CONSUMED = (Part.EFFECT, Part.NONCE)
 
 
@@ -22,35 +21,30 @@ def prior_decision(judging: Judging) -> None:
     """(h)"""
     if (found := there(judging, Part.EFFECT)) is None:
         return
-    relation, _ = found
-    judging.check(lambda on: _decision(on, relation))
-    judging.check(lambda on: _readable(on, relation))
+    judging.check(_decision, found[0])
+    judging.check(_readable, found[0])
     for part in _CONSUMED:
-        judging.check(lambda on, part=part: unhidden(on, part))  # type: ignore[misc]
-    judging.check(lambda on: _read_back(on, relation))
+        judging.check(unhidden, part)
+    judging.check(_read_back)
 
 
 def _decision(judging: Judging, relation: RelationName) -> None:
-    name = judging.policy.column("decision")
-    row = judging.catalogue.column(relation, name)
+    row = judging.column(Part.EFFECT, "decision")
     if row is None:
-        text = f"{relation} lacks {name}, the decision that an exact retry gets"
+        text = f"{relation} lacks {judging.policy.column('decision')}, the decision that an exact retry gets"
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
-    elif not row["not_null"]:
-        by, text = judging.refusal("without-decision"), f"{name} of {relation} is not declared NOT NULL"
-        judging.refute_unless(by, Code.DECISION_NULLABLE, text, Part.EFFECT, [row])
-    else:
-        judging.rest_on(row)
+        return
+    judging.rest_on(row)
+    must_be_said(judging, Part.EFFECT, relation, row, "without-decision", Code.DECISION_NULLABLE)
 
 
 def _readable(judging: Judging, relation: RelationName) -> None:
     """The writer may read the key and the decision."""
-    writer, roles = judging.evidence.surface.writer, judging.catalogue.roles
+    writer, roles, powers = judging.writer, judging.catalogue.roles, judging.powers
     if writer is None:
         judging.unproven(Code.WRITER_UNPROVEN, "no writing role is named, so no role is shown to read what it wrote")
         return
     row = judging.catalogue.relation(relation)
-    powers = roles.powers(writer)
     if (row is not None and row["owner"] in powers) or "pg_read_all_data" in powers or roles.has(writer, "superuser"):
         return
     own = [
@@ -81,8 +75,7 @@ def unhidden(judging: Judging, part: Part) -> None:
 
 
 def _total(judging: Judging, policies: tuple[Row, ...], command: str) -> bool:
-    writer = judging.evidence.surface.writer
-    powers = frozenset[str]() if writer is None else judging.catalogue.roles.powers(writer)
+    powers = judging.powers
     for_us = [
         each
         for each in policies
@@ -99,22 +92,22 @@ def _lets_all(policy: Row, command: str) -> bool:
     return bool((policy["using"] if command == "select" else check) == "true")
 
 
-def _read_back(judging: Judging, relation: RelationName) -> None:
-    name = judging.policy.column("decision")
-    if judging.catalogue.column(relation, name) is None:
+def _read_back(judging: Judging) -> None:
+    if judging.column(Part.EFFECT, "decision") is None:
         return
-    text = f"a row without {name} went in"
+    text = f"a row without {judging.policy.column('decision')} went in"
     judging.refused("without-decision", Code.DECISION_NULLABLE, text, part=Part.EFFECT)
     for probe, answer in judging.tried("read-back"):
+        code = Code.DECISION_HIDDEN
         if answer.sqlstate is not None:
             text = f"the writer cannot read the decision back: {answer.sqlstate} {answer.message}".strip()
-            judging.refute(Code.DECISION_HIDDEN, text, part=Part.EFFECT, probes=[probe.name])
         elif len(answer.rows) != 1:
             text = f"in a new session the writer found {len(answer.rows)} rows of the key that it had consumed"
-            judging.refute(Code.DECISION_HIDDEN, text, part=Part.EFFECT, probes=[probe.name])
         elif all(value is None for value in answer.rows[0].values()):
-            text = "in a new session the writer found no decision in the row"
-            judging.refute(Code.DECISION_NULLABLE, text, part=Part.EFFECT, probes=[probe.name])
+            code, text = Code.DECISION_NULLABLE, "in a new session the writer found no decision in the row"
+        else:
+            continue
+        judging.refute(code, text, part=Part.EFFECT, probes=[probe.name])
 
 
 def retention(judging: Judging) -> None:
@@ -124,8 +117,8 @@ def retention(judging: Judging) -> None:
             continue
         relation, row = found
         for inspect in (_references, _ends, _partitions):
-            judging.check(lambda on, inspect=inspect, part=part, at=relation: inspect(on, part, at))  # type: ignore[misc]
-        if row["kind"] not in ("r", "p"):
+            judging.check(inspect, part, relation)
+        if row["kind"] not in TABLES:
             text = f"{relation} is no table: what keeps its rows is not shown"
             judging.refute(Code.NOT_A_TABLE, text, part=part, rows=[row])
     judging.check(_jobs)
@@ -153,8 +146,6 @@ def _references(judging: Judging, part: Part, relation: RelationName) -> None:
 _TIMES = re.compile(
     r"pg_catalog\._?(?:timestamptz|timestamp|date|time|timetz|interval|(?:ts|tstz|date)(?:multi)?range)"
 )
-# These give no end, by any function that makes them.
-NO_END = ("pg_catalog.bool", "pg_catalog.uuid")
 _MOMENTS = (Sense.MOMENT, Sense.LATER, Sense.INSTANT)
 
 
@@ -183,60 +174,53 @@ def _said(judging: Judging, row: Row, moments: Sequence[str] = ()) -> Ending:
 
 def _end(judging: Judging, part: Part, relation: RelationName, row: Row, moments: Sequence[str]) -> None:
     found, default = _said(judging, row, moments), _default(row)
-    what = f"{row['name']} of {relation}"
+    what, horizon = f"{row['name']} of {relation}", judging.policy.horizon
     advice = "write 'infinity' for what has no end, and now() for the moment in which a row is made"
-    if found.sense is Sense.FOR_EVER:
-        judging.rest_on(row)
-    elif found.sense is Sense.LATER:
-        _ttl(judging, part, what, default, row, found.length)
+    if found.sense is Sense.LATER:
+        if horizon is None or (found.length is not None and found.length < horizon):
+            wanted = "for ever" if horizon is None else f"for {horizon}"
+            text = f"{what} ends by default at {default}; a consumed record blocks {wanted}"
+            judging.refute(Code.RETENTION_TTL, text, part=part, rows=[row])
+            return
+        text = (
+            "" if found.length else f"{what} ends by default at {default}, which is not shown to lie beyond {horizon}"
+        )
     elif found.sense is Sense.INSTANT:
         text = f"{what} is by default {default}, a fixed time or span, and may be read as the end of the row; {advice}"
-        judging.unproven(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
     elif found.sense is Sense.UNCLEAR:
         text = (
             f"{what} is by default {default}, and is not shown to be no end of the row: {found.why}; {advice}, or name "
             "a function (schema.name) that tells no end in a policy as reviewed"
         )
-        judging.unproven(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
-    elif row["name"] == judging.policy.column("retain_until"):
+    elif found.sense is not Sense.FOR_EVER and row["name"] == judging.policy.column("retain_until"):
         text = (
             f"{what} says how long a record is kept, and has no default that is for ever or beyond the horizon; write "
             "DEFAULT 'infinity'"
         )
-        judging.unproven(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
-
-
-def _ttl(judging: Judging, part: Part, what: str, default: str, row: Row, length: timedelta | None) -> None:
-    horizon = judging.policy.horizon
-    if horizon is None or (length is not None and length < horizon):
-        wanted = "for ever" if horizon is None else f"for {horizon}"
-        text = f"{what} ends by default at {default}; a consumed record blocks {wanted}"
-        judging.refute(Code.RETENTION_TTL, text, part=part, rows=[row])
-    elif length is None:
-        text = f"{what} ends by default at {default}, which is not shown to lie beyond {horizon}"
-        judging.unproven(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
     else:
+        text = ""
+    if text:
+        judging.unproven(Code.RETENTION_UNKNOWN, text, part=part, rows=[row])
+    elif found.sense in (Sense.FOR_EVER, Sense.LATER):
         judging.rest_on(row)
 
 
 def _partitions(judging: Judging, part: Part, relation: RelationName) -> None:
     row = judging.catalogue.relation(relation)
-    if row is None:
-        return
-    if row["is_partition"]:
+    if row is not None and row["is_partition"]:
         text = f"{relation} is a partition, which can be detached or dropped with all that it holds"
         judging.refute(Code.PARTITION_DROPPABLE, text, part=part, rows=[row])
-    if row["partition_strategy"] in ("r", "l"):
+    if row is not None and row["partition_strategy"] in ("r", "l"):
         text = f"{relation} is partitioned by {row['partition_key']}: dropping a partition opens its keys"
         judging.refute(Code.PARTITION_DROPPABLE, text, part=part, rows=[row])
 
 
-_JOBS = ("jobs_cron", "jobs_pgagent", "jobs_timescaledb", "jobs_partman")
+JOBS = ("jobs_cron", "jobs_pgagent", "jobs_timescaledb", "jobs_partman")
 _ERASES = re.compile(r"\b(delete|truncate|drop|update|merge|detach|retention|drop_chunks)\b", re.IGNORECASE)
 
 
 def _jobs(judging: Judging) -> None:
-    for query in _JOBS:
+    for query in JOBS:
         try:
             rows = judging.catalogue.rows(query)
         except UnreadError as error:
@@ -248,8 +232,12 @@ def _jobs(judging: Judging) -> None:
 
 def _job(judging: Judging, query: str, row: Row) -> None:
     described = f"{row.get('name') or ''} {row.get('command') or ''} {row.get('relation') or ''}"
-    touched = [relation for relation in _relations(judging) if _mentions(described, relation.name)]
-    called = [each for each in judging.catalogue.rows("mentions") if _mentions(described, str(each["name"]))]
+
+    def named(name: str) -> bool:
+        return has_word(described, name, re.IGNORECASE)
+
+    touched = [relation for relation in _relations(judging) if named(relation.name)]
+    called = [each for each in judging.catalogue.rows("mentions") if named(str(each["name"]))]
     if not touched and not called:
         return
     names = ", ".join([*map(str, touched), *(f"{each['schema']}.{each['name']}()" for each in called)])
@@ -270,7 +258,3 @@ def _relations(judging: Judging) -> Iterator[RelationName]:
             yield RelationName(str(row["parent_schema"]), str(row["parent"]))
         for row in judging.catalogue.children(relation):
             yield name_of(row)
-
-
-def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text, re.IGNORECASE) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from holdfast.conformance.fitness.criteria.lasting import JOBS
 from holdfast.conformance.fitness.model import Evidence, Part
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError, text_of
 from holdfast.reports.evidence import Redactor
@@ -98,7 +99,7 @@ def _event_triggers(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
 
 
 def _jobs(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    for query in ("jobs_cron", "jobs_pgagent", "jobs_timescaledb", "jobs_partman"):
+    for query in JOBS:
         if rows := catalogue.rows(query):
             yield f"{len(rows)} jobs are there ({query}); a function that they call by way of another is not followed"
     if all(row["name"] != "pg_cron" for row in catalogue.rows("extensions")):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.model import Part, RelationName, Row
@@ -18,23 +16,24 @@ def owned(judging: Judging, part: Part) -> None:
     name = judging.part(part)
     if name is None or judging.catalogue.relation(name) is None:
         return
-    trusted = _trusted(judging, part)
-    for relation, row in _pieces(judging, part, name):
-        if not _of_writer(judging, part, relation, row):
-            _of_others(judging, part, relation, row, trusted)
-
-
-def _pieces(judging: Judging, part: Part, name: RelationName) -> Iterator[tuple[RelationName, Row]]:
-    """Each thing once, with the first of the relations that are made of it, and the database."""
-    described: set[tuple[str, str]] = set()
-    for relation in (name, *judging.catalogue.below(name)):
+    # The owners of what is consumed can open every key as it is; that of the audit has to do with the audit only.
+    trusted = owners_of(judging, Part.EFFECT, Part.NONCE, part)
+    # Each thing once, with the first of the relations that are made of it.
+    things: dict[tuple[str, str], tuple[RelationName, Row]] = {}
+    for relation in judging.spread(part):
         for row in judging.catalogue.of("owners", relation):
-            if (thing := (str(row["kind"]), str(row["name"]))) not in described:
-                described.add(thing)
-                yield relation, row
+            things.setdefault((str(row["kind"]), str(row["name"])), (relation, row))
+    for relation, row in things.values():
+        _held(judging, part, relation, row, trusted)
     # That of the effect is that of the nonce: once is enough.
     if part is not Part.NONCE:
-        yield name, {"kind": _DATABASE, "name": "", "owner": _database_owner(judging)}
+        _held(judging, part, name, {"kind": _DATABASE, "name": "", "owner": _database_owner(judging)}, trusted)
+
+
+def owners_of(judging: Judging, *parts: Part) -> frozenset[str]:
+    """What others can do as one of them, that one can do anyhow."""
+    rows = (judging.catalogue.relation(name) for part, name in judging.evidence.surface.parts.items() if part in parts)
+    return frozenset(str(row["owner"]) for row in rows if row is not None)
 
 
 def _database_owner(judging: Judging) -> str:
@@ -44,13 +43,6 @@ def _database_owner(judging: Judging) -> str:
     return str(rows[0]["owner"])
 
 
-def _trusted(judging: Judging, part: Part) -> frozenset[str]:
-    """The owners of what is consumed can open every key as it is; that of the audit has to do with the audit only."""
-    parts = {Part.EFFECT, Part.NONCE, part}
-    rows = (judging.catalogue.relation(name) for each, name in judging.evidence.surface.parts.items() if each in parts)
-    return frozenset(str(row["owner"]) for row in rows if row is not None)
-
-
 def acts_as(judging: Judging, role: str, owners: frozenset[str]) -> bool:
     """Whether a role is bound by nothing, or is or can act as one of these owners."""
     real = _database_owner(judging) if role == DATABASE_OWNER else role
@@ -58,40 +50,25 @@ def acts_as(judging: Judging, role: str, owners: frozenset[str]) -> bool:
     return roles.unbound(real) or bool(owners & roles.uses(real))
 
 
-def _of_writer(judging: Judging, part: Part, relation: RelationName, row: Row) -> bool:
-    writer = judging.evidence.surface.writer
-    if writer is None or row["owner"] not in judging.catalogue.roles.powers(writer):
-        return False
-    who = f"the writer {writer}" if row["owner"] == writer else f"the writer {writer} can act as {row['owner']}, who"
-    text = f"{who} {_may(judging, relation, row)}"
-    judging.refute(_code(row, Code.WRITER_OWNS), text, part=part, rows=_rows(judging, row))
-    return True
-
-
-def _of_others(judging: Judging, part: Part, relation: RelationName, row: Row, trusted: frozenset[str]) -> None:
-    owner = str(row["owner"])
-    if acts_as(judging, owner, trusted):
-        judging.rest_on(*_rows(judging, row))
+def _held(judging: Judging, part: Part, relation: RelationName, row: Row, trusted: frozenset[str]) -> None:
+    writer, owner, kind = judging.writer, str(row["owner"]), str(row["kind"])
+    shown = judging.catalogue.rows("database") if kind == _DATABASE else (row,)
+    by_writer = writer is not None and owner in judging.powers
+    if not by_writer and acts_as(judging, owner, trusted):
+        judging.rest_on(*shown)
         return
-    text = f"{owner} {_may(judging, relation, row)}"
-    judging.unproven(_code(row, Code.OWNED_ELSEWHERE), text, part=part, rows=_rows(judging, row))
-
-
-def _code(row: Row, otherwise: Code) -> Code:
-    return Code.GUARD_REPLACEABLE if row["kind"] in _FUNCTIONS else otherwise
-
-
-def _may(judging: Judging, relation: RelationName, row: Row) -> str:
-    """What an owner can do, and how the role becomes another's."""
-    kind, name = str(row["kind"]), str(row["name"])
+    # What an owner can do, and how the role becomes another's.
     to = next(str(each["owner"]) for each in judging.catalogue.of("relations", relation))
     if kind == _DATABASE:
-        return f"owns the database, and can drop it with {relation}; ALTER DATABASE … OWNER TO {to}, or to a superuser"
-    # There is no ALTER EXTENSION … OWNER TO.
-    way = f"REASSIGN OWNED BY {row['owner']}" if kind == "extension" else f"ALTER {kind.upper()} {name} OWNER"
-    does = "replace it" if kind in _FUNCTIONS else "take a part of that along with DROP … CASCADE"
-    return f"owns the {kind} {name}, of which {relation} is made, and can {does}; {way} TO {to}"
-
-
-def _rows(judging: Judging, row: Row) -> tuple[Row, ...]:
-    return judging.catalogue.rows("database") if row["kind"] == _DATABASE else (row,)
+        may = f"owns the database, and can drop it with {relation}; ALTER DATABASE … OWNER TO {to}, or to a superuser"
+    else:
+        # There is no ALTER EXTENSION … OWNER TO.
+        way = f"REASSIGN OWNED BY {owner}" if kind == "extension" else f"ALTER {kind.upper()} {row['name']} OWNER"
+        does = "replace it" if kind in _FUNCTIONS else "take a part of that along with DROP … CASCADE"
+        may = f"owns the {kind} {row['name']}, of which {relation} is made, and can {does}; {way} TO {to}"
+    replaceable = Code.GUARD_REPLACEABLE if kind in _FUNCTIONS else None
+    if by_writer:
+        who = f"the writer {writer}" if owner == writer else f"the writer {writer} can act as {owner}, who"
+        judging.refute(replaceable or Code.WRITER_OWNS, f"{who} {may}", part=part, rows=shown)
+    else:
+        judging.unproven(replaceable or Code.OWNED_ELSEWHERE, f"{owner} {may}", part=part, rows=shown)

@@ -1,7 +1,7 @@
-"""Conditions of a CHECK whose text shows that a key has one spelling only.
+"""What the text of a CHECK shows, as PostgreSQL writes it: which values it admits, that a key has one spelling only.
 
-Probes try a few other spellings; that there is no further one only a text can show. What is not one of the forms
-below may hold as well; that cannot be decided from here.
+Probes try a few values; that there is no further one only a text can show. What is not one of the forms below may hold
+as well; that cannot be decided from here.
 """
 
 from __future__ import annotations
@@ -82,3 +82,93 @@ def _subject(column: str) -> str:
 def _found(form: str, conditions: Sequence[str]) -> list[str]:
     """What stands in the group of a form, for each condition that is of it and nothing else."""
     return [match.group(1) for condition in conditions if (match := re.fullmatch(form, condition)) is not None]
+
+
+# Whether it was validated and is enforced stands in the row; NO INHERIT matters to children only, which refute (a).
+_CHECK = re.compile(r"CHECK \((.*)\)(?: NO INHERIT)?(?: NOT VALID)?(?: NOT ENFORCED)?", re.DOTALL)
+# What PostgreSQL writes for `c = 'x'` and `c IN ('x', 'y')`, for text, varchar and enums.
+_QUOTED = r"'(?:[^']|'')*'"
+_LITERAL = rf"\(?({_QUOTED})\)?(?:::[\w\". ]+(?:\(\d+\))?)?"
+_PARENTHESES = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[()]")
+_SIGNS = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[(\[]|[)\]]| AND | OR | BETWEEN ")
+
+
+def conditions(definition: str) -> list[str]:
+    """The conditions of a check that must all hold."""
+    inside = _CHECK.fullmatch(definition)
+    return [] if inside is None else _conjuncts(inside[1])
+
+
+def _conjuncts(text: str) -> list[str]:
+    """The conditions that must all hold. A part that is not plainly joined by AND is one condition."""
+    text = without_parentheses(text)
+    parts, depth, start = list[str](), 0, 0
+    for sign in _SIGNS.finditer(text):
+        depth += (sign[0] in "([") - (sign[0] in ")]")
+        if depth == 0 and sign[0] in (" OR ", " BETWEEN "):
+            return [text]
+        if depth == 0 and sign[0] == " AND ":
+            parts.append(text[start : sign.start()])
+            start = sign.end()
+    return [each for part in (*parts, text[start:]) for each in _conjuncts(part)] if parts else [text]
+
+
+def without_parentheses(text: str) -> str:
+    """Without those around the whole."""
+    while text.startswith("("):
+        depth = 0
+        for sign in _PARENTHESES.finditer(text):
+            depth += (sign[0] == "(") - (sign[0] == ")")
+            if depth == 0:
+                break
+        if depth or sign.end() != len(text):
+            break
+        text = text[1:-1].strip()
+    return text
+
+
+def admitted(definition: str, column: str) -> set[str] | None:
+    """The values that a check admits, if it lists them; conditions beside the list only narrow them."""
+    subject = _loosely(column)
+    for condition in conditions(definition):
+        if single := re.fullmatch(rf"{subject} = {_LITERAL}", condition):
+            return {_unquoted(single[1])}
+        several = re.fullmatch(rf"{subject} = ANY \(+ARRAY\[(.*?)\]\)*(?:::[\w\". ]+\[\])?\)*", condition, re.DOTALL)
+        if several is not None and re.fullmatch(rf"{_LITERAL}(?:, {_LITERAL})*", several[1]):
+            return {_unquoted(word) for word in re.findall(_QUOTED, several[1])}
+    return None
+
+
+def never_empty(definition: str, column: str) -> bool:
+    """Whether a check says in plain words that a column is not empty text."""
+    if (words := admitted(definition, column)) is not None:
+        return "" not in words
+    subject = _loosely(column)
+    form = rf"{subject} <> ''(?:::[\w\". ]+)?|NOT \({subject} = ''(?:::[\w\". ]+)?\)"
+    return any(re.fullmatch(form, condition) for condition in conditions(definition))
+
+
+def _loosely(column: str) -> str:
+    """The column, under any cast; a check of a domain calls it VALUE."""
+    return rf"\(*(?:{re.escape(column)}|\"{re.escape(column)}\"|VALUE)\)*(?:::[\w\". ]+?)?\)*"
+
+
+def mentions(condition: str, column: str) -> bool:
+    """Whether a condition can speak of a column."""
+    quoted = f'"{column.replace(chr(34), chr(34) * 2)}"'
+    bare = re.sub(_QUOTED, "''", condition)
+    return quoted in bare or has_word(bare, column)
+
+
+def has_word(text: str, name: str, flags: int = 0) -> bool:
+    """Whether a name stands in a text as a word of its own."""
+    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text, flags) is not None
+
+
+def _unquoted(literal: str) -> str:
+    return literal[1:-1].replace("''", "'")
+
+
+def literals(definition: str) -> set[str]:
+    """Every word in quotes, but for the empty one."""
+    return {_unquoted(word) for word in re.findall(_QUOTED, definition)} - {""}

@@ -1,15 +1,33 @@
-"""What every criterion asks of a relation before anything else: that it is a table, and that rows stay in it."""
+"""What every criterion asks of a relation before anything else: that it is a table, that rows stay in it, and that
+nothing unread runs at an INSERT.
+
+A function that runs then needs to refuse nothing to do harm: it may set synchronous_commit for the rest of the
+transaction.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.judging import Judging
+from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 
-_ORDINARY, _PARTITIONED = "r", "p"
 _KINDS = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+# pg_class.relkind of a table, and pg_class.relpersistence of one that loses its rows.
+TABLES = ("r", "p")
+_LOSES = {
+    "u": (Code.UNLOGGED, "unlogged: a crash empties it"),
+    "t": (Code.TEMPORARY, "temporary: the session's end drops it"),
+}
 # pg_trigger.tgenabled: never fired.
 OFF = "D"
+# pg_constraint.contype: checks and exclusion constraints.
+_CALLING = ("c", "x")
+# Of PostgreSQL's own functions in a default this one reaches beyond the row.
+_SETS = "set_config"
+# Columns of these types give a row no end, by any function that makes them.
+NO_END = ("pg_catalog.bool", "pg_catalog.uuid")
 
 
 def there(judging: Judging, part: Part) -> tuple[RelationName, Row] | None:
@@ -35,7 +53,7 @@ def ordinary(judging: Judging, part: Part) -> None:
     if (found := there(judging, part)) is None:
         return
     name, row = found
-    if row["kind"] not in (_ORDINARY, _PARTITIONED):
+    if row["kind"] not in TABLES:
         what = _KINDS.get(str(row["kind"]), f"of kind {row['kind']}")
         judging.refute(Code.NOT_A_TABLE, f"{name} is {what}: what holds its rows is not shown", part=part, rows=[row])
     logged(judging, part)
@@ -49,33 +67,67 @@ def ordinary(judging: Judging, part: Part) -> None:
 
 def logged(judging: Judging, part: Part) -> None:
     """The rows outlive a crash and the session."""
-    name = judging.part(part)
-    if name is None:
-        return
-    for each in (name, *judging.catalogue.below(name)):
+    for each in judging.spread(part):
         row = judging.catalogue.relation(each)
-        if row is not None and row["persistence"] == "u":
-            judging.refute(Code.UNLOGGED, f"{each} is unlogged: a crash empties it", part=part, rows=[row])
-        elif row is not None and row["persistence"] == "t":
-            judging.refute(Code.TEMPORARY, f"{each} is temporary: the session's end drops it", part=part, rows=[row])
+        if row is not None and row["persistence"] in _LOSES:
+            code, how = _LOSES[row["persistence"]]
+            judging.refute(code, f"{each} is {how}", part=part, rows=[row])
 
 
-def untouched_on_insert(judging: Judging, part: Part) -> None:
-    """No trigger and no rule comes between an INSERT and the row, unless a person has reviewed it."""
-    name = judging.part(part)
-    if name is None:
-        return
-    for each in (name, *judging.catalogue.below(name)):
+def plain_insert(judging: Judging, part: Part) -> None:
+    """All code of users between an INSERT and the row is reviewed, and no check may answer otherwise tomorrow."""
+    for inspect in (_touched, _called, _defaulted):
+        judging.check(inspect, part)
+
+
+def _touched(judging: Judging, part: Part) -> None:
+    """By triggers and rules."""
+    for each in judging.spread(part):
         for row in judging.catalogue.of("triggers", each):
-            if "insert" in row["events"] and row["enabled"] != OFF and not reviewed(judging, each, row):
+            if "insert" in row["events"] and row["enabled"] != OFF and not judging.reviewed(row, each):
                 text = f"the trigger {row['name']} of INSERT on {each} may change or drop rows; it was not reviewed"
                 judging.unproven(Code.TRIGGER_UNREVIEWED, text, part=part, rows=[row])
         for row in judging.catalogue.of("rules", each):
-            if row["enabled"] != OFF and not reviewed(judging, each, row):
+            if row["enabled"] != OFF and not judging.reviewed(row, each):
                 text = f"the rule {row['name']} rewrites {str(row['event']).upper()} on {each}; it was not reviewed"
                 judging.unproven(Code.RULE_UNREVIEWED, text, part=part, rows=[row])
 
 
-def reviewed(judging: Judging, relation: RelationName, row: Row) -> bool:
-    """Whether a policy says that a person has reviewed a trigger or rule of a relation."""
-    return str(row["name"]) in judging.policy.reviewed or f"{relation}.{row['name']}" in judging.policy.reviewed
+def _called(judging: Judging, part: Part) -> None:
+    """By checks and indexes."""
+    for relation in judging.spread(part):
+        constraints = (row for row in judging.catalogue.of("constraints", relation) if row["kind"] in _CALLING)
+        for row in (*constraints, *judging.catalogue.of("domain_checks", relation)):
+            if row["enforced"] and not judging.reviewed(row, relation):
+                what = f"the constraint {row['name']} of {relation}"
+                _calls(judging, part, what, row, row["calls"], str(row["definition"]))
+                if row["volatile"]:
+                    text = (
+                        f"{what} calls {', '.join(row['volatile'])}, which is not immutable: it may answer otherwise "
+                        "tomorrow, or set something; drop it, or name it in a policy as reviewed"
+                    )
+                    judging.unproven(Code.CHECK_VOLATILE, text, part=part, rows=[row])
+        for row in judging.catalogue.of("indexes", relation):
+            if not judging.reviewed(row, relation):
+                # The whole definition names the relation with its schema, which is no call.
+                text = f"{row['expressions'] or ''} {row['predicate'] or ''}"
+                calls = [*row["calls"], *(each for each in row["opclasses"] if not str(each).startswith("pg_catalog."))]
+                _calls(judging, part, f"the index {row['name']} of {relation}", row, calls, text)
+
+
+def _defaulted(judging: Judging, part: Part) -> None:
+    """By defaults and generated columns. Of what is consumed most are read for what gives a row an end."""
+    for relation in judging.spread(part):
+        for row in judging.catalogue.of("columns", relation):
+            if part is Part.AUDIT or row["base_type"] in NO_END:
+                sets = [_SETS] if f"{_SETS}(" in f"{row['default']} {row['domain_default']}" else []
+                _calls(judging, part, f"the default of {row['name']} of {relation}", row, [*row["calls"], *sets])
+
+
+def _calls(judging: Judging, part: Part, what: str, row: Row, calls: Sequence[str], text: str = "") -> None:
+    if foreign := foreign_calls(judging, {"definition": text, "calls": calls}):
+        described = (
+            f"{what} calls {', '.join(foreign)} at every INSERT, which was not reviewed; drop it, or name "
+            "what it calls in a policy as reviewed"
+        )
+        judging.unproven(Code.CHECK_UNREVIEWED, described, part=part, rows=[row])

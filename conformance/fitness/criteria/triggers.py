@@ -7,22 +7,21 @@ from collections.abc import Iterator
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import Judging
-from holdfast.conformance.fitness.criteria.tables import OFF, reviewed
+from holdfast.conformance.fitness.criteria.tables import OFF
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 
 # pg_trigger.tgenabled of a trigger that fires in an ordinary session.
 _FIRES = ("O", "A")
 VERBS = ("update", "delete", "truncate")
+# How the names of probes of a part end.
+SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 
 
 def guarded_by_triggers(judging: Judging, part: Part) -> None:
     """UPDATE, DELETE and TRUNCATE of a part each run into a trigger, on every partition as well."""
-    name = judging.part(part)
-    if name is None:
-        return
-    for relation in (name, *judging.catalogue.below(name)):
+    for relation in judging.spread(part):
         triggers = [row for row in judging.catalogue.of("triggers", relation) if row["enabled"] != OFF]
-        own = relation == name
+        own = relation == judging.part(part)
         if not triggers:
             by = judging.refusal(*(trial for verb in VERBS for trial in _trials(judging, part, verb))) if own else ""
             text = f"{relation} has no triggers that guard its rows"
@@ -34,8 +33,7 @@ def guarded_by_triggers(judging: Judging, part: Part) -> None:
 
 def _trials(judging: Judging, part: Part, verb: str) -> list[str]:
     """The probes that try a change of a part."""
-    suffix = "" if part is Part.EFFECT else f"-{part.value}"
-    return [f"{who}-{verb}{suffix}" for who in ("writer", "owner") if who == "owner" or judging.evidence.surface.writer]
+    return [f"{who}-{verb}{SUFFIX[part]}" for who in ("writer", "owner") if who == "owner" or judging.writer]
 
 
 def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, triggers: list[Row], *, own: bool) -> None:
@@ -43,7 +41,7 @@ def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, trig
     good = [row for row in near if not any(_weaknesses(row, verb))]
     if good:
         judging.rest_on(*good)
-        if not any(only_raises(judging, str(row["function"])) or reviewed(judging, relation, row) for row in good):
+        if not any(only_raises(judging, str(row["function"])) or judging.reviewed(row, relation) for row in good):
             names = ", ".join(f"{row['name']} ({row['function']})" for row in good)
             text = (
                 f"the guard {names} of {relation} does more than raise an exception: it refused what was tried, and "
@@ -54,7 +52,7 @@ def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, trig
     # A change of the whole is no change of one of its partitions alone.
     firing = [row for row in near if row["enabled"] in _FIRES]
     by = judging.refusal(*_trials(judging, part, verb)) if own or firing else ""
-    if by and any(reviewed(judging, relation, row) for row in firing):
+    if by and any(judging.reviewed(row, relation) for row in firing):
         judging.rest_on(*firing)
         return
     weak = "; ".join(f"{row['name']}: {', '.join(_weaknesses(row, verb))}" for row in near) or "none fires at it"

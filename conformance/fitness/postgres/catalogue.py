@@ -161,6 +161,10 @@ class Roles:
                     waiting.append(role)
         return frozenset(found)
 
+    def members(self, role: str) -> tuple[Row, ...]:
+        """The memberships in a role."""
+        return tuple(row for row in self.memberships if row["role"] == role)
+
     def has(self, role: str, attribute: str) -> bool:
         """An attribute, such as superuser; False for predefined roles, which have none."""
         return bool(self.attributes.get(role, {}).get(attribute))
