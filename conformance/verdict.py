@@ -27,6 +27,11 @@ class Verdict(Enum):
     CONFORMS = "conforms"
 
     @property
+    def rank(self) -> int:
+        """Its place from worst to best."""
+        return _RANK[self]
+
+    @property
     def is_open(self) -> bool:
         """Whether it belongs to the fail-open class: something got through, stayed behind, or was lost."""
         return self in OPEN_CLASS
@@ -124,7 +129,7 @@ def harm_of(clause: Clause, verdict: Verdict) -> str:
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """The worst of what one test showed; of none it is NOT_REACHED, because nothing was shown."""
     found = list(verdicts)
-    return min(found, key=_RANK.__getitem__) if found else Verdict.NOT_REACHED
+    return min(found, key=lambda each: each.rank) if found else Verdict.NOT_REACHED
 
 
 def gravest_finding(verdicts: Iterable[Verdict]) -> Verdict:

@@ -16,9 +16,8 @@ from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.starvation import FIRST_LOOK, TOO_MUCH, Watch, lost_since
 from holdfast.conformance.adapter.wire import ENDPOINT, endpoint_of, wires_of
 from holdfast.conformance.adapter.worker import GreetingError, Worker
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record
-from holdfast.conformance.cases.request import located
+from holdfast.conformance.cases.session import Action, located
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.servers.folders import remove_tree

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.failure import shown
+from holdfast.conformance.cases.expect import shown
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
-from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.session import Session, SessionScript, call_request
+from holdfast.conformance.cases.session import START, Session, SessionScript, call_request
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, is_missing, put_path
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import Case, Contract, Method

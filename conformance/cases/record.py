@@ -106,10 +106,9 @@ def gravest_of(judgements: Sequence[Judgement]) -> Judgement:
     Among wrong answers the first one counts, because a later one may follow from it.
     """
     order = (Exit.KIT, Exit.FAIL_OPEN, Exit.NON_CONFORMING, Exit.INCOMPLETE, Exit.OK)
-    ranks = list(Verdict)
     return min(
         judgements,
-        key=lambda each: (order.index(exit_of(each.verdict)), 0 if each.verdict.is_mild else ranks.index(each.verdict)),
+        key=lambda each: (order.index(exit_of(each.verdict)), 0 if each.verdict.is_mild else each.verdict.rank),
     )
 
 

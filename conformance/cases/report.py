@@ -8,8 +8,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from holdfast.conformance.cases.action import Action, local_event
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
+from holdfast.conformance.cases.session import Action, local_event
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.schema import Validator, explain

@@ -7,12 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.match import gravity, mismatches
 from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.report import Report, written
-from holdfast.conformance.cases.session import SessionScript
+from holdfast.conformance.cases.session import Action, SessionScript
 from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.inspection.files import parts_of
 from holdfast.conformance.verdict import Verdict

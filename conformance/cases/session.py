@@ -22,18 +22,125 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
-from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action, Asking, Local
-from holdfast.conformance.cases.failure import broken, failure_of, garbled, undeclared
+from holdfast.conformance.cases.expect import OK, broken, failure_of, garbled, judge_answer, undeclared
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
-from holdfast.conformance.cases.request import START, open_request
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import EVENT_KINDS, Verdict
 from holdfast.specs import Contract, Method
 from holdfast.specs.model import CaseKind
+from holdfast.specs.schema import explain, published_validator
+
+# Every session starts at this moment unless the case moves its clock. The date is far from the machine's own: so an
+# implementation that reads the machine's clock is found.
+START = "2026-01-01T00:00:00Z"
+# Replaces the workdir in recorded requests: the real path differs from run to run.
+WORKDIR = "{workdir}"
+
+_LOCAL_KINDS = frozenset({"done", "failed"})
+
+
+class Act(Protocol):
+    """One way to act on a live session. A kind of step declares its own acts in its file below `steps/`."""
+
+    @property
+    def name(self) -> str:
+        """The name of the act in the event of a failure and for the judge."""
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """Carry the action out and record it. `driver` is a `holdfast.conformance.cases.drive.Driver`."""
+
+    def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
+        """Why the answer or event of a record cannot come from this act; None if it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An act that speaks with the adapter: its records hold the answer, or the failure mode in its place.
+
+    An act that is not `awaited` only sends a request. Its record holds no answer yet, or why nothing could be sent.
+    """
+
+    name: str
+    do: Callable[[Any, Action], None]
+    awaited: bool = True
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """See `Act`."""
+        self.do(driver, action)
+
+    def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
+        """See `Act`."""
+        del operand
+        kind = None if record.event is None else record.event.get("kind")
+        if record.answer is not None:
+            if not self.awaited:
+                return "the case awaits no answer there"
+            problem = explain(published_validator("protocol-answer"), {**record.answer, "id": "0"})
+            return None if problem is None else f"its answer does not fit the protocol: {problem}"
+        if kind is None:
+            return "it has neither an answer nor an event" if self.awaited else None
+        return None if kind in EVENT_KINDS else of_another_kind(kind, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """An act of the harness itself that reports nothing: its event is `done`, or `failed` with the reason."""
+
+    name: str
+    do: Callable[[Any, Action], str | None]
+
+    def perform(self, driver: Any, action: Action) -> None:
+        """See `Act`."""
+        driver.locally(action, lambda: (self.do(driver, action), ""))
+
+    def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
+        """See `Act`."""
+        del operand
+        return local_event(record, self.name) or (
+            f"{self.name} reports nothing, and this record does"
+            if record.event and record.event["kind"] == "done" and record.event.get("detail")
+            else None
+        )
+
+
+def local_event(record: Record, name: str) -> str | None:
+    """Why a record does not hold the event of an act of the harness; None if it does."""
+    if record.answer is not None:
+        return "the case awaits no answer there"
+    if record.event is None or record.event.get("kind") is None:
+        return "it has neither an answer nor an event"
+    kind = record.event["kind"]
+    return None if kind in _LOCAL_KINDS else of_another_kind(kind, name)
+
+
+def of_another_kind(kind: object, name: str) -> str:
+    """An error if the event of a record does not belong to this act."""
+    return f"an event of kind {kind!r} cannot come of {name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action. `requests` are pairs of worker and request (without id); each yields one record.
+
+    An action without requests yields one record too. `starting` says that the deadline for a start holds.
+    """
+
+    act: Act
+    note: str
+    requests: tuple[tuple[int, Mapping[str, Any]], ...] = ()
+    worker: int = 0
+    operand: Mapping[str, Any] = field(default_factory=dict)
+    starting: bool = False
+
+    @property
+    def record_count(self) -> int:
+        """The number of records that the action yields."""
+        return len(self.requests) or 1
+
 
 T = TypeVar("T")
 Records = Sequence[Record]
@@ -53,7 +160,7 @@ Judge = Callable[[Record], Judgement | None]
 
 
 def _judge_ok(record: Record) -> Judgement | None:
-    return ex.judge_answer(record, ex.OK, _NO_NAMES, step={}, kind=CaseKind.BEHAVIOUR)
+    return judge_answer(record, OK, _NO_NAMES, step={}, kind=CaseKind.BEHAVIOUR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,3 +359,26 @@ def carried_out(talk: SessionScript[T], execute: Callable[[Action], Records]) ->
     except StopIteration as stop:
         result: T = stop.value
         return result
+
+
+def open_request(
+    contract: str, state: str, *, clock: str, seed: str, config: Mapping[str, str], surface: str = "ready"
+) -> dict[str, Any]:
+    """An `open` as recorded, `fresh` or `existing`: with WORKDIR for the workdir and the session's config."""
+    return {
+        "op": "open",
+        "contract": contract,
+        "state": state,
+        "surface": surface,
+        "workdir": WORKDIR,
+        "clock": clock,
+        "seed": seed,
+        "config": dict(config),
+    }
+
+
+def located(request: Mapping[str, Any], workdir: Path, config: Mapping[str, str]) -> dict[str, Any]:
+    """A request as sent: with the real workdir, and with `config` below the session's own."""
+    if request.get("op") != "open":
+        return dict(request)
+    return {**request, "workdir": str(workdir), "config": {**config, **request["config"]}}

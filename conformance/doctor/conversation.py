@@ -19,11 +19,9 @@ from holdfast.conformance.adapter.messages import Event, Reply
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Record, Side
-from holdfast.conformance.cases.request import START, located, open_request
-from holdfast.conformance.cases.session import CONCURRENCY, EXCHANGE, KILLABLE
+from holdfast.conformance.cases.session import CONCURRENCY, EXCHANGE, KILLABLE, START, Action, located, open_request
 from holdfast.conformance.doctor.usual import advice_on, kept, left_behind
 from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.conformance.adapter.peer import Peer
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
-from holdfast.conformance.cases.failure import FAULTED
+from holdfast.conformance.cases.expect import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, read, report_of

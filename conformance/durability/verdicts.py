@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.conformance.cases.failure import failure_of, no_verdict
+from holdfast.conformance.cases.expect import failure_of, no_verdict
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.durability.reported import (
     BY_PTRACE,
@@ -127,7 +127,7 @@ def not_tested(fault: FaultCase, why: str) -> Judgement:
 
 def _graveness(fault: FaultCase, finding: ReportedFinding) -> tuple[int, bool]:
     """Of two that are equally grave, the one behind an acknowledgement is told."""
-    return list(Verdict).index(_verdict_of(fault, finding)), finding.kind is CrashClass.INIT
+    return _verdict_of(fault, finding).rank, finding.kind is CrashClass.INIT
 
 
 def _verdict_of(fault: FaultCase, finding: ReportedFinding) -> Verdict:

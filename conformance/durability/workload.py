@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.session import START
 from holdfast.conformance.cases.values import Scope, at_path, is_missing, shift
 from holdfast.conformance.faults.subject import Facts, Instead, Op, Workload
 from holdfast.specs.faults import FaultWorkload, method_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.conformance.adapter.bridge import OPEN_SESSION, RAW
-from holdfast.conformance.cases.failure import failure_of
+from holdfast.conformance.cases.expect import failure_of
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs import strictjson

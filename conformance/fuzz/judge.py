@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 from typing import Any
 
-from holdfast.conformance.cases.failure import broken
+from holdfast.conformance.cases.expect import broken
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.fuzz.exchange import CANARY, JSON, NO_JSON, FuzzRequest, Response
 from holdfast.conformance.verdict import FailureMode, Verdict

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
-from holdfast.conformance.cases.failure import broken
+from holdfast.conformance.cases.expect import broken
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.cases.report import ReportError
 from holdfast.conformance.gate.faults import inconclusive_fault, judge_fault, tried_of

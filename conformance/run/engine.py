@@ -50,8 +50,7 @@ def judgement_of(error: BaseException, otherwise: str) -> Judgement:
     """The text of an exception. Hypothesis bundles several failures; the worst finding counts."""
     findings = list(_findings_in(error))
     if findings:
-        order = list(Verdict)
-        return min(findings, key=lambda judgement: order.index(judgement.verdict))
+        return min(findings, key=lambda judgement: judgement.verdict.rank)
     text = "".join(traceback.format_exception_only(error)).strip()
     return Judgement(Verdict.KIT_FAULT, detail=f"{otherwise}: {text[:1500]}")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
-from holdfast.conformance.cases.session import carried_out
+from holdfast.conformance.cases.session import Action, carried_out
 from holdfast.conformance.run.interpret import interpret
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import Case, Contract

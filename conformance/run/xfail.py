@@ -90,8 +90,7 @@ class Applied:
     @property
     def listed(self) -> tuple[Expectation, ...]:
         """The excused cases, the gravest first; they stay at the top of every report."""
-        order = list(Verdict)
-        return tuple(sorted(self.excused.values(), key=lambda entry: order.index(entry.verdict)))
+        return tuple(sorted(self.excused.values(), key=lambda entry: entry.verdict.rank))
 
 
 def read_xfail(path: Path) -> tuple[Expectation, ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.forms import LABELLED, form
 from holdfast.conformance.cases.reading import CaseInterpreter
-from holdfast.conformance.cases.session import SessionScript, must_be_done
+from holdfast.conformance.cases.session import Action, Local, SessionScript, must_be_done
 from holdfast.conformance.steps import Step
 
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.inertness import NOTHING_SHOWN, STORE, TREE, judge_changed, judge_inert, shows_nothing
 from holdfast.conformance.cases.reading import CaseInterpreter, raise_if_failed
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.rows import store_operand
-from holdfast.conformance.cases.session import EXCHANGE, SessionScript, call_request
+from holdfast.conformance.cases.session import EXCHANGE, Action, SessionScript, call_request
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.inspect import INSPECT

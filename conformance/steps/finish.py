@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action, Asking
-from holdfast.conformance.cases.failure import shown
+from holdfast.conformance.cases.expect import shown
 from holdfast.conformance.cases.forms import BIND, EXPECT, LABEL, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.record import Judgement, NonConformance
-from holdfast.conformance.cases.session import SessionScript
+from holdfast.conformance.cases.session import Action, Asking, SessionScript
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.start import started
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import CaseInterpreter
-from holdfast.conformance.cases.session import EXCHANGE, SessionScript
+from holdfast.conformance.cases.session import EXCHANGE, Action, SessionScript
 from holdfast.conformance.steps import Step
 from holdfast.specs.model import Group
 

@@ -8,13 +8,12 @@ from typing import Any
 
 from holdfast.conformance.adapter.worker import Prepared, Worker
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.action import Action, Asking
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.failure import failure_of
+from holdfast.conformance.cases.expect import failure_of
 from holdfast.conformance.cases.forms import ANYTHING, BIND, EXPECT, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
-from holdfast.conformance.cases.session import SessionScript
+from holdfast.conformance.cases.session import Action, Asking, SessionScript
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.steps import Step
 from holdfast.conformance.verdict import FailureMode, Verdict

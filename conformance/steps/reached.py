@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.adapter.starvation import lost_since
-from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form
 from holdfast.conformance.cases.reading import CaseInterpreter
-from holdfast.conformance.cases.session import SessionScript, must_be_done
+from holdfast.conformance.cases.session import Action, Local, SessionScript, must_be_done
 from holdfast.conformance.steps import Step
 
 # How often the harness checks for the failpoint's file.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.conformance.cases.action import Action, Asking
 from holdfast.conformance.cases.forms import ANYTHING, LABEL, METHOD, OF_A_WORKER, form
 from holdfast.conformance.cases.reading import CaseInterpreter
-from holdfast.conformance.cases.session import SessionScript
+from holdfast.conformance.cases.session import Action, Asking, SessionScript
 from holdfast.conformance.steps import Step
 
 START = Asking("start", lambda driver, action: driver.send(action), awaited=False)

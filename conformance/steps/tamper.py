@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.forms import OF_A_WORKER, TEXT, form, one_of
 from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.reporting import path_of
-from holdfast.conformance.cases.session import SessionScript, must_be_done
+from holdfast.conformance.cases.session import Action, Local, SessionScript, must_be_done
 from holdfast.conformance.inspection import store
 from holdfast.conformance.steps import Step
 

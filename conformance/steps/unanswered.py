@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.forms import LABEL, LABELLED, form
 from holdfast.conformance.cases.reading import CaseInterpreter
-from holdfast.conformance.cases.session import SessionScript
+from holdfast.conformance.cases.session import Action, Local, SessionScript
 from holdfast.conformance.steps import Step
 from holdfast.conformance.steps.start import started
 

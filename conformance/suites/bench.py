@@ -9,11 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.match import declared
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, gravest_of
-from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.session import CONCURRENCY, Session
+from holdfast.conformance.cases.session import CONCURRENCY, START, Action, Session
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import FailureMode, Verdict, worst

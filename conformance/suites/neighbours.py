@@ -78,7 +78,7 @@ def sweep(bench: Bench, clause: str) -> None:
     ]
     if not found:
         return
-    worst = min(found, key=lambda each: list(Verdict).index(each.verdict))
+    worst = min(found, key=lambda each: each.verdict.rank)
     others = [each.text for each in found if each is not worst]
     text = f"{clause}: {worst.text}{'; also ' + listed(others) if others else ''}"
     bench.fail(worst.verdict.value, text, expected=worst.expected, received=worst.received, at=worst.n)
@@ -460,7 +460,7 @@ class Swept:
         if len(classes) == 1 and other in self._sweep.due and self._judged(scope, self._sweep.due[other]) is None:
             taken = "taken for the same" if other == _SAME else "taken apart"
             verdict = Verdict.FAIL_OPEN if other == _SAME else Verdict.OVER_REFUSAL
-            judged = replace(judged, detail=taken, verdict=min(judged.verdict, verdict, key=list(Verdict).index))
+            judged = replace(judged, detail=taken, verdict=min(judged.verdict, verdict, key=lambda each: each.rank))
         self._note(near, replace(judged, detail=f"{what}{judged.detail}"))
         # A refusal for another reason is inert as well.
         return answer if judged.verdict is Verdict.WRONG_REASON and answer.outcome == "refused" else None

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from holdfast.conformance.cases.action import Action, Local
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.rows import store_operand, store_path
 from holdfast.conformance.cases.session import (
     EXCHANGE,
+    Action,
     Answer,
+    Local,
     Records,
     Session,
     SessionScript,

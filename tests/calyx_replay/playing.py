@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.steps.insert import INSERT
 from holdfast.conformance.suites.bench import Bench, Limits

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.interpret import interpret
 from holdfast.conformance.steps.finish import FINISH
 from holdfast.conformance.steps.start import START

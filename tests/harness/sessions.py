@@ -12,9 +12,9 @@ from typing import Any, NoReturn, Protocol, cast
 
 from holdfast.conformance.adapter.messages import Reply
 from holdfast.conformance.adapter.pool import Workers
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, Record
+from holdfast.conformance.cases.session import Action
 from holdfast.conformance.steps.race import RACE
 from holdfast.conformance.steps.reached import REACHED
 from holdfast.reference_impl.answers import to_message

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from holdfast.conformance.adapter.pool import WorkerPool
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import NonConformance
+from holdfast.conformance.cases.session import Action
 from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.session import SuiteSession

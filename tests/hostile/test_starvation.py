@@ -21,12 +21,10 @@ from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines
 from holdfast.conformance.adapter.starvation import BEAT_S, SERVERS, Heartbeat, Watch
 from holdfast.conformance.adapter.worker import AdapterCommand
-from holdfast.conformance.cases.action import Action
 from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.failure import failure_of
+from holdfast.conformance.cases.expect import failure_of
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.cases.request import START, open_request
-from holdfast.conformance.cases.session import EXCHANGE
+from holdfast.conformance.cases.session import EXCHANGE, START, Action, open_request
 from holdfast.conformance.steps.finish import FINISH
 from holdfast.conformance.steps.start import START as START_STEP
 from holdfast.conformance.verdict import FailureMode, Verdict

@@ -13,7 +13,7 @@ import typer
 
 from holdfast.conformance.adapter.pool import Exhausted
 from holdfast.conformance.adapter.worker import Greeting, GreetingError
-from holdfast.conformance.cases.failure import no_verdict
+from holdfast.conformance.cases.expect import no_verdict
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.console import err, stop
 from holdfast.conformance.cli.group import with_options

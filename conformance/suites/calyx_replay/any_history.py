@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from holdfast.conformance.cases.request import START
+from holdfast.conformance.cases.session import START
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench

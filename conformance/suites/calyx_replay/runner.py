@@ -13,8 +13,7 @@ from itertools import permutations, product
 from random import Random
 from typing import Any, NoReturn
 
-from holdfast.conformance.cases.request import START
-from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.cases.session import START, Answer
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, TraceLog, offered, situations

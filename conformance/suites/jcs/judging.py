@@ -180,8 +180,7 @@ def run_beside_core(
 def report(bench: Bench, found: list[Found]) -> None:
     """Fail with the gravest of what was found."""
     if found:
-        order = list(Verdict)
-        found.sort(key=lambda one: order.index(one.verdict))
+        found.sort(key=lambda one: one.verdict.rank)
         bench.fail(
             found[0].verdict.value,
             listed([one.text for one in found]),
