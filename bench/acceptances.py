@@ -17,10 +17,8 @@ Run: `python -m bench.acceptances [--batches N] [--batch N] [--rows 1000,100000,
 
 from __future__ import annotations
 
-import argparse
 import base64
 import hashlib
-import os
 import random
 import sqlite3
 import statistics
@@ -30,7 +28,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.turns import Taken, in_turns, median, seconds, tenths
+from bench.turns import arguments, grown, in_turns, seconds, show
 from holdfast.reference_impl.answers import Accepted
 from holdfast.reference_impl.calyx_replay.factory import make_parts
 from holdfast.reference_impl.calyx_replay.provision import make
@@ -73,8 +71,8 @@ def mailbox(root: Path) -> Parts:
     return parts
 
 
-def acceptances(*, batches: int, batch: int) -> tuple[Taken, Taken]:
-    """Seconds of each operation of the reference and of the bare side, batch by batch."""
+def acceptances(*, batches: int, batch: int) -> None:
+    """Print what an operation of the reference and of the bare side takes."""
     total = WARM_UP + batches * batch
     sent = [envelope(number) for number in range(total)]
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
@@ -87,15 +85,11 @@ def acceptances(*, batches: int, batch: int) -> tuple[Taken, Taken]:
 
         connection = sqlite3.connect(parts.store.location.database, isolation_level=None)
         connection.execute("PRAGMA synchronous = FULL")
-        ours, bare = in_turns(
-            [receive, lambda number: connection.execute(INSERT, row("bare", number)).close()],
-            warm_up=WARM_UP,
-            batches=batches,
-            batch=batch,
-        )
+        sides = [receive, lambda number: connection.execute(INSERT, row("bare", number)).close()]
+        ours, bare = in_turns(sides, warm_up=WARM_UP, batches=batches, batch=batch)
         connection.close()
         parts.store.close()
-    return ours, bare
+    show({"reference": ours, "bare": bare})
 
 
 def lookup(rows: int) -> float:
@@ -132,21 +126,9 @@ def _chunks(rows: int) -> Iterator[list[tuple[str, ...]]]:
 
 def main() -> None:
     """Print the rates and their ratio, how it spreads over tenths of the run, and the lookups."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=10)
-    parser.add_argument("--rows", default="1000,100000,10000000", help="sizes, commas between them")
-    options = parser.parse_args()
-    ours, bare = acceptances(batches=options.batches, batch=options.batch)
-    for name, side in (("reference", ours), ("bare", bare)):
-        typical = median(side)
-        print(f"{name:<12} {1 / typical:8.0f} a second   median {typical * 1e6:6.0f} us")
-    print(f"ratio        {median(bare) / median(ours):8.2f} of the bare rate")
-    print(f"in tenths    {tenths(ours, bare)}   load {os.getloadavg()[0]:.1f}")
-    sizes = [int(size) for size in options.rows.split(",")]
-    found = {size: lookup(size) for size in sizes}
-    for size, typical in found.items():
-        print(f"lookup among {size:>10,} rows: {typical * 1e6:6.1f} us   ratio {typical / found[sizes[0]]:.2f}")
+    options = arguments(__doc__, batches=100, batch=10, rows="1000,100000,10000000")
+    acceptances(batches=options.batches, batch=options.batch)
+    grown("lookup", options.rows, lookup)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,8 @@ Run: `python -m bench.appends [--batches N] [--batch N] [--sizes 1000,10000,1000
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import multiprocessing
-import os
 import re
 import tempfile
 import time
@@ -35,7 +33,7 @@ from pathlib import Path
 
 from rocksdict import AccessType, Options, Rdict, WriteBatch, WriteOptions
 
-from bench.turns import Taken, in_turns, median, tenths
+from bench.turns import Taken, arguments, in_turns, show
 from holdfast.reference_impl.m5_log.database import Change
 from holdfast.reference_impl.m5_log.factory import make_parts
 from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, number
@@ -227,20 +225,11 @@ def report(sizes: Sequence[int]) -> None:
 
 def main() -> None:
     """Print rates and their ratio, how it spreads over tenths of the run, and how replays and starts grow."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=10)
-    parser.add_argument("--sizes", default="1000,10000,100000,1000000", help="commas between them")
-    options = parser.parse_args()
-    ours, bare, later = appends(batches=options.batches, batch=options.batch)
-    for name, side in (("append", ours), ("bare", bare), ("bare, later", later)):
-        rate, typical = len(side) * options.batch / whole(side), median(side)
-        print(
-            f"{name:<12} {rate:6.0f} a second, ratio {whole(side) / whole(ours):.2f}   "
-            f"median {typical * 1e6:6.0f} us, ratio {typical / median(ours):.2f}"
-        )
-    print(f"target       {TARGET:.2f} for the ratio of rates of bare")
-    print(f"in tenths    {tenths(ours, bare)}   load {os.getloadavg()[0]:.1f}")
+    options = arguments(__doc__, batches=100, batch=10, sizes="1000,10000,100000,1000000")
+    sides = appends(batches=options.batches, batch=options.batch)
+    show(dict(zip(("append", "bare", "bare, later"), sides, strict=True)))
+    rates = ", ".join(f"{whole(side) / whole(sides[0]):.2f}" for side in sides[1:])
+    print(f"ratios of the rates of the whole run: {rates}; target {TARGET:.2f} for bare")
     report(sorted(int(size) for size in options.sizes.split(",")))
 
 

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from holdfast.conformance.faults import sweep as layers
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.model import Plan
+from holdfast.conformance.faults.model.plan import Plan
 from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.subject import perform
 from holdfast.conformance.faults.sweep import Sweep

@@ -18,12 +18,10 @@ Run: `python -m bench.deliveries [--batches N] [--batch N] [--messages N]`
 
 from __future__ import annotations
 
-import argparse
 import base64
 import hashlib
 import http.client
 import multiprocessing
-import os
 import signal
 import sqlite3
 import tempfile
@@ -40,7 +38,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from bench.turns import Taken, in_turns, median, tenths
+from bench.turns import Taken, arguments, in_turns, median, show
 from holdfast.reference_impl.answers import Accepted, Ok
 from holdfast.reference_impl.mesh_delivery.entry import MeshDelivery
 from holdfast.reference_impl.mesh_delivery.fingerprint import fingerprints as reference_fingerprints
@@ -293,11 +291,7 @@ def _check(daemon_dir: Path, dsn: str, messages: int) -> None:
 
 def main() -> None:
     """Print the rates and the ratios."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=10)
-    parser.add_argument("--messages", type=int, default=20000)
-    options = parser.parse_args()
+    options = arguments(__doc__, batches=100, batch=10, messages=20000)
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as folder:
         scratch = Path(folder)
         scratch.chmod(0o711)
@@ -310,10 +304,9 @@ def main() -> None:
             ours, bare, over_http = accepted(
                 workdir, config, broker.endpoint, batches=options.batches, batch=options.batch
             )
-            show("accept", ours, "bare", bare, f"target {TARGET}")
-            show("accept over HTTP", over_http, "bare", bare)
+            show({"accept": ours, "bare": bare, "accept over HTTP": over_http}, f"target {TARGET} for bare")
             hashed, bare_hashed = fingerprints(batches=options.batches, batch=options.batch)
-            show("fingerprint", hashed, "bare hashes", bare_hashed)
+            show({"fingerprint": hashed, "bare hashes": bare_hashed})
             alone_dir = scratch / "alone"
             alone_dir.mkdir()
             with opened(MeshDelivery(), alone_dir, {**config, "member": MEMBER}, StateWanted.FRESH) as session:
@@ -326,14 +319,6 @@ def main() -> None:
     for name, taken in (*stages.items(), ("end to end", whole)):
         print(f"{name:<18} {1 / taken:8.0f} a second   {taken * 1e6:7.0f} us")
     print(f"end to end         {stages[slowest] / whole:8.2f} of the rate of the slowest stage alone ({slowest})")
-
-
-def show(name: str, ours: Taken, other: str, bare: Taken, target: str = "") -> None:
-    """One side against another."""
-    for title, side in ((name, ours), (other, bare)):
-        print(f"{title:<18} {1 / median(side):8.0f} a second   median {median(side) * 1e6:7.0f} us")
-    print(f"ratio to {other:<12} {median(bare) / median(ours):5.2f}   {target}")
-    print(f"in tenths          {tenths(ours, bare)}   load {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

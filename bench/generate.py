@@ -23,7 +23,10 @@ import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import rfc8785
 
@@ -37,26 +40,13 @@ TURN_ROWS = 32768
 SLICE_ROWS = 16384
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Seconds by the clock and of the processor."""
+# Seconds by the clock and of the processor.
+Spent: TypeAlias = "npt.NDArray[np.float64]"
 
-    wall: float = 0.0
-    processor: float = 0.0
 
-    @staticmethod
-    def now() -> Spent:
-        """Both clocks."""
-        return Spent(time.perf_counter(), time.process_time())
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.wall + other.wall, self.processor + other.processor)
-
-    def __sub__(self, other: Spent) -> Spent:
-        return Spent(self.wall - other.wall, self.processor - other.processor)
-
-    def __mul__(self, factor: float) -> Spent:
-        return Spent(self.wall * factor, self.processor * factor)
+def now() -> Spent:
+    """Both clocks."""
+    return np.array((time.perf_counter(), time.process_time()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +86,25 @@ def plain_loop(documents: list[bytes]) -> int:
 
 def measure(first: int, rows: int, slice_rows: int) -> Taken:
     """Both sides over `rows` rows from `first` on, slice by slice in turns."""
-    ours = plain = stock = Spent()
+    ours, plain, stock = np.zeros((3, 2))
     size = 0
     # The first slice of a process pays for imports and for warming up the allocator.
     generate(first + rows, slice_rows)
     stock_of.cache_clear()
     for turn in range(first, first + rows, TURN_ROWS):
         end = min(turn + TURN_ROWS, first + rows)
-        began = Spent.now()
+        began = now()
         stock_of(SEED, turn // STOCK_ROWS)
-        stocked = Spent.now()
+        stocked = now()
         made = [generate(start, min(slice_rows, end - start)) for start in range(turn, end, slice_rows)]
-        ended = Spent.now()
+        ended = now()
         stock += stocked - began
         ours += ended - stocked
         documents = [document for each in made for document in each.column("document").to_pylist()]
         size += sum(map(len, documents))
-        began = Spent.now()
+        began = now()
         plain_loop(documents)
-        plain += Spent.now() - began
+        plain += now() - began
     # A stock serves STOCK_ROWS rows, however many of them this stretch had.
     stocks = (first + rows - 1) // STOCK_ROWS - first // STOCK_ROWS + 1
     share = stock * (rows / (stocks * STOCK_ROWS))
@@ -126,16 +116,13 @@ def linear() -> None:
     taken: list[Spent] = []
     for rows in (10**5, 10**6, 10**7):
         stock_of.cache_clear()
-        began = Spent.now()
+        began = now()
         for start in range(0, rows, SLICE_ROWS):
             generate(start, min(SLICE_ROWS, rows - start))
-        spent = Spent.now() - began
+        spent = now() - began
         taken.append(spent)
-        print(
-            f"{rows:>10} rows  {spent.wall:8.2f} s by the clock  {spent.processor:8.2f} s of the processor", flush=True
-        )
-    for name in ("wall", "processor"):
-        growth = getattr(taken[-1], name) / getattr(taken[0], name)
+        print(f"{rows:>10} rows  {spent[0]:8.2f} s by the clock  {spent[1]:8.2f} s of the processor", flush=True)
+    for name, growth in zip(("wall", "processor"), taken[-1] / taken[0], strict=True):
         print(f"exponent by {name} time  {math.log(growth) / math.log(100):.2f}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"peak memory {peak:.0f} MiB")
@@ -159,10 +146,10 @@ def main() -> None:
         found = list(pool.map(measure, firsts, [options.rows] * len(firsts), [options.slice] * len(firsts)))
     rows = sum(each.rows for each in found)
     print(f"{rows} rows of {sum(each.size for each in found) / rows:.0f} bytes, processes: {len(found)}")
-    for name in ("wall", "processor"):
-        ours = sum(each.rows / getattr(each.ours, name) for each in found)
-        plain = sum(each.rows / getattr(each.plain, name) for each in found)
-        stock = sum(getattr(each.stock, name) for each in found) / sum(getattr(each.ours, name) for each in found)
+    for clock, name in enumerate(("wall", "processor")):
+        ours = sum(each.rows / each.ours[clock] for each in found)
+        plain = sum(each.rows / each.plain[clock] for each in found)
+        stock = sum(each.stock[clock] for each in found) / sum(each.ours[clock] for each in found)
         print(f"by {name} time")
         print(f"  constructed {ours:10.0f} rows/s   of the time, making stocks: {stock:.0%}")
         print(f"  plain loop  {plain:10.0f} rows/s")

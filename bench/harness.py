@@ -21,10 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import partial
+from contextlib import closing
 from typing import Any
 
 from holdfast.conformance.adapter.process import Deadlines
@@ -66,49 +63,29 @@ CALL: dict[str, Any] = {
 LINE = canonical({"id": "1", **CALL}) + b"\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much is measured: calls in a round, rounds, requests under way at once when pipelined."""
-
-    ops: int
-    rounds: int
-    window: int
-
-
 class RawPipe:
     """A child on pipes and nothing else."""
 
     def __init__(self, program: str) -> None:
-        self._child = subprocess.Popen(
-            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
+        pipe = subprocess.PIPE
+        self._child = subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe, bufsize=0)
+        assert self._child.stdin is not None
         assert self._child.stdout is not None
+        self._in = self._child.stdin
         self._out = open(self._child.stdout.fileno(), "rb", closefd=False)  # noqa: SIM115 - closed in `close`
 
-    def lock_step(self, ops: int) -> None:
-        """One line out, one line back."""
-        assert self._child.stdin is not None
-        for _ in range(ops):
-            self._child.stdin.write(LINE)
-            self._out.readline()
+    def send(self) -> None:
+        """One line out."""
+        self._in.write(LINE)
 
-    def pipelined(self, ops: int, window: int) -> None:
-        """A window of lines out, then as many back."""
-        assert self._child.stdin is not None
-        for _ in range(ops // window):
-            for _ in range(window):
-                self._child.stdin.write(LINE)
-            for _ in range(window):
-                self._out.readline()
+    def take(self) -> None:
+        """One line back."""
+        self._out.readline()
 
     def close(self) -> None:
         """End of file, and wait."""
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._child.stdin.close()
-        self._child.wait()
-        self._out.close()
-        self._child.stdout.close()
+        with self._child, self._out:
+            self._in.close()
 
 
 class ThroughWorker:
@@ -118,73 +95,54 @@ class ThroughWorker:
         command = AdapterCommand((sys.executable, "-c", ANSWERER), scrubbed_environment(), Deadlines())
         self._worker = Worker(command, janitor=janitor, number=0, epoch_ns=time.monotonic_ns())
         self._worker.await_greeting()
+        self.close = self._worker.kill
 
-    def _take(self) -> None:
+    def send(self) -> None:
+        """One request."""
+        self._worker.send(CALL)
+
+    def take(self) -> None:
+        """One answer."""
         reply = self._worker.receive(timeout=5.0)
         if reply.answer is None:
             raise RuntimeError(f"the answerer did not answer: {reply.event}")
 
-    def lock_step(self, ops: int) -> None:
-        """One request, one answer."""
-        for _ in range(ops):
-            self._worker.send(CALL)
-            self._take()
 
-    def pipelined(self, ops: int, window: int) -> None:
-        """A window of requests, then their answers."""
-        for _ in range(ops // window):
-            for _ in range(window):
-                self._worker.send(CALL)
-            for _ in range(window):
-                self._take()
-
-    def close(self) -> None:
-        """End it."""
-        self._worker.kill()
-
-
-@contextmanager
-def _subjects() -> Iterator[dict[str, RawPipe | ThroughWorker]]:
-    with ExitStack() as stack:
-        janitor = stack.enter_context(Janitor())
-        subjects: dict[str, RawPipe | ThroughWorker] = {}
-        for name, make in (
-            ("echo", lambda: RawPipe(ECHO)),
-            ("answerer", lambda: RawPipe(ANSWERER)),
-            ("worker", lambda: ThroughWorker(janitor)),
-        ):
-            subjects[name] = make()
-            stack.callback(subjects[name].close)
-        yield subjects
-
-
-def _seconds(work: Callable[[], None]) -> float:
+def asked(subject: RawPipe | ThroughWorker, ops: int, window: int) -> float:
+    """Microseconds of a call, where so many at once are under way."""
     started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+    for _ in range(ops // window):
+        for _ in range(window):
+            subject.send()
+        for _ in range(window):
+            subject.take()
+    return (time.perf_counter() - started) / ops * 1e6
 
 
-def measure(sizes: Sizes) -> dict[str, Any]:
+def measure(ops: int, rounds: int, window: int) -> dict[str, Any]:
     """Medians in microseconds for one call, and the ratios between them, by manner and subject."""
-    ops = max(sizes.window, sizes.ops - sizes.ops % sizes.window)
+    ops = max(window, ops - ops % window)
     taken: dict[str, dict[str, list[float]]] = {"lock_step": {}, "pipelined": {}}
-    with _subjects() as subjects:
+    with (
+        Janitor() as janitor,
+        closing(RawPipe(ECHO)) as echo,
+        closing(RawPipe(ANSWERER)) as answerer,
+        closing(ThroughWorker(janitor)) as worker,
+    ):
+        subjects: dict[str, RawPipe | ThroughWorker] = {"echo": echo, "answerer": answerer, "worker": worker}
         for subject in subjects.values():
-            subject.lock_step(sizes.window)
-        for _ in range(sizes.rounds):
-            for name, subject in subjects.items():
-                once = _seconds(partial(subject.lock_step, ops))
-                taken["lock_step"].setdefault(name, []).append(once / ops * 1e6)
-            for name, subject in subjects.items():
-                once = _seconds(partial(subject.pipelined, ops, sizes.window))
-                taken["pipelined"].setdefault(name, []).append(once / ops * 1e6)
+            asked(subject, window, 1)
+        for _ in range(rounds):
+            for manner, together in (("lock_step", 1), ("pipelined", window)):
+                for name, subject in subjects.items():
+                    taken[manner].setdefault(name, []).append(asked(subject, ops, together))
     medians = {
         manner: {name: statistics.median(times) for name, times in by_name.items()} for manner, by_name in taken.items()
     }
     return {
         "ops": ops,
-        "rounds": sizes.rounds,
-        "window": sizes.window,
+        "rounds": rounds,
+        "window": window,
         "line_bytes": len(LINE),
         "microseconds": {m: {n: round(v, 2) for n, v in row.items()} for m, row in medians.items()},
         "ratios": {
@@ -205,7 +163,7 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=32, help="requests under way at once when pipelined")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = measure(Sizes(max(1, options.ops), max(1, options.rounds), max(1, options.window)))
+    found = measure(max(1, options.ops), max(1, options.rounds), max(1, options.window))
     if options.json:
         print(json.dumps(found))
         return

@@ -19,17 +19,14 @@ Run: `python -m bench.registrations [--batches N] [--batch N]`
 
 from __future__ import annotations
 
-import argparse
-import os
 import tempfile
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from bench.turns import Taken, in_turns, median, tenths
+from bench.turns import Taken, arguments, in_turns, show
 from holdfast.reference_impl.answers import Accepted
 from holdfast.reference_impl.postgres import with_database, with_settings
 from holdfast.reference_impl.postgres_names import session_database
@@ -101,17 +98,8 @@ def bare_pipelined(connection: psycopg.Connection[Any], number: int) -> None:
     run(connection, Step("COMMIT"))
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+def measure(*, batches: int, batch: int) -> list[Taken]:
     """Seconds of each operation of each side, batch by batch."""
-
-    reference: Taken
-    bare: Taken
-    pipelined: Taken
-
-
-def measure(*, batches: int, batch: int) -> Measured:
-    """Run all sides in turns."""
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
         Path(scratch).chmod(0o711)
         workdir = Path(scratch) / "w"
@@ -144,7 +132,7 @@ def measure(*, batches: int, batch: int) -> Measured:
                     lambda number: bare(connection, number),
                     lambda number: bare_pipelined(pipelined, number),
                 ]
-                measured = Measured(*in_turns(sides, warm_up=WARM_UP, batches=batches, batch=batch))
+                measured = in_turns(sides, warm_up=WARM_UP, batches=batches, batch=batch)
             session.close()
         finally:
             implementation.shut_down()
@@ -153,22 +141,10 @@ def measure(*, batches: int, batch: int) -> Measured:
 
 
 def main() -> None:
-    """Print the rates and the ratio, and how the ratio spreads over tenths of the run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=10)
-    options = parser.parse_args()
+    """Print the rates and the ratios, and how they spread over tenths of the run."""
+    options = arguments(__doc__, batches=100, batch=10)
     measured = measure(batches=options.batches, batch=options.batch)
-    ours = median(measured.reference)
-    for name, side in (
-        ("reference", measured.reference),
-        ("bare", measured.bare),
-        ("bare, pipelined", measured.pipelined),
-    ):
-        typical = median(side)
-        print(f"{name:<16} {1 / typical:8.0f} a second   median {typical * 1e6:6.0f} us   ratio {typical / ours:.2f}")
-    print(f"ratio to bare    {median(measured.bare) / ours:8.2f}            target {TARGET:.2f}")
-    print(f"in tenths        {tenths(measured.reference, measured.bare)}   load {os.getloadavg()[0]:.1f}")
+    show(dict(zip(("reference", "bare", "bare, pipelined"), measured, strict=True)), f"target {TARGET:.2f} for bare")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ Run: `python -m bench.replication [--segments N] [--events N] [--held 1000,10000
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import secrets
 import sqlite3
@@ -29,7 +27,7 @@ from typing import Any
 
 from nacl import bindings
 
-from bench.turns import Taken, in_turns, median, seconds, tenths
+from bench.turns import Taken, arguments, grown, in_turns, seconds, show
 from holdfast.reference_impl.answers import Accepted, Effect
 from holdfast.reference_impl.hx_sync import envelope
 from holdfast.reference_impl.hx_sync.launch import provision
@@ -179,23 +177,12 @@ def cost_among(held: int, events: int) -> float:
 
 def main() -> None:
     """Print rates, ratios and how the cost of an event grows."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--segments", type=int, default=60)
-    parser.add_argument("--events", type=int, default=1000, help="in each segment")
-    parser.add_argument("--held", default="1000,10000,100000,1000000", help="sizes, commas between them")
-    options = parser.parse_args()
+    options = arguments(__doc__, segments=60, events=1000, held="1000,10000,100000,1000000")
     ours, bare = imports(segments=options.segments, events=options.events)
-    for name, side in (("import", ours), ("bare", bare)):
-        print(f"{name:<8} {options.events / median(side):9,.0f} events a second")
-    print(f"ratio    {median(bare) / median(ours):9.2f} of the bare rate")
-    print(f"tenths   {tenths(ours, bare)}   load {os.getloadavg()[0]:.1f}")
+    show({"import": ours, "bare": bare}, "in events", each=options.events)
     for name, (made, plain) in zip(("seal", "open"), sealing(batches=options.segments), strict=True):
-        rates = [PAYLOAD / 1e6 / median(side) for side in (made, plain)]
-        print(f"{name:<8} {rates[0]:9,.0f} MB/s   PyNaCl {rates[1]:,.0f} MB/s   ratio {rates[0] / rates[1]:.2f}")
-    sizes = [int(size) for size in options.held.split(",")]
-    found = {size: cost_among(size, options.events) for size in sizes}
-    for size, cost in found.items():
-        print(f"among {size:>9,} events: {cost * 1e6:6.1f} us an event   ratio {cost / found[sizes[0]]:.2f}")
+        show({name: made, "PyNaCl": plain}, "in bytes", each=PAYLOAD)
+    grown("an event", options.held, lambda size: cost_among(size, options.events))
 
 
 if __name__ == "__main__":

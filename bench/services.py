@@ -12,7 +12,6 @@ Run: `python -m bench.services [--batches N] [--batch N]`
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import os
 import socket
@@ -29,7 +28,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import holdfast.reference_impl.idempotency_key as reference
-from bench.turns import Taken, in_turns, median, seconds, tenths
+from bench.turns import Taken, arguments, in_turns, median, seconds, show
 from holdfast.servers.wires.profile import read
 from holdfast.servers.wires.proxy import Proxy
 from holdfast.servers.wires.sink import Sink, encoded
@@ -134,16 +133,8 @@ def requests(count: int) -> float:
 def cases() -> float:
     """Tests a second of the whole contract against the reference, in one worker, with what starts and stops."""
     with tempfile.TemporaryDirectory(prefix="hf-bench-") as scratch:
-        words = [
-            sys.executable,
-            "-m",
-            "holdfast.conformance.cli",
-            "verify",
-            "reference",
-            "--contract",
-            "idempotency-key",
-        ]
-        words += ["--jobs", "1", "--evidence", f"{scratch}/run.jsonl"]
+        words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "reference"]
+        words += ["--contract", "idempotency-key", "--jobs", "1", "--evidence", f"{scratch}/run.jsonl"]
         began = time.perf_counter()
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         took = time.perf_counter() - began
@@ -153,16 +144,10 @@ def cases() -> float:
 
 def main() -> None:
     """Print the ratios and the rates."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=100)
-    parser.add_argument("--batch", type=int, default=10)
-    options = parser.parse_args()
-    for name, (ours, bare) in (
-        ("line", lines(batches=options.batches, batch=options.batch)),
-        ("sink", effects(batches=options.batches, batch=options.batch)),
-    ):
-        print(f"{name:<9} {1 / median(ours):8.0f} a second, direct {1 / median(bare):8.0f}", end="   ")
-        print(f"ratio {median(bare) / median(ours):.2f}   in tenths {tenths(ours, bare)}")
+    options = arguments(__doc__, batches=100, batch=10)
+    for name, measured in (("line", lines), ("sink", effects)):
+        ours, bare = measured(batches=options.batches, batch=options.batch)
+        show({name: ours, "direct": bare})
     print(f"requests  {1 / requests(options.batches * options.batch):8.0f} a second through client, reference and sink")
     print(f"cases     {cases():8.2f} a second   load {os.getloadavg()[0]:.1f}")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
+import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 # Seconds of each operation of one side, batch by batch.
@@ -48,3 +50,32 @@ def tenths(ours: Taken, theirs: Taken) -> str:
     tenth = max(1, len(ours) // 10)
     parts = [slice(at, at + tenth) for at in range(0, len(ours), tenth)]
     return " ".join(f"{ratio:.2f}" for ratio in sorted(median(theirs[part]) / median(ours[part]) for part in parts))
+
+
+def show(sides: Mapping[str, Taken], note: str = "", *, each: int = 1) -> None:
+    """Print the rate of each side, of which an operation counts as `each`, and the ratio of its median to the first's.
+
+    Then how the ratio of the second to the first spreads over tenths of the run.
+    """
+    ours, theirs = [*sides.values()][:2]
+    for name, side in sides.items():
+        typical, ratio = median(side), median(side) / median(ours)
+        print(f"{name:<18} {each / typical:9,.0f} a second   median {typical * 1e6:8.1f} us   ratio {ratio:.2f}")
+    print(f"in tenths          {tenths(ours, theirs)}   load {os.getloadavg()[0]:.1f}   {note}", flush=True)
+
+
+def grown(what: str, sizes: str, cost: Callable[[int], float]) -> None:
+    """Print what something costs among each of these sizes, and the ratio to the first."""
+    found: dict[int, float] = {}
+    for size in map(int, sizes.split(",")):
+        found[size] = cost(size)
+        ratio = found[size] / next(iter(found.values()))
+        print(f"{what} among {size:>10,}: {found[size] * 1e6:6.1f} us   ratio {ratio:.2f}", flush=True)
+
+
+def arguments(text: str | None, **defaults: int | str) -> argparse.Namespace:
+    """The options of a command line, with what they are without it."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    return parser.parse_args()
