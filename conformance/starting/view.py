@@ -12,53 +12,14 @@ from holdfast.specs import Contract, Method
 from holdfast.specs.model import Group
 
 _DEFS = "#/$defs/"
-# What a member is, in each language: text, a whole number, a number, true or false, a list, an object, anything.
-_TYPES: Mapping[str, Mapping[str, str]] = {
-    "python": {
-        "string": "str",
-        "integer": "int",
-        "number": "float",
-        "boolean": "bool",
-        "array": "list[Any]",
-        "object": "dict[str, Any]",
-        "any": "Any",
-    },
-    "node": {
-        "string": "string",
-        "integer": "number",
-        "number": "number",
-        "boolean": "boolean",
-        "array": "any[]",
-        "object": "Record<string, any>",
-        "any": "any",
-    },
-    "go": {
-        "string": "string",
-        "integer": "int64",
-        "number": "float64",
-        "boolean": "bool",
-        "array": "[]any",
-        "object": "map[string]any",
-        "any": "any",
-    },
-    "rust": {
-        "string": "String",
-        "integer": "i64",
-        "number": "f64",
-        "boolean": "bool",
-        "array": "Vec<Value>",
-        "object": "Value",
-        "any": "Value",
-    },
-    "java": {
-        "string": "String",
-        "integer": "Long",
-        "number": "Double",
-        "boolean": "Boolean",
-        "array": "List<Object>",
-        "object": "Map<String, Object>",
-        "any": "Object",
-    },
+# What a member is, and what it is called in each language.
+_KINDS = ("string", "integer", "number", "boolean", "array", "object", "any")
+_TYPES: Mapping[str, Sequence[str]] = {
+    "python": ("str", "int", "float", "bool", "list[Any]", "dict[str, Any]", "Any"),
+    "node": ("string", "number", "number", "boolean", "any[]", "Record<string, any>", "any"),
+    "go": ("string", "int64", "float64", "bool", "[]any", "map[string]any", "any"),
+    "rust": ("String", "i64", "f64", "bool", "Vec<Value>", "Value", "Value"),
+    "java": ("String", "Long", "Double", "Boolean", "List<Object>", "Map<String, Object>", "Object"),
 }
 LANGUAGES = tuple(_TYPES)
 
@@ -131,7 +92,7 @@ def schemas_of(contract: Contract, roles: Collection[str]) -> Mapping[str, Any]:
 def _view(method: Method, language: str) -> View:
     schema = _seen(method.args.schema, method.args.schema)
     required = schema.get("required", ())
-    types = _TYPES[language]
+    types = dict(zip(_KINDS, _TYPES[language], strict=True))
     members = [
         Member(name, types[_kind(_seen(part, method.args.schema))], name not in required)
         for name, part in schema.get("properties", {}).items()
@@ -152,7 +113,7 @@ def _kind(part: Mapping[str, Any]) -> str:
     kind = part.get("type", "any")
     if "enum" in part and all(isinstance(each, str) for each in part["enum"]):
         return "string"
-    return kind if isinstance(kind, str) and kind in _TYPES["python"] else "any"
+    return kind if isinstance(kind, str) and kind in _KINDS else "any"
 
 
 def _seen(part: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
