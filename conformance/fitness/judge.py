@@ -39,7 +39,7 @@ def judge(evidence: Evidence, policy: Policy) -> FitnessJudgement:
     """Every criterion, in order, and what a reader must know besides. FIT only if all are proven."""
     if evidence.snapshot.dialect is Dialect.SQLITE:
         findings = sqlite.findings(evidence, policy)
-        return FitnessJudgement(status_of(findings), findings, sqlite.notes(evidence))
+        return FitnessJudgement(status_of(findings), findings, tuple(sqlite.notes(evidence)))
     catalogue = Catalogue(evidence.snapshot)
     findings = tuple(_finding(criterion, evidence, policy, catalogue) for criterion in Criterion)
     return FitnessJudgement(status_of(findings), findings, notes.notes(evidence, catalogue))

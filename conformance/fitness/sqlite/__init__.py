@@ -20,9 +20,9 @@ The file is never written, and nothing is made or changed beside it (`live`). Pr
 from __future__ import annotations
 
 from holdfast.conformance.fitness.sqlite.candidates import choose, search
-from holdfast.conformance.fitness.sqlite.judge import findings, notes
+from holdfast.conformance.fitness.sqlite.criteria import findings, notes
 from holdfast.conformance.fitness.sqlite.live import MAIN, path_of, relation_name
-from holdfast.conformance.fitness.sqlite.probes import gather_evidence, probe_copy
+from holdfast.conformance.fitness.sqlite.probes import gather_evidence
 from holdfast.conformance.fitness.sqlite.snapshot import take
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "gather_evidence",
     "notes",
     "path_of",
-    "probe_copy",
     "relation_name",
     "search",
     "take",

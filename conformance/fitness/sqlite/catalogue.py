@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from holdfast.conformance.fitness.model import Part, RelationName, Row, Snapshot, Surface
+from holdfast.conformance.fitness.model import RelationName, Row, Snapshot
 from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
 from holdfast.conformance.fitness.sqlite.sqltext import (
@@ -23,6 +22,7 @@ from holdfast.conformance.fitness.sqlite.sqltext import (
 # The collation under which equality is equality of bytes.
 BINARY = "BINARY"
 _GENERATED = (2, 3)
+_OF_A_RELATION = ("schema", "columns", "indexes", "foreign_keys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,12 @@ class Column:
             return "BLOB"
         return "REAL" if any(part in said for part in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
 
+    @property
+    def changes_texts(self) -> str:
+        """What the type does to texts, in words behind the column's name; empty if it keeps them."""
+        fine = self.affinity in ("TEXT", "BLOB")
+        return "" if fine else f"is of the type {self.type}, which makes numbers of texts that look so"
+
 
 @dataclass(frozen=True, slots=True)
 class Index:
@@ -56,7 +62,6 @@ class Index:
 
     name: str
     unique: bool
-    origin: str
     partial: bool
     columns: tuple[str | None, ...]
     collations: tuple[str, ...]
@@ -148,7 +153,6 @@ class Database:
     """The content of one file's catalogue, and the file's place in the system."""
 
     relations: Mapping[str, Relation]
-    foreign_keys: tuple[ForeignKey, ...]
     wal: bool
     file: Row
     folders: tuple[Row, ...]
@@ -158,135 +162,88 @@ class Database:
         return next((each for each in self.relations.values() if each.name.casefold() == name.casefold()), None)
 
 
-def database(snapshot: Snapshot, name: str = MAIN) -> Database:
-    """The view of one file: the live one, or "audit"."""
-    rows = {
-        query.removeprefix(f"{name}."): found
-        for query, found in snapshot.structure.items()
-        if query.startswith(f"{name}.")
-    }
-    keys = tuple(_foreign_keys(rows["foreign_keys"]))
-    pieces = _pieces(rows, keys)
-    relations = {str(row["name"]): _relation(row, pieces) for row in rows["relations"]}
-    return Database(relations, keys, rows["journal"][0]["mode"] == "wal", rows["file"][0], rows["folders"])
-
-
-def part(snapshot: Snapshot, surface: Surface, which: Part) -> Relation | None:
-    """The relation of a part, None if the surface names none or the file has none of that name."""
-    name = surface.parts.get(which)
-    return None if name is None else database(snapshot, place_of(name)).relation(name.name)
-
-
 def place_of(relation: RelationName) -> str:
     """The name of a relation's file in a structure."""
     return MAIN if relation.schema == MAIN else AUDIT
 
 
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """The rows of a file by the name of the relation that they belong to; names are folded where SQLite does."""
-
-    sql: Mapping[str, str]
-    # The texts of indexes, by their own names.
-    indexes: Mapping[str, str]
-    columns: Mapping[str, list[Row]]
-    index_columns: Mapping[str, list[Row]]
-    triggers: Mapping[str, list[Row]]
-    foreign_keys: Mapping[str, list[ForeignKey]]
-
-
-def _pieces(rows: Mapping[str, tuple[Row, ...]], keys: tuple[ForeignKey, ...]) -> _Pieces:
-    objects = rows["schema"]
-    keyed: dict[str, list[ForeignKey]] = {}
-    for key in keys:
-        keyed.setdefault(key.relation, []).append(key)
-    return _Pieces(
-        {str(each["name"]): str(each["sql"]) for each in reversed(objects) if each["type"] in ("table", "view")},
-        {str(each["name"]): str(each["sql"] or "") for each in objects if each["type"] == "index"},
-        _grouped(rows["columns"]),
-        _grouped(rows["indexes"]),
-        _grouped([each for each in objects if each["type"] == "trigger"], fold=True),
-        keyed,
-    )
+def database(snapshot: Snapshot, name: str = MAIN) -> Database:
+    """The view of one file: the live one, or "audit"."""
+    rows = {
+        key.removeprefix(f"{name}."): rows for key, rows in snapshot.structure.items() if key.startswith(f"{name}.")
+    }
+    # A trigger names its relation as it likes, where SQLite ignores case.
+    objects = _grouped(rows["schema"], lambda row: str(row["relation"]).casefold())
+    others = [
+        _grouped(rows[query], lambda row: str(row["relation"])) for query in ("columns", "indexes", "foreign_keys")
+    ]
+    relations = {
+        name: _relation(row, objects.get(name.casefold(), []), *(each.get(name, []) for each in others))
+        for name, row in ((str(row["name"]), row) for row in rows["relations"])
+    }
+    return Database(relations, rows["journal"][0]["mode"] == "wal", rows["file"][0], rows["folders"])
 
 
-def _grouped(rows: Iterable[Row], *, fold: bool = False) -> dict[str, list[Row]]:
+def _grouped(rows: Iterable[Row], by: Callable[[Row], str]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
-        name = str(row["relation"])
-        found.setdefault(name.casefold() if fold else name, []).append(row)
+        found.setdefault(by(row), []).append(row)
     return found
 
 
-def _relation(row: Row, pieces: _Pieces) -> Relation:
+def _relation(row: Row, objects: list[Row], columns: list[Row], indexes: list[Row], keys: list[Row]) -> Relation:
     name = str(row["name"])
-    sql = pieces.sql.get(name, "")
+    sql = next((str(each["sql"]) for each in objects if each["type"] in ("table", "view") and each["name"] == name), "")
+    made = {each["name"]: str(each["sql"] or "") for each in objects if each["type"] == "index"}
     return Relation(
         name,
         str(row["kind"]),
         bool(row["strict"]),
         bool(row["without_rowid"]),
         sql,
-        {str(each["name"]): _column(each) for each in pieces.columns.get(name, ())},
-        tuple(_indexes(pieces.index_columns.get(name, []), unique_constraints(sql), pieces.indexes)),
-        tuple(trigger(str(each["name"]), name, str(each["sql"])) for each in pieces.triggers.get(name.casefold(), ())),
-        tuple(pieces.foreign_keys.get(name, ())),
+        {str(each["name"]): _column(each) for each in columns},
+        tuple(
+            _index(parts, unique_constraints(sql), made)
+            for parts in _grouped(indexes, lambda row: str(row["name"])).values()
+        ),
+        tuple(trigger(str(each["name"]), name, str(each["sql"])) for each in objects if each["type"] == "trigger"),
+        tuple(_foreign_key(parts) for parts in _grouped(keys, lambda row: str(row["number"])).values()),
         row,
     )
 
 
 def _column(row: Row) -> Column:
-    default: Any = row["default_text"]
-    return Column(
-        str(row["name"]),
-        str(row["type"]),
-        bool(row["not_null"]),
-        None if default is None else str(default),
-        int(row["primary_key"]),
-        row["hidden"] in _GENERATED,
-        row,
+    default = None if row["default_text"] is None else str(row["default_text"])
+    generated = row["hidden"] in _GENERATED
+    name, kind, key = str(row["name"]), str(row["type"]), int(row["primary_key"])
+    return Column(name, kind, bool(row["not_null"]), default, key, generated, row)
+
+
+def _index(parts: list[Row], named: tuple[tuple[str, tuple[str, ...]], ...], made: Mapping[str, str]) -> Index:
+    first, name = parts[0], str(parts[0]["name"])
+    columns = _texts(parts, "column_name")
+    called = (constraint for constraint, key in named if first["origin"] != "c" and key == columns)
+    # Of a CREATE INDEX the part after the names of the index and its table.
+    found = tokens(made.get(name, ""))
+    return Index(
+        name,
+        bool(first["is_unique"]),
+        bool(first["partial"]),
+        columns,
+        tuple(str(part["collation"]) for part in parts),
+        tuple(parts),
+        next(called, name),
+        found[next((place for place, token in enumerate(found) if token.says("(")), len(found)) :],
     )
 
 
-def _indexes(
-    rows: list[Row], named: tuple[tuple[str, tuple[str, ...]], ...], made: Mapping[str, str]
-) -> Iterator[Index]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(str(row["name"]), []).append(row)
-    for name, parts in found.items():
-        columns = tuple(None if part["column_name"] is None else str(part["column_name"]) for part in parts)
-        written = parts[0]["origin"] != "c"
-        yield Index(
-            name,
-            bool(parts[0]["is_unique"]),
-            str(parts[0]["origin"]),
-            bool(parts[0]["partial"]),
-            columns,
-            tuple(str(part["collation"]) for part in parts),
-            tuple(parts),
-            next((constraint for constraint, key in named if written and key == columns), name),
-            _key_of(made.get(name, "")),
-        )
+def _foreign_key(parts: list[Row]) -> ForeignKey:
+    relation, parent, on_update, on_delete = (
+        str(parts[0][name]) for name in ("relation", "parent", "on_update", "on_delete")
+    )
+    columns, to = tuple(str(part["column_name"]) for part in parts), _texts(parts, "parent_column")
+    return ForeignKey(relation, parent, columns, to, on_update, on_delete, tuple(parts))
 
 
-def _key_of(sql: str) -> tuple[Token, ...]:
-    """The part of a CREATE INDEX after the names of the index and its table."""
-    found = tokens(sql)
-    return found[next((place for place, token in enumerate(found) if token.says("(")), len(found)) :]
-
-
-def _foreign_keys(rows: tuple[Row, ...]) -> Iterator[ForeignKey]:
-    found: dict[tuple[str, int], list[Row]] = {}
-    for row in rows:
-        found.setdefault((str(row["relation"]), int(row["number"])), []).append(row)
-    for (relation, _), parts in found.items():
-        yield ForeignKey(
-            relation,
-            str(parts[0]["parent"]),
-            tuple(str(part["column_name"]) for part in parts),
-            tuple(None if part["parent_column"] is None else str(part["parent_column"]) for part in parts),
-            str(parts[0]["on_update"]),
-            str(parts[0]["on_delete"]),
-            tuple(parts),
-        )
+def _texts(parts: list[Row], name: str) -> tuple[str | None, ...]:
+    return tuple(None if part[name] is None else str(part[name]) for part in parts)

@@ -6,7 +6,7 @@ The text says what to try and what to show; only a trial shows that a constraint
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 
@@ -219,6 +219,11 @@ class Trigger:
     only: bool
     conditional: bool
     body: tuple[Token, ...]
+
+    @property
+    def row(self) -> Mapping[str, str]:
+        """What a judgement shows of it."""
+        return {"relation": self.relation, "trigger": self.name, "timing": self.timing, "event": self.event}
 
     @property
     def unconditional(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.conformance.fitness.model import CriterionResult, Standing, Status
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
-from holdfast.conformance.fitness.sqlite.outcomes import Outcome, of_attempt
+from holdfast.conformance.fitness.sqlite.judging import Outcome, of_attempt
 from tests.conftest import thinned
 from tests.fitness.contradicting import contradictions
 from tests.fitness.documented import sqlite_ddl

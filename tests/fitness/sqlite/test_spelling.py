@@ -7,9 +7,9 @@ import sqlite3
 import pytest
 
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
+from holdfast.conformance.fitness.sqlite.bench import digest_of
 from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
-from holdfast.conformance.fitness.sqlite.criteria.keys import WRITE_AS, one_spelling
-from holdfast.conformance.fitness.sqlite.rows import digest_of
+from holdfast.conformance.fitness.sqlite.keys import WRITE_AS, one_spelling
 
 KEY = digest_of("key")
 _TEXT, _ONLY = "typeof(k) = 'text'", "k NOT GLOB '*[^0-9a-f]*'"

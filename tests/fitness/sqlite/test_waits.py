@@ -13,8 +13,7 @@ import pytest
 
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.sqlite import live, probes
-from holdfast.conformance.fitness.sqlite.rows import Sql
-from holdfast.conformance.fitness.sqlite.session import Transcript
+from holdfast.conformance.fitness.sqlite.bench import BEGIN, Sql
 from tests.pace import busy
 
 _HOLD = """
@@ -56,10 +55,10 @@ def test_a_trigger_that_never_ends_does_not_keep_the_process_that_is_to_be_kille
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probes, "_PATIENCE_S", 0.5)
-    path, transcript = tmp_path / "copy.sqlite3", Transcript()
+    path = tmp_path / "copy.sqlite3"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(_ENDLESS)
     began = time.monotonic()
-    probes.kill_before_commit(path, {}, [Sql("INSERT INTO consumed VALUES (1)")], transcript)
+    answers = probes.kill_before_commit(path, {}, [BEGIN, Sql("INSERT INTO consumed VALUES (1)")])
     assert time.monotonic() - began < busy(10)
-    assert [answer.sqlstate is None for answer in transcript.answers] == [True, False]
+    assert [answer.sqlstate is None for answer in answers] == [True, False]
