@@ -17,7 +17,7 @@ from itertools import chain
 from holdfast.vectors.jcs.construct.blocks import stock_of
 from holdfast.vectors.jcs.construct.dice import Dice, derive
 from holdfast.vectors.jcs.construct.reasons import Reason
-from holdfast.vectors.jcs.ladder import depth, every, literals, members, spaces, splits, texts
+from holdfast.vectors.jcs.ladder import containers, literals, strings
 from holdfast.vectors.jcs.ladder.pieces import Defective, Step, Tools
 from holdfast.vectors.taxonomy import Category
 
@@ -48,10 +48,13 @@ class Rung:
 @cache
 def steps() -> Mapping[str, tuple[Step, int]]:
     """Every rung by name, in order, with its number among those of its category. The same for every seed."""
-    modules = (depth, members, every, texts, splits, spaces, literals)
+    kinds = (
+        containers.depths, containers.widths, containers.every, strings.lengths, strings.borders, strings.spaces,
+        literals.numbers,
+    )  # fmt: skip
     seen: Counter[Category] = Counter()
     found: dict[str, tuple[Step, int]] = {}
-    for step in chain.from_iterable(module.steps() for module in modules):
+    for step in chain.from_iterable(kind() for kind in kinds):
         assert step.name not in found, step.name
         found[step.name] = step, seen[step.category]
         seen[step.category] += 1

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 
-from holdfast.vectors.jcs.construct.decimals import HIDDEN, Decimal, Double, double_of_bits, midpoint
+from holdfast.vectors.jcs.construct.decimals import HIDDEN, Decimal, double_of_bits, midpoint
 from holdfast.vectors.jcs.construct.dice import Dice
-from holdfast.vectors.jcs.construct.reasons import Reason
-from holdfast.vectors.jcs.ladder.pieces import Defective, Made, Piece, Step, Tools, number_of
-from holdfast.vectors.jcs.ladder.sizes import DIGITS, DISTANCES, EXPONENTS, INTEGERS
+from holdfast.vectors.jcs.ladder.pieces import Made, Piece, Step, Tools, around, defective, number_of, step
 from holdfast.vectors.taxonomy import Category
 
 _ZEROS = ("0", "-0", "0.0", "-0.00", "0.0000000000000000000000000")
+# Digits of one literal. 17 distinguish all doubles, 309 fill the range, a halfway literal has up to 767.
+_DIGITS = (18, 20, 40, 64, *around(100, 128, 256), 308, 309, 400, 500, *around(512, 767), 800, *around(1000, 1024),
+           1500, 2000)  # fmt: skip
+# Edges of exponents: of doubles, and of the integers that hold them.
+_EXPONENTS = (307, 308, 309, 323, 324, 325, 400, 999, 1000, 4095, 4096, 32767, 32768, 65535, 65536, 2**31 - 1, 2**31,
+              2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**30, 10**100)  # fmt: skip
+# Integers that types of languages end at, and the distances from them: doubles near 2^63 and 2^64 lie 1,024 and 2,048
+# apart, so the nearest text changes half as far away.
+_INTEGERS = (2**31, 2**32, 2**53, 2**63, 2**64, 2**127, 2**128, 10**15, 10**16, 10**17, 10**18, 10**19, 10**20, 10**21)
+_NEAR = (0, 1, 2, 3, 256, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049)
+_DISTANCES = tuple(sorted({sign * distance for distance in _NEAR for sign in (-1, 1)}))
 # Where a literal stands: before it, behind it in the document, and behind it in the canonical form.
 _PLACES = ((b"", b"", b""), (b"[", b"]", b"]"), (b"[0,", b"]", b"]"), (b'{"a":', b"}", b"}"), (b"[", b" , 0]", b",0]"))
 _GREATEST_POWER = 309
@@ -21,59 +29,48 @@ _MOST_WHOLE = 309
 _TIED = ("above", "below", "even")
 
 
-def steps() -> Iterator[Step]:
+def numbers() -> Iterator[Step]:
     """The rungs of numbers."""
-    for digits in DIGITS:
-        for name, make in (("point", _point), ("fraction", _fraction), ("negative-exponent", _negative_exponent)):
-            yield Step(f"digits-{digits}-{name}", Category.NUMBER_TIES, "JCS-NUM-09", partial(make, digits))
+    for digits in _DIGITS:
+        for name, make in _LONG.items():
+            yield step(f"digits-{digits}-{name}", Category.NUMBER_TIES, "JCS-NUM-09", _made, digits, make)
         for which in _TIED:
-            tied = partial(_tied, digits, which)
-            yield Step(f"digits-{digits}-{which}-a-tie", Category.NUMBER_TIES, "JCS-NUM-09", tied)
-        for name, spelled in (
-            ("trailing-zeros", _trailing_zeros), ("leading-zeros", _leading_zeros), ("shifted-up", _shifted_up),
-            ("shifted-down", _shifted_down), ("zero", _long_zero),
-        ):  # fmt: skip
+            yield step(f"digits-{digits}-{which}-a-tie", Category.NUMBER_TIES, "JCS-NUM-09", _tied, digits, which)
+        for name, make in _SPELLED.items():
             clause = "JCS-NUM-05" if name == "zero" else "JCS-NUM-08"
-            yield Step(f"digits-{digits}-{name}", Category.NUMBER_SPELLING, clause, partial(spelled, digits))
+            yield step(f"digits-{digits}-{name}", Category.NUMBER_SPELLING, clause, _made, digits, make)
         if digits <= _MOST_WHOLE:
-            yield Step(f"digits-{digits}-whole", Category.NUMBER_TIES, "JCS-NUM-09", partial(_whole, digits))
+            yield step(f"digits-{digits}-whole", Category.NUMBER_TIES, "JCS-NUM-09", _made, digits, _whole)
         else:
-            yield Step(f"digits-{digits}-whole", Category.NUMBER_RANGE, "JCS-NUM-01", partial(_too_great, digits))
+            yield step(f"digits-{digits}-whole", Category.NUMBER_RANGE, "JCS-NUM-01", _too_great, digits)
     for which in _TIED:
         for number in range(4):
-            full = partial(_full_tie, which)
-            yield Step(f"digits-full-{which}-a-tie-{number}", Category.NUMBER_TIES, "JCS-NUM-09", full)
-    yield from _exponents()
-    for base in INTEGERS:
-        for distance in DISTANCES:
+            yield step(f"digits-full-{which}-a-tie-{number}", Category.NUMBER_TIES, "JCS-NUM-09", _full_tie, which)
+    for exponent in _EXPONENTS:
+        for mark, direction in (("e", ""), ("E+", "-up"), ("e-", "-down")):
+            named = f"e{_power(exponent)}{direction}"
+            for number, zero in enumerate(_ZEROS):
+                written = f"{zero}{mark}{exponent}"
+                yield step(f"zero-{number}-{named}", Category.NUMBER_SPELLING, "JCS-NUM-05", _zero, written)
+            if mark == "e-":
+                yield step(f"number-{named}", Category.NUMBER_SPELLING, "JCS-NUM-07", _made, exponent, _tiny)
+            elif exponent >= _GREATEST_POWER:
+                yield step(f"number-{named}", Category.NUMBER_RANGE, "JCS-NUM-01", _great, mark, exponent)
+    for base in _INTEGERS:
+        for distance in _DISTANCES:
             for sign in ("", "-"):
                 name = f"integer-{'minus-' if sign else ''}{_power(base)}{f'{distance:+}' if distance else ''}"
                 for way in ("plain", "otherwise"):
-                    make = partial(_integer, sign, base + distance, way)
-                    yield Step(f"{name}-{way}", Category.NUMBER_INTEGERS, "JCS-NUM-06", make)
-
-
-def _exponents() -> Iterator[Step]:
-    for exponent in EXPONENTS:
-        for mark in ("e", "E+", "e-"):
-            named = f"{_power(exponent)}{'-down' if mark == 'e-' else '-up' if mark == 'E+' else ''}"
-            for number, zero in enumerate(_ZEROS):
-                make = partial(_zero, zero, mark, exponent)
-                yield Step(f"zero-{number}-e{named}", Category.NUMBER_SPELLING, "JCS-NUM-05", make)
-            if mark == "e-":
-                tiny = partial(_tiny, exponent)
-                yield Step(f"number-e{named}", Category.NUMBER_SPELLING, "JCS-NUM-07", tiny)
-            elif exponent >= _GREATEST_POWER:
-                great = partial(_great, mark, exponent)
-                yield Step(f"number-e{named}", Category.NUMBER_RANGE, "JCS-NUM-01", great)
+                    value = base + distance
+                    yield step(f"{name}-{way}", Category.NUMBER_INTEGERS, "JCS-NUM-06", _integer, sign, value, way)
 
 
 def _power(number: int) -> str:
     for base in (2, 10):
         for power in range(15, 129):
-            for step in (-1, 0, 1):
-                if number == base**power + step:
-                    return f"{base}^{power}{step:+}" if step else f"{base}^{power}"
+            for beside in (-1, 0, 1):
+                if number == base**power + beside:
+                    return f"{base}^{power}{beside:+}" if beside else f"{base}^{power}"
     return str(number)
 
 
@@ -87,39 +84,73 @@ def _digits(dice: Dice, count: int) -> str:
     return f"1{dice.below(7)}" + "".join([str(dice.below(10)) for _ in range(count - 3)]) + str(dice.between(1, 9))
 
 
+# What is drawn for a size: digits, their exponent, and how they are written.
+_Number = Callable[[Dice, int], tuple[str, int, str]]
+
+
+def _made(count: int, make: _Number, tools: Tools) -> Made:
+    digits, exponent, written = make(tools.dice, count)
+    return _placed(tools, number_of(_sign(tools.dice), Decimal(int(digits), exponent), written))
+
+
 def _sign(dice: Dice) -> str:
     return dice.pick(("", "-"))
 
 
-def _made(tools: Tools, digits: str, exponent: int, written: str) -> Made:
-    return _placed(tools, number_of(_sign(tools.dice), Decimal(int(digits), exponent), written))
+def _point(dice: Dice, count: int) -> tuple[str, int, str]:
+    digits, behind = _digits(dice, count), dice.between(1, min(count - 1, 15))
+    return digits, behind - count, f"{digits[:behind]}.{digits[behind:]}"
 
 
-def _point(count: int, tools: Tools) -> Made:
-    digits = _digits(tools.dice, count)
-    behind = tools.dice.between(1, min(count - 1, 15))
-    return _made(tools, digits, behind - count, f"{digits[:behind]}.{digits[behind:]}")
+def _fraction(dice: Dice, count: int) -> tuple[str, int, str]:
+    digits = _digits(dice, count)
+    return digits, -count, f"0.{digits}"
 
 
-def _fraction(count: int, tools: Tools) -> Made:
-    digits = _digits(tools.dice, count)
-    return _made(tools, digits, -count, f"0.{digits}")
+def _negative_exponent(dice: Dice, count: int) -> tuple[str, int, str]:
+    digits = _digits(dice, count)
+    return digits, 1 - count, f"{digits}e-{count - 1}"
 
 
-def _negative_exponent(count: int, tools: Tools) -> Made:
-    digits = _digits(tools.dice, count)
-    return _made(tools, digits, 1 - count, f"{digits}e-{count - 1}")
+def _whole(dice: Dice, count: int) -> tuple[str, int, str]:
+    digits = _digits(dice, count)
+    return digits, 0, digits
 
 
-def _whole(count: int, tools: Tools) -> Made:
-    digits = _digits(tools.dice, count)
-    return _made(tools, digits, 0, digits)
+def _trailing_zeros(dice: Dice, count: int) -> tuple[str, int, str]:
+    number = str(dice.between(1, 999))
+    return number, 0, f"{number}.{'0' * (count - len(number))}"
 
 
-def _too_great(count: int, tools: Tools) -> Made:
-    digits = _digits(tools.dice, count)
-    bad, good = (f"{text}".encode() for text in (digits, f"{digits}e-{count}"))
-    return _refused(tools, bad, good, f"{count} digits beyond all doubles")
+def _leading_zeros(dice: Dice, count: int) -> tuple[str, int, str]:
+    exponent, mark = dice.between(0, 20), dice.pick(("e", "E+", "e-"))
+    return "7", -exponent if mark == "e-" else exponent, f"7{mark}{'0' * count}{exponent}"
+
+
+def _shifted_up(dice: Dice, count: int) -> tuple[str, int, str]:
+    number = str(dice.between(1, 9))
+    return number, 0, f"0.{'0' * (count - 1)}{number}e{count}"
+
+
+def _shifted_down(dice: Dice, count: int) -> tuple[str, int, str]:
+    number = str(dice.between(1, 9))
+    return number, 0, f"{number}{'0' * count}e-{count}"
+
+
+def _long_zero(dice: Dice, count: int) -> tuple[str, int, str]:
+    return "0", 0, f"0.{'0' * count}{dice.pick(('', 'e5', 'E-400', 'e+400'))}"
+
+
+def _tiny(dice: Dice, exponent: int) -> tuple[str, int, str]:
+    digit = str(dice.between(1, 9))
+    return digit, -exponent, f"{digit}e-{exponent}"
+
+
+_LONG: dict[str, _Number] = {"point": _point, "fraction": _fraction, "negative-exponent": _negative_exponent}
+_SPELLED: dict[str, _Number] = {
+    "trailing-zeros": _trailing_zeros, "leading-zeros": _leading_zeros, "shifted-up": _shifted_up,
+    "shifted-down": _shifted_down, "zero": _long_zero,
+}  # fmt: skip
 
 
 def _tied(count: int, which: str, tools: Tools) -> Made:
@@ -130,64 +161,36 @@ def _tied(count: int, which: str, tools: Tools) -> Made:
     else:
         zeros = "0" * (count - len(whole) - 2)
         fraction = f"5{zeros}{'1' if which == 'above' else '0'}"
-    return _made(tools, whole + fraction, -len(fraction), f"{whole}.{fraction}")
+    return _made(count, lambda *_: (whole + fraction, -len(fraction), f"{whole}.{fraction}"), tools)
 
 
 def _full_tie(which: str, tools: Tools) -> Made:
     """A halfway point of hundreds of digits, between doubles near the least normal one."""
-    double: Double = double_of_bits((tools.dice.between(1, 60) << 52) | tools.dice.below(HIDDEN))
-    half = midpoint(double)
-    digits = str(half.digits)
-    exponent = half.exponent
+    half = midpoint(double_of_bits((tools.dice.between(1, 60) << 52) | tools.dice.below(HIDDEN)))
+    digits, exponent = str(half.digits), half.exponent
     if which != "even":
-        step = 1 if which == "above" else -1
-        digits, exponent = str(half.digits * 10**20 + step), exponent - 20
+        digits, exponent = str(half.digits * 10**20 + (1 if which == "above" else -1)), exponent - 20
     written = f"{digits[0]}.{digits[1:]}E{exponent + len(digits) - 1}"
-    return _made(tools, digits, exponent, written)
+    return _made(0, lambda *_: (digits, exponent, written), tools)
 
 
-def _trailing_zeros(count: int, tools: Tools) -> Made:
-    number = tools.dice.between(1, 999)
-    return _made(tools, str(number), 0, f"{number}.{'0' * (count - len(str(number)))}")
+def _zero(written: str, tools: Tools) -> Made:
+    return _placed(tools, Piece(b"0", written.encode()))
 
 
-def _leading_zeros(count: int, tools: Tools) -> Made:
-    exponent, mark = tools.dice.between(0, 20), tools.dice.pick(("e", "E+", "e-"))
-    return _made(tools, "7", -exponent if mark == "e-" else exponent, f"7{mark}{'0' * count}{exponent}")
-
-
-def _shifted_up(count: int, tools: Tools) -> Made:
-    number = tools.dice.between(1, 9)
-    return _made(tools, str(number), 0, f"0.{'0' * (count - 1)}{number}e{count}")
-
-
-def _shifted_down(count: int, tools: Tools) -> Made:
-    number = tools.dice.between(1, 9)
-    return _made(tools, str(number), 0, f"{number}{'0' * count}e-{count}")
-
-
-def _long_zero(count: int, tools: Tools) -> Made:
-    return _made(tools, "0", 0, f"0.{'0' * count}{tools.dice.pick(('', 'e5', 'E-400', 'e+400'))}")
-
-
-def _zero(zero: str, mark: str, exponent: int, tools: Tools) -> Made:
-    return _placed(tools, Piece(b"0", f"{zero}{mark}{exponent}".encode()))
-
-
-def _tiny(exponent: int, tools: Tools) -> Made:
-    digit = tools.dice.between(1, 9)
-    return _made(tools, str(digit), -exponent, f"{digit}e-{exponent}")
+def _too_great(count: int, tools: Tools) -> Made:
+    digits = _digits(tools.dice, count)
+    return _refused(tools, digits, f"{digits}e-{count}", f"{count} digits beyond all doubles")
 
 
 def _great(mark: str, exponent: int, tools: Tools) -> Made:
-    digit = f"{_sign(tools.dice)}{tools.dice.between(2, 9)}"
-    bad, good = (f"{digit}{mark}{power}".encode() for power in (exponent, 300))
-    return _refused(tools, bad, good, f"a number with the exponent {exponent}")
+    digit = f"{_sign(tools.dice)}{tools.dice.between(2, 9)}{mark}"
+    return _refused(tools, f"{digit}{exponent}", f"{digit}300", f"a number with the exponent {exponent}")
 
 
-def _refused(tools: Tools, bad: bytes, good: bytes, note: str) -> Made:
+def _refused(tools: Tools, bad: str, good: str, note: str) -> Made:
     before, behind, _ = _PLACES[tools.turn % len(_PLACES)]
-    return Defective(before + bad + behind, before + good + behind, Reason.NUMBER_OUT_OF_RANGE, note)
+    return defective(Category.NUMBER_RANGE, before, bad.encode(), good.encode(), behind, note)
 
 
 def _integer(sign: str, value: int, way: str, tools: Tools) -> Made:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 from holdfast.vectors.jcs.construct.characters import SPELLINGS, spellings
 from holdfast.vectors.jcs.construct.decimals import Decimal
@@ -80,6 +81,35 @@ class Step:
     make: Callable[[Tools], Made] = field(compare=False)
 
 
+def step(name: str, category: Category, clause: str, make: Callable[..., Made], *args: Any) -> Step:
+    """A rung that `make` makes of `args` and its tools."""
+    return Step(name, category, clause, partial(make, *args))
+
+
+_REASONS = {
+    Category.DUPLICATE_NAMES: Reason.DUPLICATE_NAME,
+    Category.LONE_SURROGATES: Reason.LONE_SURROGATE,
+    Category.INVALID_UTF8: Reason.INVALID_UTF8,
+    Category.NUMBER_RANGE: Reason.NUMBER_OUT_OF_RANGE,
+}
+
+
+def defective(category: Category, before: bytes, bad: bytes, good: bytes, behind: bytes, note: str) -> Defective:
+    """A document with a defect of this category between these, and its twin."""
+    reason = _REASONS.get(category, Reason.SYNTAX)
+    return Defective(before + bad + behind, before + good + behind, reason, note)
+
+
+def around(*limits: int) -> tuple[int, ...]:
+    """Each limit, one less and one more, in order."""
+    return tuple(sorted({limit + step for limit in limits for step in (-1, 0, 1)}))
+
+
+def within(before: bytes, piece: Piece, behind: bytes) -> Piece:
+    """The same between these, which are written as their canonical text."""
+    return Piece(before + piece.canonical + behind, before + piece.written + behind, piece.reasons)
+
+
 def plain(text: bytes) -> Piece:
     """A value that is written as its canonical text."""
     return Piece(text, text)
@@ -93,10 +123,8 @@ def run(point: int, count: int = 1, spelling: int = 1) -> Piece:
 
 def text_of(*parts: Piece) -> Piece:
     """A string or a name of these parts."""
-    return Piece(
-        b'"' + b"".join([part.canonical for part in parts]) + b'"',
-        b'"' + b"".join([part.written for part in parts]) + b'"',
-    )
+    inside = Piece(b"".join([part.canonical for part in parts]), b"".join([part.written for part in parts]))
+    return within(b'"', inside, b'"')
 
 
 def number_of(sign: str, value: Decimal, written: str) -> Piece:
@@ -156,30 +184,21 @@ def names_of(count: int) -> tuple[Piece, ...]:
 def hosted(dice: Dice, defect: Defect, count: int, at: int, *, members: bool) -> Defective:
     """The defect in child number `at` of `count` of an object (`members`) or an array, or around them."""
 
-    def written(planted: bytes) -> bytes:
-        values = list(values_of)
-        names = [name.written for name in names_of(count)] if members else []
-        colons, separators = [b":"] * count, [b","] * (count - 1)
-        opening, closing = (b"{", b"}") if members else (b"[", b"]")
-        lead = trail = b""
-        if defect.place is DefectPlace.VALUE:
-            values[at] = planted
-        elif defect.place is DefectPlace.NAME:
-            names[at] = planted
-        elif defect.place is DefectPlace.COLON:
-            colons[at] = planted
-        elif defect.place is DefectPlace.SEPARATOR:
-            separators[min(at, count - 2)] = planted
-        elif defect.place is DefectPlace.CLOSE:
-            closing = planted
-        elif defect.place is DefectPlace.LEAD:
-            lead = planted
-        else:
-            trail = planted
-        children = [names[place] + colons[place] + values[place] for place in range(count)] if members else values
-        parts = [part for pair in zip(children, separators, strict=False) for part in pair]
-        return b"".join([lead, opening, *parts, children[-1], closing, trail])
-
     shift = dice.below(len(_FILLERS))
-    values_of = [_FILLERS[(place + shift) % len(_FILLERS)] for place in range(count)]
-    return Defective(written(defect.bad), written(defect.good), defect.reason, defect.note)
+    # In the order of the text: what opens, then of each child its name, colon, value and separator.
+    usual = [b"", b"{" if members else b"["]
+    for child, name in enumerate(names_of(count)):
+        named = [name.written, b":"] if members else [b"", b""]
+        usual += [*named, _FILLERS[(child + shift) % len(_FILLERS)], b","]
+    usual[-1:] = [b"}" if members else b"]", b""]
+    place = {
+        DefectPlace.LEAD: 0,
+        DefectPlace.NAME: 4 * at + 2,
+        DefectPlace.COLON: 4 * at + 3,
+        DefectPlace.VALUE: 4 * at + 4,
+        DefectPlace.SEPARATOR: 4 * min(at, count - 2) + 5,
+        DefectPlace.CLOSE: len(usual) - 2,
+        DefectPlace.TRAIL: len(usual) - 1,
+    }[defect.place]
+    bad, good = (b"".join([*usual[:place], text, *usual[place + 1 :]]) for text in (defect.bad, defect.good))
+    return Defective(bad, good, defect.reason, defect.note)
