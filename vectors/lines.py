@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
 from holdfast.specs.errors import SpecError, StrictJsonError
+from holdfast.specs.loader import load_terms
 from holdfast.specs.schema import explain, published_schema, published_validator
 from holdfast.specs.strictjson import loads
 
@@ -22,6 +24,18 @@ class Identified(Protocol):
     @property
     def id(self) -> str:
         """The id."""
+
+
+class Termed(Identified, Protocol):
+    """What is about a clause of a contract."""
+
+    @property
+    def contract(self) -> str:
+        """The contract."""
+
+    @property
+    def clause(self) -> str:
+        """The clause."""
 
 
 _Record = TypeVar("_Record")
@@ -50,6 +64,24 @@ def _object(line: bytes, schema: str, place: str) -> Mapping[str, Any]:
     return found
 
 
+def read_json(data: bytes | None, folder: str, name: str, schema: str | None = None) -> Any:
+    """The value of a file of one JSON value, which is the committed one unless its bytes are given (SpecError)."""
+    place = f"vectors/{folder}/data/{name}"
+    if data is None:
+        resource = files("holdfast.vectors").joinpath(folder, "data", name)
+        if not resource.is_file():
+            raise SpecError(f"expected {place}, found nothing; reinstall holdfast")
+        data = resource.read_bytes()
+    try:
+        raw = loads(data)
+    except StrictJsonError as error:
+        raise SpecError(f"{place}: expected JSON, found {error}") from error
+    problem = None if schema is None else explain(published_validator(schema), raw)
+    if problem is not None:
+        raise SpecError(f"{place}: {problem}")
+    return raw
+
+
 def bytes_of(text: str, place: str) -> bytes:
     """The bytes that a member spells in hexadecimal."""
     # `fromhex` skips blanks. The schemas allow none; this is the second lock.
@@ -73,6 +105,23 @@ def repeated_ids(records: Iterable[Identified]) -> Iterator[str]:
     for identifier, count in Counter(record.id for record in records).items():
         if count > 1:
             yield f"{identifier}: stands there {count} times; ids are unique"
+
+
+def wrong_terms(record: Termed, which: str, derivation: str, reasons: Iterable[str] = ()) -> Iterator[str]:
+    """A linter's problem for a clause or a reason that its contract does not have, and for a derivation of another."""
+    try:
+        contract = load_terms(record.contract)
+    except SpecError as error:
+        yield f"{record.id}: {error}"
+        return
+    if record.clause not in contract.clauses:
+        yield f"{record.id}: is about clause {record.clause}, which contract {record.contract} does not have"
+    word = derivation.partition(".")[0]
+    if not (record.id.startswith(f"{word}-") and record.contract.startswith(f"{word}-")):
+        yield f"{record.id}: {which}, so its id and its contract begin with {word}-"
+    for reason in reasons:
+        if reason not in contract.reasons:
+            yield f"{record.id}: is refused with {reason}, which contract {record.contract} does not know"
 
 
 def unlike_others(data: bytes, *, schema: str, place: str) -> Iterator[str]:

@@ -6,7 +6,6 @@ What a forger does to a signature is written out here.
 
 from __future__ import annotations
 
-import base64
 import copy
 import hashlib
 import json
@@ -18,7 +17,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.vectors.instants import utc_instant
+from holdfast.vectors.spelling import canonical, checked, decoded, encoded, known, utc_instant
 
 # The form of values of `calyx-replay` that stand by themselves: instants, identifiers of a list, and retentions.
 # Two values of one form are one value. A form of None says that the contract leaves open what the value is.
@@ -42,7 +41,7 @@ def msg_id(text: str) -> str:
 def id_list(asked: Mapping[str, Any]) -> str:
     """A list of version 0, base64url: {first, more, of}. The ids of `first`, and so many `more`, fixed by `of`."""
     ids = [*asked["first"], *(msg_id(f"{asked['of']} {number}") for number in range(asked["more"]))]
-    return base64.urlsafe_b64encode(json.dumps(ids).encode()).rstrip(b"=").decode()
+    return listed(ids)
 
 
 def listed_id(text: str) -> str | None:
@@ -69,48 +68,11 @@ def pruned(asked: Mapping[str, Any]) -> int:
     return sum(Fraction(age) > Fraction(asked["retention_hours"]) for age in asked["ages_hours"])
 
 
-# The canonical form of an envelope, written out (RFC 8785), and how bytes travel: base64url without padding
-
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
-# RFC 8785 section 3.2.2.2.
-_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def canonical(value: Any) -> str:
-    """The RFC 8785 text of `value`. Raises ValueError for fractions, which no envelope has."""
-    if isinstance(value, str):
-        return '"' + _ESCAPED.sub(_escape, value) + '"'
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, list):
-        return "[" + ",".join(map(canonical, value)) + "]"
-    if isinstance(value, Mapping):
-        names = sorted(value, key=lambda name: str(name).encode("utf-16-be"))
-        return "{" + ",".join(f"{canonical(name)}:{canonical(value[name])}" for name in names) + "}"
-    raise ValueError(f"an envelope cannot hold {value!r}")
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
-
-
-def encoded(data: bytes) -> str:
-    """Bytes as base64url without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
-def decoded(text: str) -> bytes:
-    """The bytes of a base64url text without padding."""
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
 PROTOCOL_VERSION = "calyx-mail/0.1"
 # RFC 8032 section 5.1: the prime of the field, and the order of the base point.
 _P = 2**255 - 19
 _L = 2**252 + 27742317777372353535851937790883648493
+_ENVELOPE = frozenset({"key", "header", "ciphertext", "protocol_version", "extra", "drop"})
 _BYTES = frozenset({"ciphertext", "signature", "header.sender_key"})
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SECONDS = re.compile(r"(T[0-9]{2}:[0-9]{2}:[0-9])([0-9])")
@@ -166,9 +128,7 @@ def envelope(draft: Mapping[str, Any]) -> str:
     `header` needs no sender_key and no sender_fp; one that stands there is kept. `extra` are further members at the
     top, `drop` lists members to leave out, as `header.msg_id`; both before it is signed. `drop: [signature]` is after.
     """
-    unknown = draft.keys() - {"key", "header", "ciphertext", "protocol_version", "extra", "drop"}
-    if unknown:
-        raise ValueError(f"an envelope is not made of {', '.join(sorted(unknown))}")
+    known(draft, _ENVELOPE, "an envelope")
     label = draft["key"]
     parts: dict[str, Any] = {
         "protocol_version": draft.get("protocol_version", PROTOCOL_VERSION),
@@ -420,20 +380,8 @@ def listed(ids: list[Any]) -> str:
     return encoded(json.dumps(ids).encode("utf-8"))
 
 
-def _checked(derivation: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A missing member, or one of a wrong kind, is a ValueError as everywhere."""
-
-    def checked(value: Any) -> Any:
-        try:
-            return derivation(value)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{derivation.__name__} cannot be made of {value!r}: {error!r}") from error
-
-    return checked
-
-
 DERIVATIONS = {
-    function.__name__: _checked(function)
+    function.__name__: checked(function)
     for function in (
         altered,
         binary,

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import load_terms
 from holdfast.vectors.derive import derive
 from holdfast.vectors.fingerprints.record import FILE, SCHEMA, Fingerprint, read
-from holdfast.vectors.lines import one_change, repeated_ids, unlike_others
+from holdfast.vectors.lines import one_change, repeated_ids, unlike_others, wrong_terms
 
 
 def lint_file(files: Mapping[str, bytes], contract: str) -> Iterable[str]:
@@ -32,7 +30,7 @@ def lint_fingerprints(records: Sequence[Fingerprint]) -> Iterable[str]:
     for record in records:
         yield from _derived(record)
         yield from _refusal(record, by_id.get(record.twin or ""))
-        yield from _clause(record)
+        yield from wrong_terms(record, f"its key is {record.key}", record.key)
     yield from _sameness(records, by_id)
 
 
@@ -63,19 +61,6 @@ def _refusal(record: Fingerprint, twin: Fingerprint | None) -> Iterable[str]:
         yield f"{record.id}: its twin {twin.id} must have a {record.key}"
     elif not one_change(record.request, twin.request):
         yield f"{record.id}: differs from its twin {twin.id} in more than one member"
-
-
-def _clause(record: Fingerprint) -> Iterable[str]:
-    try:
-        contract = load_terms(record.contract)
-    except SpecError as error:
-        yield f"{record.id}: {error}"
-        return
-    if record.clause not in contract.clauses:
-        yield f"{record.id}: is about clause {record.clause}, which contract {record.contract} does not have"
-    word = record.key.partition(".")[0]
-    if not (record.id.startswith(f"{word}-") and record.contract.startswith(f"{word}-")):
-        yield f"{record.id}: its key is {record.key}, so its id and its contract begin with {word}-"
 
 
 def _sameness(records: Sequence[Fingerprint], by_id: dict[str, Fingerprint]) -> Iterable[str]:

@@ -7,12 +7,13 @@ normalises, canonicalises or hashes.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
+
+from holdfast.vectors.spelling import encoded
 
 
 class Draw:
@@ -171,7 +172,7 @@ def mesh_spelt(fields: Mapping[str, str], way: int) -> Drawn:
         "envelope_version": int(fields["envelope_version"]),
         "destination_kind": fields["destination_kind"],
         "destination_ref": fields["destination_ref"],
-        "body": _base64url(fields["body"]),
+        "body": encoded(fields["body"].encode()),
     }
     otherwise = way > 0
     if otherwise and fields["destination_kind"] == "dm":
@@ -183,9 +184,9 @@ def mesh_spelt(fields: Mapping[str, str], way: int) -> Drawn:
     if fields["priority"] != "next" or otherwise:
         request["priority"] = fields["priority"]
     if otherwise:
-        request["meta"] = _base64url(_META_SPELT[fields["meta"]])
+        request["meta"] = encoded(_META_SPELT[fields["meta"]].encode())
     elif fields["meta"]:
-        request["meta"] = _base64url(fields["meta"])
+        request["meta"] = encoded(fields["meta"].encode())
     return Drawn(fields, request)
 
 
@@ -225,7 +226,3 @@ def _other(of: tuple[str, ...], value: str) -> str:
 
 def _other_digit(value: str) -> str:
     return value[:-1] + ("0" if value[-1] != "0" else "1")
-
-
-def _base64url(text: str) -> str:
-    return base64.urlsafe_b64encode(text.encode("utf-8")).rstrip(b"=").decode("ascii")

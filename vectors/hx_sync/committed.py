@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -12,12 +11,10 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.poly1305 import Poly1305
 
-from holdfast.specs.errors import SpecError, StrictJsonError
-from holdfast.specs.schema import explain, published_validator
-from holdfast.specs.strictjson import loads
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects import format as envelope
-from holdfast.vectors.hx_sync.objects.drafts import encoded
+from holdfast.vectors.lines import read_json
+from holdfast.vectors.spelling import encoded
 
 DATA = "objects.json"
 FILES = frozenset({DATA})
@@ -28,20 +25,7 @@ Record = Mapping[str, Any]
 
 def records(data: bytes | None = None) -> Sequence[Record]:
     """Every vector, of the committed file unless `data` is given. Raises SpecError."""
-    place = f"vectors/hx_sync/data/{DATA}"
-    if data is None:
-        resource = resources.files("holdfast.vectors").joinpath("hx_sync", "data", DATA)
-        if not resource.is_file():
-            raise SpecError(f"expected {place}, found nothing; reinstall holdfast")
-        data = resource.read_bytes()
-    try:
-        raw = loads(data)
-    except StrictJsonError as error:
-        raise SpecError(f"{place}: expected JSON, found {error}") from error
-    problem = explain(published_validator("sealed-object"), raw)
-    if problem is not None:
-        raise SpecError(f"{place}: {problem}")
-    found: Sequence[Record] = raw["vectors"]
+    found: Sequence[Record] = read_json(data, "hx_sync", DATA, "sealed-object")["vectors"]
     return found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import zstandard
@@ -26,9 +26,7 @@ from holdfast.vectors.hx_sync.objects.drafts import (
     VAULT_KEY,
     blob,
     decoded,
-    encoded,
     key_of,
-    known,
     object_,
     uuid,
     zstd,
@@ -44,6 +42,7 @@ from holdfast.vectors.hx_sync.objects.forms import (
     place,
 )
 from holdfast.vectors.jcs import canaries
+from holdfast.vectors.spelling import checked, encoded, known
 
 _DIGESTED = ("events", "sessions", "artifacts", "pins", "blobs", "tombstones")
 
@@ -262,20 +261,8 @@ def leaks(asked: Mapping[str, Any]) -> list[str]:
     return canaries.leaks(asked["canaries"], asked["in"])
 
 
-def _checked(derivation: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A missing member, or one of a wrong kind, is a ValueError as everywhere."""
-
-    def checked(value: Any) -> Any:
-        try:
-            return derivation(value)
-        except (KeyError, TypeError, AttributeError, IndexError, OverflowError, zstandard.ZstdError) as error:
-            raise ValueError(f"{derivation.__name__} cannot be made of {str(value)[:200]}: {error!r}") from error
-
-    return checked
-
-
 DERIVATIONS = {
-    function.__name__.rstrip("_"): _checked(function)
+    function.__name__.rstrip("_"): checked(function, IndexError, OverflowError, zstandard.ZstdError)
     for function in (
         altered,
         batch_text,

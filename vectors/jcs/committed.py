@@ -13,14 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.reports.plain import bytes_as_text, difference
-from holdfast.specs.errors import SpecError, StrictJsonError
 from holdfast.specs.loader import load_terms
 from holdfast.specs.model import Contract
-from holdfast.specs.schema import explain, published_validator
-from holdfast.specs.strictjson import loads
 from holdfast.vectors.jcs.frames import Status, run
 from holdfast.vectors.jcs.sdk import find, reference
-from holdfast.vectors.lines import repeated_ids, unlike_others
+from holdfast.vectors.lines import read_json, repeated_ids, unlike_others
 from holdfast.vectors.record import SCHEMA, Canonical, Refused, Vector, read
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -42,13 +39,7 @@ class NearMiss:
 
 def read_near_misses(data: bytes) -> Mapping[str, NearMiss]:
     """Every near miss by name, of the bytes of the file. Raises SpecError if they do not fit the schema."""
-    try:
-        raw = loads(data)
-    except StrictJsonError as error:
-        raise SpecError(f"{PLACE}: expected JSON, found {error}") from error
-    problem = explain(published_validator("near-misses"), raw)
-    if problem is not None:
-        raise SpecError(f"{PLACE}: {problem}")
+    raw = read_json(data, "jcs", DATA, "near-misses")
     return {name: NearMiss(entry["what"], tuple(entry["killed_by"])) for name, entry in raw.items()}
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
-from holdfast.specs.errors import SpecError, StrictJsonError
-from holdfast.specs.strictjson import loads
+from holdfast.vectors.lines import read_json
 from holdfast.vectors.m5_log import curve, encoding
 
 ENCODINGS, SIGNATURES = "cbor.json", "ed25519.json"
@@ -17,28 +15,15 @@ FILES = frozenset({ENCODINGS, SIGNATURES})
 Record = Mapping[str, Any]
 
 
-def _loaded(name: str, data: bytes | None) -> Any:
-    place = f"vectors/m5_log/data/{name}"
-    if data is None:
-        resource = resources.files("holdfast.vectors").joinpath("m5_log", "data", name)
-        if not resource.is_file():
-            raise SpecError(f"expected {place}, found nothing; reinstall holdfast")
-        data = resource.read_bytes()
-    try:
-        return loads(data)
-    except StrictJsonError as error:
-        raise SpecError(f"{place}: expected JSON, found {error}") from error
-
-
 def encodings(data: bytes | None = None) -> Sequence[Record]:
     """{cbor, source} of each encoding, with the `value` that it has in an operation, or `why` none may hold it."""
-    found: Sequence[Record] = _loaded(ENCODINGS, data)["vectors"]
+    found: Sequence[Record] = read_json(data, "m5_log", ENCODINGS)["vectors"]
     return found
 
 
 def signatures(data: bytes | None = None) -> Mapping[str, Sequence[Any]]:
     """`rfc8032`: {seed, pub_key, message, signature}; `speccheck`: `valid` and `what` too; `small_order`: encodings."""
-    found: Mapping[str, Sequence[Any]] = _loaded(SIGNATURES, data)
+    found: Mapping[str, Sequence[Any]] = read_json(data, "m5_log", SIGNATURES)
     return found
 
 

@@ -6,7 +6,6 @@ Ed25519 seed is the SHA-256 of that label.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -17,22 +16,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from holdfast.vectors.m5_log import edges, encoding
 from holdfast.vectors.m5_log.curve import L
 from holdfast.vectors.m5_log.oracle import Credential, Entry, expected_order, expected_state
+from holdfast.vectors.spelling import decoded, encoded, known
 
 # The neutral element, as a key and as R: with S = 0 it "signs" everything for who does not refuse it.
 _NEUTRAL = b"\x01" + bytes(31)
 _HEX_MEMBERS = frozenset({"subject"})
 _DRAFT = frozenset("key signer ms logical kind payload parents members drop tail body_tail".split())
 _CLAIMS = frozenset({"issuer", "signer", "subject", "role", "scope", "nbf", "exp", "header", "claims", "drop"})
-
-
-def encoded(data: bytes) -> str:
-    """Bytes as base64url without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
-def decoded(spelt: str) -> bytes:
-    """The bytes of a base64url text without padding."""
-    return base64.urlsafe_b64decode(spelt + "=" * (-len(spelt) % 4))
 
 
 def _private(label: str) -> Ed25519PrivateKey:
@@ -47,11 +37,6 @@ def key_of(label: str) -> bytes:
 def public_key(label: str) -> str:
     """The public key of a label, 64 hex digits."""
     return key_of(label).hex()
-
-
-def _known(draft: Mapping[str, Any], known: frozenset[str]) -> None:
-    if draft.keys() - known:
-        raise ValueError(f"expected {', '.join(sorted(known))}, got {', '.join(sorted(draft.keys() - known))}")
 
 
 def _payload(kind: str, payload: Mapping[str, Any]) -> bytes:
@@ -99,7 +84,7 @@ def op(draft: Mapping[str, Any]) -> str:
     `signer` is the label of who signs in place of the author. `members` replaces or adds members of the body, `drop`
     lists those to leave out, `body_tail` is appended to the body before it is signed, `tail` to the whole.
     """
-    _known(draft, _DRAFT)
+    known(draft, _DRAFT, "an operation")
     body = _body(draft)
     signature = _private(draft.get("signer", draft["key"])).sign(body)
     return encoded(_joined(body, signature) + bytes.fromhex(draft.get("tail", "")))
@@ -221,7 +206,7 @@ def _claims(draft: Mapping[str, Any]) -> dict[str, Any]:
 
 def credential(draft: Mapping[str, Any]) -> str:
     """The bytes of a credential: {issuer, subject, role, scope, nbf, exp, signer?, header?, claims?, drop?}."""
-    _known(draft, _CLAIMS)
+    known(draft, _CLAIMS, "a credential")
     header, claims = _json(draft.get("header", {"alg": "EdDSA"})), _json(_claims(draft))
     return _compact(header, claims, draft.get("signer", draft["issuer"]))
 

@@ -6,7 +6,6 @@ SHA-256 over seven fields with one zero byte between them. What a request is: th
 
 from __future__ import annotations
 
-import base64
 import binascii
 import hashlib
 import re
@@ -16,6 +15,7 @@ from uuid import UUID
 
 from holdfast.specs import strictjson
 from holdfast.specs.errors import StrictJsonError
+from holdfast.vectors.spelling import decoded, encoded
 
 SEPARATOR = b"\x00"
 KINDS = ("topic", "dm", "queue")
@@ -118,7 +118,7 @@ def _bytes(value: Any, field: str) -> bytes:
     if not isinstance(value, str) or not _BASE64URL.fullmatch(value):
         raise ValueError(f"{field} must be bytes as base64url without padding, not {value!r}")
     try:
-        return base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
+        return decoded(value)
     except binascii.Error as error:
         raise ValueError(f"{field} must be bytes as base64url without padding: {error}") from error
 
@@ -138,7 +138,7 @@ def name(value: Any) -> str:
 
 def document(text: str) -> str:
     """The canonical form of a meta that is given as a JSON text. Raises ValueError for what is no meta."""
-    return _meta(base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()).decode()
+    return _meta(encoded(text.encode())).decode()
 
 
 def override(value: Any) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.specs import load_terms
-from holdfast.vectors.instants import utc_instant
+from holdfast.vectors.spelling import canonical, utc_instant
 
 CONTRACT = "rs4a-replay"
 
@@ -25,9 +25,6 @@ _URI = re.compile(r"^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(\?[
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _HASH_FIELDS = frozenset({"trusted_attested.artifact_hash", "deployed_artifact_hash"})
-_ESCAPED = re.compile(r'["\\\x00-\x1f]')
-# RFC 8785 section 3.2.2.2: these have a short escape, other control characters a lower-case \u one.
-_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def logical_request_key(submission: Mapping[str, Any]) -> str:
@@ -121,7 +118,7 @@ def _array(key: str, submission: Mapping[str, Any]) -> str:
     tag = submission.get("tags", {}).get(rule.tag, contract.parameters[rule.tag].value)
     if not isinstance(tag, str):
         raise ValueError(f"contract {CONTRACT}: {rule.tag}, the tag of {key}, must be text, not {tag!r}")
-    return "[" + ",".join(_quoted(text) for text in (tag, *(_field(name, submission) for name in rule.fields))) + "]"
+    return canonical([tag, *(_field(name, submission) for name in rule.fields)])
 
 
 def _field(name: str, submission: Mapping[str, Any]) -> str:
@@ -138,15 +135,6 @@ def _field(name: str, submission: Mapping[str, Any]) -> str:
     if name == "canonical_target":
         return normal_target(place)
     return place.lower() if name in _HASH_FIELDS else place
-
-
-def _quoted(text: str) -> str:
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
 DERIVATIONS: Mapping[str, Callable[[Any], Any]] = {

@@ -11,16 +11,13 @@ import pytest
 
 from holdfast.specs.errors import SpecError
 from holdfast.vectors.calyx_replay import derive as calyx
-from holdfast.vectors.calyx_replay.committed import problems
-from holdfast.vectors.calyx_replay.derive import decoded, encoded
-from holdfast.vectors.calyx_replay.envelopes import EnvelopeVector, load
-from holdfast.vectors.calyx_replay.envelopes.lint import lint_envelopes
-from holdfast.vectors.calyx_replay.envelopes.record import FILE, read
+from holdfast.vectors.calyx_replay.committed import FILE, PLACE, EnvelopeVector, lint_envelopes, problems, read
 from holdfast.vectors.derive import derive
 from holdfast.vectors.lint import FOLDER
+from holdfast.vectors.spelling import decoded, encoded
 
-RECORDS = load()
 LINES = (FOLDER / "calyx_replay/data" / FILE).read_bytes().splitlines(keepends=True)
+RECORDS = read(b"".join(LINES), place=PLACE)
 BY_ID = {record.id: record for record in RECORDS}
 # How many bytes of each record are altered, one at a time.
 PLACES = 24

@@ -17,6 +17,7 @@ from holdfast.specs.strictjson import canonical as rfc8785
 from holdfast.vectors.hx_sync.objects import format as envelope
 from holdfast.vectors.hx_sync.objects import frames
 from holdfast.vectors.hx_sync.objects.format import ALGORITHMS, BYTE, MAGIC, NONCE, VERSION
+from holdfast.vectors.spelling import encoded, known
 
 # Parameters of the contract: vault_id, vault_key and node_a.
 VAULT_ID = "6f1d2c3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f"
@@ -42,11 +43,6 @@ _OBJECT = frozenset(
 _BLOB = frozenset({"bytes", "zeros", "compression", "frame", "byte_len_plain", "blob_hash"})
 
 
-def encoded(data: bytes) -> str:
-    """Bytes as base64url without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
 def decoded(text: str) -> bytes:
     """The bytes of a base64url text without padding. Raises ValueError for any other."""
     try:
@@ -56,12 +52,6 @@ def decoded(text: str) -> bytes:
     if encoded(data) != text:
         raise ValueError(f"not base64url without padding: {text[:40]!r}")
     return data
-
-
-def known(asked: Mapping[str, Any], members: frozenset[str], what: str) -> None:
-    unknown = asked.keys() - members
-    if unknown:
-        raise ValueError(f"{what} is not made of {', '.join(sorted(unknown))}; known: {', '.join(sorted(members))}")
 
 
 def _random(label: str, purpose: str, length: int) -> bytes:
