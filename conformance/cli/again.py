@@ -19,7 +19,7 @@ from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cli.console import ending, out, print_lines, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
-from holdfast.conformance.cli.verify.failure import log_tail, transcribed
+from holdfast.conformance.cli.verify.transcript import log_tail, transcribed
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session

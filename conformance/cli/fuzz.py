@@ -30,7 +30,7 @@ from holdfast.conformance.cli.target import (
     settings_of,
     target_of,
 )
-from holdfast.conformance.cli.verify.failure import log_tail
+from holdfast.conformance.cli.verify.transcript import log_tail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.plan import unclaimed
 from holdfast.conformance.run.recorder import Recorder, header_of

@@ -24,7 +24,7 @@ from holdfast.conformance.cli.target import (
     settings_of,
     target_of,
 )
-from holdfast.conformance.cli.verify.failure import log_tail
+from holdfast.conformance.cli.verify.transcript import log_tail
 from holdfast.conformance.run.plan import methods_of, unclaimed
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.specs import Case, Contract, load_contract

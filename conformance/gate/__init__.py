@@ -3,11 +3,9 @@
 | module | question |
 |---|---|
 | `decision` | the decision: all reasons, the gravest first |
-| `run` | is the file whole, is the run of this kit, this contract and this plan, how old is it |
-| `identity` | is it the run that the caller asks for: files, commit, nonce, seed |
-| `cases` | has each case a result, and does one of them hold the gate |
-| `again` | do the exchanges show what a verdict line says: no line is believed alone |
-| `suites`, `faults` | the second judgement of a suite test and of a fault |
+| `run` | is the file whole, of this kit, this contract and this plan; how old is it; is it the run that was asked for |
+| `cases` | has each case a result, does one hold the gate, do its exchanges show it: each is judged a second time |
+| `faults` | the second judgement of a fault |
 | `fitness` | was the live surface fit, and is it still judged fit |
 | `model` | the question, the answer, and every reason code |
 

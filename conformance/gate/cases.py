@@ -1,4 +1,4 @@
-"""What the gate asks of the cases of one required contract: each has a result, and no result holds the gate."""
+"""What the gate asks of the cases of one required contract, and the second judgement of each from its exchanges."""
 
 from __future__ import annotations
 

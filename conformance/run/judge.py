@@ -1,4 +1,4 @@
-"""Judges a case from its records alone. The run uses it at its end, and the gate uses it on the evidence."""
+"""Judges a case from its records alone, for the gate. A run joins both sides of a case with `both` alone."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ import typer
 from typer.core import TyperCommand
 
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.cli.verify.failure import again, around, credentials_of, transcribed
 from holdfast.conformance.cli.verify.options import Options
+from holdfast.conformance.cli.verify.transcript import again, around, credentials_of, transcribed
 from holdfast.conformance.run.engine import twin_goes_first
 from holdfast.conformance.run.plan import plan_of
 from holdfast.specs import load_contract

@@ -21,7 +21,9 @@ from holdfast.specs.errors import meant
 def explain(
     name: Annotated[
         str | None,
-        typer.Argument(help="a clause, a case, a method, a reason or a contract; CONTRACT/NAME where it is in several"),
+        typer.Argument(
+            help="a clause or the end of its id, a case, a method, a reason or a contract; else CONTRACT/NAME"
+        ),
     ] = None,
     contract: Annotated[str | None, typer.Option("--contract", help="only of this contract")] = None,
     write: Annotated[
@@ -51,7 +53,7 @@ def explain(
             _write(write, [load_contract(each) for each in names])
             return
         assert name is not None
-        found = list(_found(name, names))
+        found = list(_found(name, names)) or [each for known in _ending(name, names) for each in _found(known, names)]
     if not found:
         near = meant(name, [known for contract in map(load_contract, names) for known in _known(contract)])
         stop(
@@ -87,6 +89,12 @@ def _found(name: str, names: Sequence[str]) -> Iterator[tuple[Contract, dict[str
             planned = next((case for case in plan_of(contract) if case.id == name), None)
             if planned is not None:
                 yield contract, described.case_data(contract, planned)
+
+
+def _ending(name: str, names: Sequence[str]) -> list[str]:
+    """The clause whose id ends with this name, as `RP-03`, if it is one alone."""
+    found = [each for contract in map(load_contract, names) for each in contract.clauses if each.endswith(f"-{name}")]
+    return found if len(found) == 1 else []
 
 
 def _known(contract: Contract) -> Iterator[str]:

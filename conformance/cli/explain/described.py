@@ -226,6 +226,7 @@ def _script(case: Case) -> dict[str, Any]:
         "kind": case.kind.value,
         "open": {"surface": case.surface, "config": dict(case.config)},
         "workers": case.workers,
+        "values": dict(case.values),
         "given": [dict(step) for step in case.given],
         "when": [dict(step) for step in case.when],
         "then": [dict(step) for step in case.then],

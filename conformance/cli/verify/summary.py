@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from holdfast.conformance.cli.console import out, print_table, styled
-from holdfast.conformance.cli.verify.failure import print_group
+from holdfast.conformance.cli.verify.transcript import print_group
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
 from holdfast.conformance.run.baselines import Policy
