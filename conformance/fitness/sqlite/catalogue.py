@@ -117,7 +117,7 @@ class Relation:
     @property
     def checks(self) -> tuple[Check, ...]:
         """Its CHECK constraints."""
-        return checks(self.sql) if self.is_table else ()
+        return tuple(checks(self.sql)) if self.is_table else ()
 
     def conditions(self, column: str) -> tuple[tuple[Token, ...], ...]:
         """What its CHECKs ask of this column for all values of the others."""
@@ -203,7 +203,7 @@ def _relation(row: Row, objects: list[Row], columns: list[Row], indexes: list[Ro
         sql,
         {str(each["name"]): _column(each) for each in columns},
         tuple(
-            _index(parts, unique_constraints(sql), made)
+            _index(parts, tuple(unique_constraints(sql)), made)
             for parts in _grouped(indexes, lambda row: str(row["name"])).values()
         ),
         tuple(trigger(str(each["name"]), name, str(each["sql"])) for each in objects if each["type"] == "trigger"),

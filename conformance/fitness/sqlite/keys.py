@@ -13,7 +13,7 @@ from holdfast.conformance.fitness.policy import KEYS, NONCE
 from holdfast.conformance.fitness.sqlite.catalogue import BINARY, Column, Index, Relation
 from holdfast.conformance.fitness.sqlite.judging import Judging, Outcome, came_to
 from holdfast.conformance.fitness.sqlite.probes import STEMS
-from holdfast.conformance.fitness.sqlite.sqltext import Token, TokenKind
+from holdfast.conformance.fitness.sqlite.sqltext import Token
 
 # CHECKs of SQLite whose text shows that a key has one spelling only; see `criteria.spelling` for why a text is asked.
 # SQLite has two traps more: without STRICT or typeof() the bytes of a text are another value that every other condition
@@ -53,12 +53,12 @@ def one_spelling(relation: Relation, column: str) -> bool:
 
 
 def _word(token: Token, column: str) -> str:
-    if token.kind is TokenKind.STRING:
+    if token.kind == "string":
         return "'" + token.text.replace("'", "''") + "'"
-    if token.kind in (TokenKind.WORD, TokenKind.QUOTED) and token.names(column):
+    if token.kind in ("word", "quoted") and token.names(column):
         return "{c}"
     # A name in quotes is no function and no keyword.
-    return f'"{token.text}"' if token.kind is TokenKind.QUOTED else token.text.lower()
+    return f'"{token.text}"' if token.kind == "quoted" else token.text.lower()
 
 
 def _found(parts: Sequence[str], before: str, value: str) -> list[str]:

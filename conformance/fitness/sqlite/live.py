@@ -17,7 +17,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -67,11 +67,6 @@ def relation_name(text: str, path: Path) -> RelationName:
     return RelationName(str(other), table)
 
 
-def file_of(relation: RelationName, path: Path) -> Path:
-    """The file that a relation lies in; `path` is the live one."""
-    return path if relation.schema == MAIN else Path(relation.schema)
-
-
 def read(path: Path, reading: Callable[[sqlite3.Connection], _T]) -> _T:
     """What `reading` finds in one read transaction of the file. Raises FitnessError.
 
@@ -82,7 +77,8 @@ def read(path: Path, reading: Callable[[sqlite3.Connection], _T]) -> _T:
         before = _state(path)
         how = _way_in(path)
         try:
-            with contextlib.closing(_connect(path, how)) as connection:
+            opened = sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, timeout=_BUSY_S)
+            with contextlib.closing(opened) as connection:
                 connection.execute("BEGIN")
                 # The lock of a reader, for which `timeout` waits. A backup without one would wait for it for ever.
                 connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -102,11 +98,8 @@ def read(path: Path, reading: Callable[[sqlite3.Connection], _T]) -> _T:
 
 def _holders(path: Path) -> str:
     """Which processes hold locks on the file or on what lies beside it, as far as the system shows them (proc(5))."""
-    places = dict[tuple[int, int, int], str]()
-    for each in (path, *(path.with_name(path.name + ending) for ending in BESIDE)):
-        with contextlib.suppress(OSError):
-            found = os.stat(each)
-            places[os.major(found.st_dev), os.minor(found.st_dev), found.st_ino] = each.name
+    states = _states(path).items()
+    places = {(os.major(each.st_dev), os.minor(each.st_dev), each.st_ino): name for name, each in states}
     held = set[str]()
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/locks").read_text().splitlines():
@@ -128,20 +121,18 @@ def _program(process: str) -> str:
         return "unknown"
 
 
-def _connect(path: Path, how: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, timeout=_BUSY_S)
-
-
-def _state(path: Path) -> tuple[tuple[int, ...] | None, ...]:
-    """What changes when a process writes, of the file and of all that lies beside it."""
-
-    def one(each: Path) -> tuple[int, ...] | None:
+def _states(path: Path) -> dict[str, os.stat_result]:
+    """The file and all that lies beside it, by their names."""
+    found = dict[str, os.stat_result]()
+    for name in (path.name + ending for ending in ("", *BESIDE)):
         with contextlib.suppress(OSError):
-            found = os.stat(each)
-            return found.st_ino, found.st_size, found.st_mtime_ns
-        return None
+            found[name] = os.stat(path.with_name(name))
+    return found
 
-    return tuple(one(path.with_name(path.name + ending)) for ending in ("", *BESIDE))
+
+def _state(path: Path) -> dict[str, tuple[int, ...]]:
+    """What changes of them when a process writes."""
+    return {name: (each.st_ino, each.st_size, each.st_mtime_ns) for name, each in _states(path).items()}
 
 
 def _way_in(path: Path) -> str:
@@ -161,10 +152,6 @@ def _way_in(path: Path) -> str:
 
 def in_wal_mode(path: Path) -> bool:
     """Whether the file itself says so. Otherwise each connection chooses its journal. Raises FitnessError."""
-    return _header(path)[_READ_VERSION] == _WAL
-
-
-def _header(path: Path) -> bytes:
     # No other handle of this process may be open on the file: closing this one gives up its locks (POSIX).
     try:
         found = os.stat(path)
@@ -178,14 +165,4 @@ def _header(path: Path) -> bytes:
         raise FitnessError(f"{path} is empty: SQLite would take it for a new database, and there is nothing in it")
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         raise FitnessError(f"{path} is no SQLite database: it does not begin as one")
-    return header
-
-
-def lines(
-    connection: sqlite3.Connection, sql: str, given: Mapping[str, str]
-) -> Iterator[dict[str, str | int | float | None]]:
-    """The rows of a query by the name of the column. Raises sqlite3.Error."""
-    cursor = connection.execute(sql, dict(given))
-    names = [part[0] for part in cursor.description]
-    for row in cursor:
-        yield dict(zip(names, row, strict=True))
+    return header[_READ_VERSION] == _WAL

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense, like_time
 from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
-from holdfast.conformance.fitness.sqlite.sqltext import Token, TokenKind, generated, tokens
+from holdfast.conformance.fitness.sqlite.sqltext import Token, generated, tokens
 
 _NEVER = ("infinity", "never", "forever")
 _FAR = re.compile(r"[3-9]\d{3}-\d\d-\d\d(?:[T ].*)?")
@@ -94,14 +94,14 @@ def _said(body: tuple[Token, ...], moments: Collection[str] = ()) -> Ending:
 
 def _masked(body: tuple[Token, ...], moments: Collection[str], texts: list[str]) -> Iterator[str]:
     for token in body:
-        if token.kind is TokenKind.STRING:
+        if token.kind == "string":
             texts.append(token.text)
             yield f"{_OPEN}{len(texts) - 1}{_CLOSE}"
-        elif token.kind is TokenKind.BLOB:
+        elif token.kind == "blob":
             yield "null"
-        elif token.kind in (TokenKind.WORD, TokenKind.QUOTED) and any(token.names(name) for name in moments):
+        elif token.kind in ("word", "quoted") and any(token.names(name) for name in moments):
             yield _NOW
-        elif token.kind is TokenKind.QUOTED:
+        elif token.kind == "quoted":
             # Where SQLite finds no column of that name it is a text.
             texts.append(token.text)
             yield f"{_OPEN}{len(texts) - 1}{_CLOSE}"

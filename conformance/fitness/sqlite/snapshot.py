@@ -7,7 +7,6 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +15,7 @@ from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT, Policy
 from holdfast.conformance.fitness.server import IDENTITY, identity_of_file
-from holdfast.conformance.fitness.sqlite.live import BESIDE, MAIN, file_of, in_wal_mode, lines, read
+from holdfast.conformance.fitness.sqlite.live import BESIDE, MAIN, in_wal_mode, read
 from holdfast.servers.filesystems import filesystem_of
 from holdfast.specs.yamlfile import read_yaml
 
@@ -35,8 +34,8 @@ def queries() -> Mapping[str, str]:
 def files_of(surface: Surface, path: Path) -> Mapping[str, Path]:
     """Where the parts of a surface lie: the live file, and the file of an audit that has its own."""
     audit = surface.parts.get(Part.AUDIT)
-    apart = {} if audit is None or audit.schema == MAIN else {AUDIT: file_of(audit, path)}
-    return {MAIN: path.resolve(), **{name: each.resolve() for name, each in apart.items()}}
+    found = {MAIN: path.resolve()}
+    return found if audit is None or audit.schema == MAIN else {**found, AUDIT: Path(audit.schema).resolve()}
 
 
 def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001 - the form that all dialects share
@@ -53,13 +52,20 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
     for name, file in found.items():
         # Before SQLite opens the file: run as root it gives what lies beside it the rights of the file.
         near = list(_beside(name, file))
-        observed = read(file, catalogue)
-        for query, rows in observed.rows.items():
-            structure[f"{name}.{query}"] = rows
-        broken += ({"file": name, "view": view, "error": error} for view, error in observed.broken.items())
+        observed, unread = read(file, _catalogue)
+        structure |= {f"{name}.{query}": rows for query, rows in observed.items()}
+        broken += ({"file": name, "view": view, "error": error} for view, error in unread.items())
         structure[f"{name}.journal"] = ({"mode": "wal" if in_wal_mode(file) else "chosen by each connection"},)
-        structure[f"{name}.file"] = (_file(file, like=found[MAIN]),)
-        structure[f"{name}.folders"] = tuple(_folders(file))
+        state = os.stat(file)
+        place = {
+            "links": state.st_nlink,
+            "filesystem": filesystem_of(file),
+            "is_main": os.path.samefile(file, found[MAIN]),
+        }
+        structure[f"{name}.file"] = ({**_rights(state), **place},)
+        # A user who may rename a folder above can put another file in the place.
+        folders = ({"height": height, **_rights(os.stat(folder))} for height, folder in enumerate(file.parents))
+        structure[f"{name}.folders"] = tuple(folders)
         beside += near or _beside(name, file)
     circumstances = {
         "version": sqlite3.sqlite_version,
@@ -72,19 +78,12 @@ def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG
     return Snapshot(Dialect.SQLITE, structure, circumstances)
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogue:
-    """The rows of each query by its name, and why a view could not be read, by the view's name."""
-
-    rows: Mapping[str, tuple[Row, ...]]
-    broken: Mapping[str, str]
-
-
-def catalogue(connection: sqlite3.Connection) -> Catalogue:
-    """The catalogue of one file. Raises sqlite3.Error."""
+def _catalogue(connection: sqlite3.Connection) -> tuple[dict[str, tuple[Row, ...]], dict[str, str]]:
+    """The rows of each query by its name, and by the view's name why it cannot be read. Raises sqlite3.Error."""
     broken = dict(_broken(connection))
+    connection.row_factory = sqlite3.Row
     given = {"broken": json.dumps(list(broken))}
-    return Catalogue({name: tuple(lines(connection, sql, given)) for name, sql in queries().items()}, broken)
+    return {name: tuple(map(dict, connection.execute(sql, given))) for name, sql in queries().items()}, broken
 
 
 def _broken(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
@@ -99,22 +98,6 @@ def _broken(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 def _rights(found: os.stat_result) -> dict[str, int | str]:
     return {"owner": found.st_uid, "group": found.st_gid, "mode": f"{stat.S_IMODE(found.st_mode):04o}"}
-
-
-def _file(file: Path, *, like: Path) -> Row:
-    found = os.stat(file)
-    return {
-        **_rights(found),
-        "links": found.st_nlink,
-        "filesystem": filesystem_of(file),
-        "is_main": os.path.samefile(file, like),
-    }
-
-
-def _folders(file: Path) -> Iterator[Row]:
-    """The folder of a file, and those above it: a user who may rename one can put another file in the place."""
-    for height, folder in enumerate(file.parents):
-        yield {"height": height, **_rights(os.stat(folder))}
 
 
 def _beside(name: str, file: Path) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, unique
+from itertools import pairwise
 
 _TOKENS = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?(?:\*/|\Z))
@@ -22,61 +22,37 @@ _TOKENS = re.compile(
 )
 
 
-@unique
-class TokenKind(Enum):
-    """Kinds of tokens; blanks and comments are none."""
-
-    BLOB = "blob"
-    STRING = "string"
-    QUOTED = "quoted"
-    NUMBER = "number"
-    WORD = "word"
-    SIGN = "sign"
-
-
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token; `text` without quotes."""
+    """One token: a blob, string, quoted (name), number, word or sign; `text` without quotes. Blanks are none."""
 
-    kind: TokenKind
+    kind: str
     text: str
 
     def says(self, word: str) -> bool:
         """Whether it is this keyword or sign."""
-        return self.kind in (TokenKind.WORD, TokenKind.SIGN) and self.text.upper() == word
+        return self.kind in ("word", "sign") and self.text.upper() == word
 
     def names(self, name: str) -> bool:
         """Whether it can be this identifier. SQLite takes a text for one where it finds no other sense."""
-        return (
-            self.kind in (TokenKind.WORD, TokenKind.QUOTED, TokenKind.STRING)
-            and self.text.casefold() == name.casefold()
-        )
+        return self.kind in ("word", "quoted", "string") and self.text.casefold() == name.casefold()
 
 
 def tokens(sql: str) -> tuple[Token, ...]:
-    """The tokens of a statement."""
-    return tuple(_tokens(sql))
-
-
-def _tokens(sql: str) -> Iterator[Token]:
-    for match in _TOKENS.finditer(sql):
-        kind, text = str(match.lastgroup), match.group()
-        if kind == "space":
-            continue
-        if kind in ("string", "quoted"):
-            end = text[-1]
-            text = text[1:-1].replace(end * 2, end)
-        yield Token(TokenKind(kind), text)
+    """The tokens of a statement, without comments."""
+    found = ((str(match.lastgroup), match.group()) for match in _TOKENS.finditer(sql))
+    return tuple(
+        Token(kind, text[1:-1].replace(text[-1] * 2, text[-1]) if kind in ("string", "quoted") else text)
+        for kind, text in found
+        if kind != "space"
+    )
 
 
 def conflict_clauses(sql: str) -> tuple[str, ...]:
     """The words behind ON CONFLICT in a CREATE TABLE, upper case, in their order."""
     found = tokens(sql)
-    return tuple(
-        third.text.upper()
-        for first, second, third in zip(found, found[1:], found[2:], strict=False)
-        if first.says("ON") and second.says("CONFLICT")
-    )
+    three = zip(found, found[1:], found[2:], strict=False)
+    return tuple(third.text.upper() for first, second, third in three if first.says("ON") and second.says("CONFLICT"))
 
 
 # What typeof() answers.
@@ -100,10 +76,10 @@ class Check:
         found: dict[str | int | float, None] = {}
         asks_type = any(token.says("TYPEOF") for token in self.body)
         for token in self.body:
-            if token.kind is TokenKind.STRING:
+            if token.kind == "string":
                 if not (asks_type and token.text in _TYPES):
                     found[token.text] = None
-            elif token.kind is TokenKind.NUMBER:
+            elif token.kind == "number":
                 found[int(token.text) if token.text.isdigit() else float(token.text)] = None
         return tuple(found)
 
@@ -119,18 +95,14 @@ class Check:
         return said in (self.name, self.body[0].text if self.body else "") or tokens(said) == self.body
 
 
-def checks(sql: str) -> tuple[Check, ...]:
+def checks(sql: str) -> list[Check]:
     """The CHECKs of a CREATE TABLE."""
     found = tokens(sql)
-    return tuple(_checks(found))
-
-
-def _checks(found: Sequence[Token]) -> Iterator[Check]:
-    for place, token in enumerate(found):
-        if not token.says("CHECK") or place + 1 >= len(found) or not found[place + 1].says("("):
-            continue
-        named = place >= 2 and found[place - 2].says("CONSTRAINT")
-        yield Check(found[place - 1].text if named else "", _inside(found[place + 1 :]))
+    return [
+        Check(found[place - 1].text if found[max(place - 2, 0)].says("CONSTRAINT") else "", _inside(found[place + 1 :]))
+        for place, (token, after) in enumerate(pairwise(found))
+        if token.says("CHECK") and after.says("(")
+    ]
 
 
 def _conjuncts(body: Sequence[Token]) -> Iterator[tuple[Token, ...]]:
@@ -164,38 +136,31 @@ def values_of(conjunct: Sequence[Token], column: str) -> tuple[str, ...] | None:
         rest = [token for token in conjunct[3:-1] if not token.says(",")]
     else:
         return None
-    return tuple(token.text for token in rest) if all(token.kind is TokenKind.STRING for token in rest) else None
+    return tuple(token.text for token in rest) if all(token.kind == "string" for token in rest) else None
 
 
 def generated(sql: str) -> dict[str, tuple[Token, ...]]:
     """The expressions of the generated columns of a CREATE TABLE, by the column's name in small letters."""
-    found = tokens(sql)
-    begin = next((place for place, token in enumerate(found) if token.says("(")), len(found))
-    return dict(_generated(_inside(found[begin:])))
-
-
-def _generated(body: Sequence[Token]) -> Iterator[tuple[str, tuple[Token, ...]]]:
-    depth, column = 0, None
+    whole, expressions = tokens(sql), dict[str, tuple[Token, ...]]()
+    begin = next((place for place, token in enumerate(whole) if token.says("(")), len(whole))
+    body, depth, column = _inside(whole[begin:]), 0, ""
     for place, token in enumerate(body):
         if depth == 0 and (place == 0 or body[place - 1].says(",")):
             column = token.text.casefold()
         if depth == 0 and token.says("AS") and body[place + 1 : place + 2] and body[place + 1].says("("):
-            yield str(column), _inside(body[place + 1 :])
+            expressions[column] = _inside(body[place + 1 :])
         depth += token.says("(") - token.says(")")
+    return expressions
 
 
-def unique_constraints(sql: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def unique_constraints(sql: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The named UNIQUE and PRIMARY KEY constraints of a CREATE TABLE, with their columns. No pragma gives the names."""
     found = tokens(sql)
-    return tuple(_unique_constraints(found))
-
-
-def _unique_constraints(found: Sequence[Token]) -> Iterator[tuple[str, tuple[str, ...]]]:
     for place, token in enumerate(found[:-3]):
         behind = place + (4 if found[place + 2].says("PRIMARY") else 3)
         if token.says("CONSTRAINT") and found[behind - 1].text.upper() in ("UNIQUE", "KEY") and found[behind].says("("):
             inside = _inside(found[behind:])
-            yield found[place + 1].text, tuple(t.text for t in inside if t.kind in (TokenKind.WORD, TokenKind.QUOTED))
+            yield found[place + 1].text, tuple(each.text for each in inside if each.kind in ("word", "quoted"))
 
 
 def _inside(found: Sequence[Token]) -> tuple[Token, ...]:
@@ -239,38 +204,27 @@ class Trigger:
 
     def takes_from(self, relation: str) -> bool:
         """Whether its body can delete or change rows of this relation."""
-        return any(token.names(relation) and self._changes(self.body[:place]) for place, token in enumerate(self.body))
-
-    def _changes(self, before: Sequence[Token]) -> bool:
-        """Whether the words before a relation's name say that its rows go or change."""
-        said = [token.text.upper() for token in before[-4:]]
-        return (
-            said[-2:] in (["DELETE", "FROM"], ["REPLACE", "INTO"])
-            or said[-1:] == ["UPDATE"]
-            or (said[-3:-1] == ["UPDATE", "OR"])
+        said = [token.text.upper() for token in self.body]
+        return any(
+            said[max(place - 2, 0) : place] in (["DELETE", "FROM"], ["REPLACE", "INTO"])
+            or said[max(place - 1, 0) : place] == ["UPDATE"]
+            or said[max(place - 3, 0) : place - 1] == ["UPDATE", "OR"]
+            for place, token in enumerate(self.body)
+            if token.names(relation)
         )
 
 
 def trigger(name: str, relation: str, sql: str) -> Trigger:
     """The description of a CREATE TRIGGER."""
     found = tokens(sql)
-    event = next(place for place, token in enumerate(found) if _is_event(found, place, token))
+    # A word for the event that no name can be taken for: behind it stands ON or OF.
+    event = next(
+        place
+        for place, (token, after) in enumerate(pairwise(found))
+        if any(map(token.says, ("INSERT", "UPDATE", "DELETE"))) and (after.says("ON") or after.says("OF"))
+    )
     timing = next((w for w in ("BEFORE", "AFTER", "INSTEAD") if any(t.says(w) for t in found[:event])), "BEFORE")
     begin = next((place for place, token in enumerate(found) if place > event and token.says("BEGIN")), len(found))
     head = found[event:begin]
-    return Trigger(
-        name,
-        relation,
-        timing,
-        head[0].text.upper(),
-        only=len(head) > 1 and head[1].says("OF"),
-        conditional=any(token.says("WHEN") for token in head),
-        body=found[begin:],
-    )
-
-
-def _is_event(found: Sequence[Token], place: int, token: Token) -> bool:
-    """A word for the event that no name can be taken for: behind it stands ON or OF."""
-    if not any(token.says(word) for word in ("INSERT", "UPDATE", "DELETE")) or place + 1 >= len(found):
-        return False
-    return found[place + 1].says("ON") or found[place + 1].says("OF")
+    only, conditional = head[1].says("OF"), any(token.says("WHEN") for token in head)
+    return Trigger(name, relation, timing, head[0].text.upper(), only, conditional, found[begin:])

@@ -140,4 +140,4 @@ def test_named_constraints_keep_their_names() -> None:
         'CREATE TABLE t (a TEXT, b TEXT, CONSTRAINT one UNIQUE (a, "b"), CONSTRAINT "two" PRIMARY KEY (a), UNIQUE (b))'
     )
 
-    assert unique_constraints(sql) == (("one", ("a", "b")), ("two", ("a",)))
+    assert tuple(unique_constraints(sql)) == (("one", ("a", "b")), ("two", ("a",)))
