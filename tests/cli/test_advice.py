@@ -78,7 +78,7 @@ ELSEWHERE = {
     "Mend the program, or the file that describes it": "tests/wires/test_service.py",
     "Let the service listen there": "tests/wires/test_service.py",
     "Let the handler of the test route": "tests/wires/test_service.py",
-    "check `path` and `method`": "tests/wires/test_service.py",
+    ": check ": "tests/wires/test_service.py",
     "Again: ": "tests/harness/test_fuzz.py",
     "**To be safe": "tests/wires/test_gallery.py",
     "**Advice that no run has tried": "tests/wires/test_gallery.py",

@@ -111,6 +111,8 @@ def _in_the_place_of(start: str, folder: Path, *, line: str = "") -> Path:
         ("timeout 1 node service.mjs", "", "ended"),
         ("node dull.mjs 404", "", "status 404"),
         ("node dull.mjs 500", "", "status 500"),
+        ("node dull.mjs 401", "", "status 401"),
+        ("node dull.mjs 400", "", "status 400"),
         ("node dull.mjs 201", "", "one effect at the sink"),
     ],
 )
@@ -123,8 +125,10 @@ def test_a_service_that_cannot_be_asked_is_one_line_before_anything_is_judged(
     assert found.verdict.is_incomplete
     assert said in found.detail
     assert "\n" not in found.detail
-    # Where the route is wrong, its handler is not to blame.
-    assert ("of [route.create]" in found.advice) == said.startswith("status")
+    # Where the route, the credential or the key is wrong, the handler is not to blame.
+    points = {"status 401": "[credentials]", "status 400": "[profile]", "status 404": "`path`", "status 500": "`path`"}
+    assert points.get(said, "") in found.advice
+    assert (": check " in found.advice) == (said in points)
 
 
 def test_verify_and_doctor_end_with_13_where_nothing_listens(tmp_path: Path) -> None:

@@ -17,6 +17,12 @@ _FRAMES: tuple[dict[str, Any], ...] = (
     {"headers": [["Accept-Encoding", "identity"], ["Date", "Thu, 01 Jan 2026 00:00:00 GMT"], ["DNT", "1"]]},
 )
 _NO_EFFECT = "Let the handler of the test route do what docs/services.md says (The test route)."
+# What a status before any effect points to, in service.toml.
+_PLACE = "`path` and `method` of this route"
+_CHECKED = {
+    **dict.fromkeys((401, 403), "the headers of [credentials]"),
+    **dict.fromkeys((400, 422), "`header`, `key_syntax` and `key_pattern` of [profile]"),
+}
 # How long each instance has to run with nothing to do before anything is judged.
 _STAYS_MS = 1000
 _BINARY = bytes(range(256)) * 4
@@ -36,13 +42,13 @@ def preflight(bench: Bench) -> None:
                     s.request(tag, key, b"" if route["method"] == "GET" else None, route=name, instance=number)
                 )
                 asked = f"[route.{name}] {route['method']} {route['path']} of instance {number}"
-                check = f"{asked} answered {got.status}: check `path` and `method` of [route.{name}]."
+                check = f"{asked} answered {got.status}: check {_CHECKED.get(got.status, _PLACE)}."
                 if got.silence is not None:
                     s.not_reached(f"{asked}: expected an answer, got {got}", "Let the service listen there.")
                 if key is None and got.status >= 400:
                     s.not_reached(f"{asked}: expected an answer below 400, got {got}", check)
                 if key is not None and not s.effects(tag, 1):
-                    advice = check if got.status in (404, 405) or got.status >= 500 else _NO_EFFECT
+                    advice = check if got.status >= 400 else _NO_EFFECT
                     s.not_reached(f"{asked}: expected one effect at the sink, got none, and {got}", advice)
                 if key is not None and not got.accepted:
                     s.not_reached(
