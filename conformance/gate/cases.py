@@ -27,7 +27,7 @@ from holdfast.specs.model import Level, Proof
 from holdfast.specs.schema import explain, published_validator
 
 # Judging again: no verdict line is believed alone, the exchanges beside it must show it. Each case is judged by the
-# function that judged it in the run. `reports.evidence.believed` lists what the gate believes all the same. A long run
+# function that judged it in the run. docs/evidence.md lists what the gate believes all the same. A long run
 # is judged by as many processes as there are processors; the reasons and their order are the same. Pure.
 
 # What the exchanges of a suite test prove about its verdict. It depends on the seed, the answers and the observations

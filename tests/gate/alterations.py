@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,6 +22,10 @@ from holdfast.specs import strictjson
 from holdfast.specs.typed import instant_text
 from tests.forger import resealed
 
+_DOCS = Path(__file__).parents[2] / "docs" / "evidence.md"
+_TABLE = _DOCS.read_text(encoding="utf-8").partition("\n| place |")[2].partition("\n\n")[0].splitlines()[2:]
+# What the gate believes of a run, because nothing in the file can show otherwise: all that a forger can write there.
+BELIEVED = frozenset(row[2:].partition(" |")[0] for row in _TABLE)
 Line = dict[str, Any]
 Way = tuple[str | int, ...]
 # What is said below these is of an adapter's or a case's own shape.
@@ -44,6 +49,11 @@ _TEXTS = (
     "0",
     "sha256:" + "0" * 64,
 )
+
+
+def believed_at(place: str) -> str | None:
+    """The row of the table that speaks of a place, the closest one; None where the gate believes nothing."""
+    return max((row for row in BELIEVED if place == row or place.startswith(f"{row}.")), key=len, default=None)
 
 
 class Alteration:

@@ -8,7 +8,6 @@ gate holds for the others, and an alteration counts as accepted if it gives no r
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,14 +29,14 @@ from holdfast.conformance.gate.decision import (
 )
 from holdfast.conformance.run.plan import plan_of
 from holdfast.reports.evidence import read_evidence
-from holdfast.reports.evidence.believed import BELIEVED, believed_at
 from holdfast.specs import Contract, strictjson
 from tests.forger import resealed
-from tests.gate.alterations import Alteration, blind, resealing
+from tests.gate.alterations import BELIEVED, Alteration, believed_at, blind, resealing
 from tests.gate.conftest import TOY
 
 HONEST = Path(__file__).parents[1] / "hostile" / "adapters" / "honest.py"
-DOCS = Path(__file__).parents[2] / "docs" / "evidence.md"
+# The options of the gate that hold another value at a place that it believes otherwise.
+OPTIONS = {"header.seed_origin": "--nonce", "header.adapter.commit": "--commit", "artefacts.files": "--adapter-digest"}
 NONCE, COMMIT = "ticket 17", "c0ffee"
 # A few cases of each contract, of every form and kind that it has.
 CASES: Mapping[str, Sequence[str]] = {
@@ -165,12 +164,12 @@ def accepted(run: Altering, count: int) -> set[str]:
     def alter(alteration: Alteration) -> None:
         if alteration.data == before or reasons_of(run.decide(alteration.data)) - base:
             return
-        row = believed_at(alteration.place)
-        assert row is not None, f"accepted, and in no table: {alteration.place}: {alteration.words}"
-        if row.option is not None:
+        place = believed_at(alteration.place)
+        assert place is not None, f"accepted, and in no table: {alteration.place}: {alteration.words}"
+        if place in OPTIONS:
             held = reasons_of(run.decide(alteration.data, expected)) - asked
-            assert held, f"{row.option} does not hold {alteration.place}: {alteration.words}"
-        found.add(row.place)
+            assert held, f"{OPTIONS[place]} does not hold {alteration.place}: {alteration.words}"
+        found.add(place)
 
     alter()
     return found
@@ -200,16 +199,9 @@ def test_ten_thousand_alterations_find_all_that_the_table_lists_and_no_more(tmp_
     for name in CASES:
         altered = make(name, tmp_path)
         found |= accepted(altered, 10_000 // len(CASES) + 1)
-    # No such line stands in these runs; the tests of tampering put them in.
-    rare = {"log", "restart", "attempt"}
-    assert {row.place for row in BELIEVED if row.single} - rare <= found
-
-
-def test_the_documentation_has_the_table_as_the_code_has_it() -> None:
-    rows = [line for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    start = next(number for number, row in enumerate(rows) if row.startswith("| place "))
-    assert rows[start + 1 : start + 1 + len(BELIEVED)] == [row.row() for row in BELIEVED]
-    assert len(rows) == start + 1 + len(BELIEVED) or not re.match(r"\| [a-z]+\.", rows[start + 1 + len(BELIEVED)])
+    # Of the last three no line stands in these runs, the tests of tampering have them; the first take several changes.
+    rare = {"every line", "header.seed_origin", "log", "restart", "attempt"}
+    assert BELIEVED - rare <= found
 
 
 # What takes more than one change.

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
 from holdfast.conformance.verdict import Exit
-from holdfast.reports.evidence.believed import believed_at
 
+from .alterations import believed_at
 from .conftest import NOW, Bench, Json, Lines, forge
 
 SECOND = "toy/once/a-second-put-of-a-key-is-refused"

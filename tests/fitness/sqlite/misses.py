@@ -64,20 +64,8 @@ KEYS = (
         a="KEY_NULLABLE KEY_NOT_CANONICAL",
         c="BINDING_MAY_BE_EMPTY",
     ),
-    miss(
-        "key-nullable",
-        changed(
-            (KEY_COLUMN, KEY_COLUMN.replace("NOT NULL", "")),
-        ),
-        a="KEY_NULLABLE",
-    ),
-    miss(
-        "replay-key-nullable",
-        changed(
-            (REPLAY_COLUMN, REPLAY_COLUMN.replace("NOT NULL", "")),
-        ),
-        a="KEY_NULLABLE",
-    ),
+    miss("key-nullable", changed((KEY_COLUMN, KEY_COLUMN.replace("NOT NULL", ""))), a="KEY_NULLABLE"),
+    miss("replay-key-nullable", changed((REPLAY_COLUMN, REPLAY_COLUMN.replace("NOT NULL", ""))), a="KEY_NULLABLE"),
     miss("key-without-its-form", changed((KEY_COLUMN, "logical_request_key TEXT NOT NULL,")), a="KEY_NOT_CANONICAL"),
     miss(
         "key-may-be-bytes",
