@@ -22,9 +22,8 @@ from typing import IO
 from msgspec import UNSET
 
 from holdfast.servers.environment import adapter_environment
-from holdfast.servers.errors import StartError
+from holdfast.servers.errors import TOO_LITTLE, StartError
 from holdfast.servers.janitor import LAUNCHER_GRACE_S, Janitor, KnownFolder
-from holdfast.servers.lacking import TOO_LITTLE
 from holdfast.servers.lines import LaunchRequest, Ready, Stores, decode, encode
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.

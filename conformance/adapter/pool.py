@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, GreetingError, Worker
@@ -16,34 +15,6 @@ from holdfast.servers.janitor import Janitor
 
 class Exhausted(Exception):  # noqa: N818 - a state of the pool, not a defect of the kit
     """No worker is started any more, mostly because too many died one after the other; the text says why."""
-
-
-class Workers(Protocol):
-    """The workers of a session by number, as far as its driver needs them."""
-
-    epoch_ns: int
-
-    @property
-    def deadlines(self) -> Deadlines:
-        """The deadlines of every worker."""
-
-    def get(self, number: int) -> Worker:
-        """That worker, started if it is not there. Raises Exhausted, StartError, GreetingError."""
-
-    def current(self, number: int) -> Worker | None:
-        """That worker in its present state, dead or alive; never starts one."""
-
-    def kill(self, number: int) -> None:
-        """End that worker by SIGKILL."""
-
-    def stop(self, number: int) -> None:
-        """End that worker in order."""
-
-    def settle(self) -> None:
-        """The session succeeded with every worker alive."""
-
-    def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
-        """The session did not end in order: close or end these workers. `died` says that an answer was missing."""
 
 
 # After this number of dead workers in a row the remaining cases are not reached.

@@ -13,14 +13,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, TypeAlias, TypeVar
 
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
 from holdfast.conformance.adapter.starvation import HEARTBEAT, Watch
 from holdfast.conformance.verdict import FailureMode
-from holdfast.servers.errors import StartError
+from holdfast.servers.errors import TOO_LITTLE, StartError
 from holdfast.servers.janitor import Janitor, JanitorLostError
-from holdfast.servers.lacking import TOO_LITTLE
+
+if TYPE_CHECKING:
+    from holdfast.servers.nursery import Forked
 
 # The files that an adapter's processes have: their programs, what they mapped, and the scripts of their command lines
 
@@ -102,29 +104,8 @@ class Deadlines:
         )
 
 
-class Child(Protocol):
-    """A process on pipes in a group of its own, as `subprocess.Popen` has it."""
-
-    @property
-    def pid(self) -> int:
-        """Its number, and that of its group."""
-
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """Where it reads."""
-
-    @property
-    def stdout(self) -> IO[bytes] | None:
-        """What it writes."""
-
-    @property
-    def stderr(self) -> IO[bytes] | None:
-        """What it logs."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Its exit status, less than 0 for a signal. Raises subprocess.TimeoutExpired."""
-
-
+# A process on pipes in a group of its own.
+Child: TypeAlias = "subprocess.Popen[bytes] | Forked"
 # Starts a command with an environment. Raises OSError, StartError.
 Start = Callable[[Sequence[str], Mapping[str, str]], Child]
 

@@ -73,7 +73,7 @@ class Worker:
 
     def __init__(self, command: AdapterCommand, *, janitor: Janitor, number: int, epoch_ns: int) -> None:
         """Start the process and say hello, without waiting for the answer. Raises StartError."""
-        self.number = number
+        self.number, self.janitor = number, janitor
         self._deadlines = command.deadlines
         self._epoch_ns = epoch_ns
         self._count = 0

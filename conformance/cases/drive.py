@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.conformance.adapter.messages import Event, Reply
 from holdfast.conformance.adapter.peer import PLACE, Peer
-from holdfast.conformance.adapter.pool import Exhausted, Workers
+from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.starvation import FIRST_LOOK, TOO_MUCH, Watch, lost_since
 from holdfast.conformance.adapter.wire import ENDPOINT, endpoint_of, wires_of
@@ -31,7 +31,7 @@ class Driver:
 
     def __init__(
         self,
-        pool: Workers,
+        pool: WorkerPool,
         workdir: Path,
         *,
         config: Mapping[str, str],

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.conformance.adapter.peer import Peer
-from holdfast.conformance.adapter.pool import Exhausted
+from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import Worker
+from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.reporting import report_of
@@ -170,14 +170,14 @@ class Showing:
 # The one worker of a session that a fault strikes
 
 
-class LoneWorker:
-    """The one worker of a session; a dead one is not started again. Implements `Workers`."""
+class LoneWorker(WorkerPool):
+    """The one worker of a session; a dead one is not started again, and a session that failed leaves it as it is."""
 
     def __init__(self, worker: Worker, deadlines: Deadlines) -> None:
         """The times of the worker are CLOCK_MONOTONIC."""
+        super().__init__(AdapterCommand((), {}, deadlines), janitor=worker.janitor)
         self.epoch_ns = 0
-        self.deadlines = deadlines
-        self._worker: Worker | None = worker
+        self._workers[0] = worker
 
     def get(self, number: int) -> Worker:
         """The worker, after its hello. Raises Exhausted, GreetingError."""
@@ -188,29 +188,8 @@ class LoneWorker:
         worker.await_greeting()
         return worker
 
-    def current(self, number: int) -> Worker | None:
-        """The worker as it stands."""
-        del number
-        return self._worker
-
-    def kill(self, number: int) -> None:
-        """End it by SIGKILL."""
-        self._end(number, Worker.kill)
-
-    def stop(self, number: int) -> None:
-        """End it in order."""
-        self._end(number, Worker.shut_down)
-
-    def _end(self, number: int, end: Callable[[Worker], None]) -> None:
-        worker, self._worker = self.current(number), None
-        if worker is not None:
-            end(worker)
-
-    def settle(self) -> None:
-        """A no-op: there is no budget of dead workers, because the layers end them on purpose."""
-
     def abandon(self, numbers: Sequence[int], cause: str, *, died: bool) -> None:
-        """See `settle`."""
+        """A no-op: there is no budget of dead workers, because the layers end them on purpose."""
 
 
 T = TypeVar("T")

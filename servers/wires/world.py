@@ -185,17 +185,21 @@ class ServiceEnvironment:
         program = self._service.service
         if program.prepare is None:
             return
+        if failure := self._failure_of(program.prepare, program.start_s, self._environment(0)):
+            raise EndedError(f"[service] prepare {failure}")
+
+    def _failure_of(self, command: str, seconds: float, environment: Mapping[str, str] | None = None) -> str:
+        """Run a command to its end; how it ended if not well, in words."""
         done = subprocess.run(
-            shlex.split(self._filled(program.prepare)),
+            shlex.split(self._filled(command)),
             cwd=self._service.folder,
-            env=self._environment(0),
+            env=environment,
             capture_output=True,
-            timeout=scaled(program.start_s),
+            timeout=scaled(seconds),
             check=False,
         )
-        if done.returncode:
-            said = (done.stderr or done.stdout)[-600:].decode("utf-8", "replace").strip() or "it printed nothing"
-            raise EndedError(f"[service] prepare ended with status {done.returncode}: {said}")
+        said = (done.stderr or done.stdout)[-600:].decode("utf-8", "replace").strip() or "it printed nothing"
+        return f"ended with status {done.returncode}: {said}" if done.returncode else ""
 
     def _environment(self, port: int) -> dict[str, str]:
         told = self._service.service.env
@@ -260,11 +264,8 @@ class ServiceEnvironment:
             return
         if command not in store.commands:
             raise UseError(f"[store.commands] has no {command}")
-        words = shlex.split(self._filled(store.commands[command]))
-        done = subprocess.run(words, cwd=self._service.folder, capture_output=True, timeout=scaled(20.0), check=False)
-        if done.returncode:
-            said = (done.stderr or done.stdout)[-300:].decode("utf-8", "replace")
-            raise UseError(f"[store.commands] {command} ended with status {done.returncode}: {said}")
+        if failure := self._failure_of(store.commands[command], 20.0):
+            raise UseError(f"[store.commands] {command} {failure}")
 
     # Requests
 
@@ -393,11 +394,7 @@ class ServiceEnvironment:
     def seen(self, tag: str) -> dict[str, Any]:
         """What the sink saw of a tag: {effects, attempts, held}."""
         known = self.sink.of(tag)
-        return {
-            "effects": known.effects,
-            "attempts": known.attempts,
-            "held": known.held,
-        }
+        return {name: getattr(known, name) for name in ("effects", "attempts", "held")}
 
 
 def pause(milliseconds: int) -> None:

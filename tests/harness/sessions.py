@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, NoReturn, Protocol, cast
 
 from holdfast.conformance.adapter.messages import Reply
-from holdfast.conformance.adapter.pool import Workers
+from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.session import Action
@@ -47,7 +47,7 @@ class Sessions(Driver):
 
     def __init__(self, implementation: Opens, config: Mapping[str, str]) -> None:
         pool = SimpleNamespace(deadlines=SimpleNamespace(session=1e6, op=1e6, start=1e6), epoch_ns=0)
-        super().__init__(cast(Workers, pool), Path(tempfile.mkdtemp(prefix="hf-play-")), config=config)
+        super().__init__(cast(WorkerPool, pool), Path(tempfile.mkdtemp(prefix="hf-play-")), config=config)
         self._implementation = implementation
         self._owed: dict[int, Reply] = {}
         self.sessions: dict[int, Session] = {}
