@@ -53,6 +53,6 @@ def missing(what: str) -> NoReturn:
 @pytest.fixture(scope="session")
 def tracer() -> None:
     """For tests that trace: the right to trace one's own children."""
-    unable = probe().tracer.reason
+    unable = probe().tracer
     if unable:
         missing(f"tracing: {unable}")

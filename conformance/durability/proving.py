@@ -16,9 +16,19 @@ from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.expect import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.durability.reported import BY_SIGNALS, LayerReport, read, report_of
 from holdfast.conformance.durability.subject import AdapterSubject, Terms, judgement_of
-from holdfast.conformance.durability.verdicts import LAYERS, OUT_OF_REACH, how_of, is_recorded, judged, strikes_twice
+from holdfast.conformance.durability.verdicts import (
+    BY_SIGNALS,
+    LAYERS,
+    OUT_OF_REACH,
+    LayerReport,
+    how_of,
+    is_recorded,
+    judged,
+    read,
+    report_of,
+    strikes_twice,
+)
 from holdfast.conformance.durability.verdicts import not_tested as judged_untested
 from holdfast.conformance.durability.workload import (
     answers_of,
@@ -30,14 +40,12 @@ from holdfast.conformance.durability.workload import (
     workload_of,
 )
 from holdfast.conformance.faults.copying import copy
-from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
+from holdfast.conformance.faults.dependencies import Dependencies, Finished, Made, Promise
 from holdfast.conformance.faults.deprived import judge_deprived
-from holdfast.conformance.faults.finished import Finished
-from holdfast.conformance.faults.layers import RECORDED
+from holdfast.conformance.faults.helpers import kills_by_signal
 from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.probe import Probe, probe
 from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Tally, Trial
-from holdfast.conformance.faults.signals import kills_by_signal
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, SubjectError
 from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.verdict import FailureMode
@@ -86,7 +94,12 @@ class Proving:
     def __init__(self, setting: Setting, spec: FaultWorkload) -> None:
         self._setting, self._spec = setting, spec
         runs_commands = any("command" in step for step in spec.steps)
-        self._command = _patient(setting.command, _STARTING) if runs_commands else setting.command
+        self._command = setting.command
+        if runs_commands:
+            # An adapter that limits its own waiting finds the factor in its environment.
+            environment = slowed(self._command.environment, _STARTING)
+            deadlines = self._command.deadlines.scaled(_STARTING)
+            self._command = replace(self._command, deadlines=deadlines, environment=environment)
         self._spare: Worker | None = None
         self._sweep: Sweep | None = None
         self._dependencies: dict[Judged, Dependencies] = {}
@@ -164,7 +177,7 @@ class Proving:
 
     def _struck(self, sweep: Sweep, fault: FaultCase) -> SweepReport:
         layer = LAYERS[fault.layer]
-        if layer in RECORDED:
+        if layer.is_recorded:
             if self._unmade:
                 # Its time is long, and an answer that it missed will not come for this layer either.
                 return SweepReport(layer, 0, 0, "0 of 0, not tried", unproven=self._unmade)
@@ -206,7 +219,7 @@ class Proving:
         self._prepare(base)
         # An observation may leave traces, above all an audit record of each question; so a copy is observed.
         copy(base, beside)
-        before, learned = self._rehearsed(beside) if self._spec.each else (self._facts_in(beside), None)
+        before, learned = self._rehearsed(beside)
         shutil.rmtree(beside, ignore_errors=True)
         try:
             workload = workload_of(self._spec, self._terms.scopes, before, learned)
@@ -241,23 +254,14 @@ class Proving:
             with suppress(SubjectError):
                 subject.stop()
 
-    def _facts_in(self, folder: Path) -> Mapping[str, str]:
-        subject = AdapterSubject(self._worker, self._terms, log=self._made)
-        try:
-            subject.start(folder)
-            return subject.dump()
-        finally:
-            with suppress(SubjectError):
-                subject.stop()
-
-    def _rehearsed(self, folder: Path) -> tuple[Facts, Mapping[int, Facts]]:
-        """All operations while nothing goes wrong: the facts before, and what each has changed of them."""
+    def _rehearsed(self, folder: Path) -> tuple[Facts, Mapping[int, Facts] | None]:
+        """The facts before the operations; where these do not say what they set, what each has changed of them."""
         subject = AdapterSubject(self._worker, self._terms, log=self._made)
         learned: dict[int, Facts] = {}
         try:
             subject.start(folder)
             before = shown = subject.dump()
-            for number in sorted(self._terms.scopes):
+            for number in sorted(self._terms.scopes) if self._spec.each else ():
                 op = Op(number, method_of(self._spec.step(number)), {})
                 answer = subject.ask(op)
                 if answer.outcome is not Outcome.OK:
@@ -269,6 +273,8 @@ class Proving:
         finally:
             with suppress(SubjectError):
                 subject.stop()
+        if not self._spec.each:
+            return before, None
         self._terms = replace(self._terms, known=frozenset(name for facts in learned.values() for name in facts))
         return with_gone(before, self._terms.known), learned
 
@@ -299,12 +305,6 @@ class Proving:
     def _started(self, command: AdapterCommand, under: Sequence[str] = ()) -> Worker:
         command = replace(command, argv=(*under, *command.argv))
         return Worker(command, janitor=self._setting.janitor, number=0, epoch_ns=0)
-
-
-def _patient(command: AdapterCommand, factor: float) -> AdapterCommand:
-    """The same with more time; an adapter that limits its own waiting finds the factor in its environment."""
-    deadlines, environment = command.deadlines.scaled(factor), slowed(command.environment, factor)
-    return replace(command, deadlines=deadlines, environment=environment)
 
 
 def starts_at_floors(contract: Contract) -> int:
@@ -350,7 +350,7 @@ def stepped(
 @cache
 def not_tested() -> str:
     """Why this machine can judge nothing that rests on recordings; empty if it can."""
-    return probed().tracer.reason or self_test()
+    return probed().tracer or self_test()
 
 
 @cache

@@ -17,7 +17,6 @@ from pathlib import Path
 from holdfast.conformance.faults import mounts, stored
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deprived import Deprived, during, judge_deprived, judge_overtaken, older
-from holdfast.conformance.faults.finished import Finished
 from holdfast.conformance.faults.helpers import killed, stopped, undisturbed
 from holdfast.conformance.faults.locks import Hold, locked
 from holdfast.conformance.faults.mounts import Disk
@@ -31,6 +30,27 @@ from holdfast.conformance.faults.stored import PAGE, SQLITE, Stored, Variant, pa
 from holdfast.conformance.faults.subject import History, Op, Outcome, SubjectError, SubjectHangError, Workload, perform
 from holdfast.conformance.faults.sweep import Sweep
 from holdfast.conformance.faults.tracer import Injection
+
+# The start state of the layers
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run of the workload without what is kept for the time while a part is away: its last operation, or `later`.
+
+    `workload` is `Workload.begun`.
+
+    `served`: processes that it started keep the files, as a database server does. A single file is then that server's
+    business, which may have no checksum for it; so only all of them at once are taken away.
+    """
+
+    folder: Path
+    workload: Workload
+    acknowledged: frozenset[int]
+    late: tuple[Op, ...]
+    stored: Stored
+    served: bool
+
 
 # Locks of another process: on all files of the store, on one database alone, and between two transactions. An
 # implementation may wait for a lock as long as its limits allow, and may refuse. What it answers OK is durable: in the
@@ -87,7 +107,7 @@ def _ways(begun: Finished) -> Iterator[_Way]:
     for name in databases:
         yield _Way(f"was about to write to {name} alone while it ran", Hold.WRITER, (name,), is_killed=True)
     # Only a tracer can say when one transaction ends, and keep the next one from its lock.
-    for op in begun.late if not probe().tracer.reason else ():
+    for op in begun.late if not probe().tracer else ():
         for name in databases:
             text = f"was about to write to {name} right behind the first transaction of {op.text.split(' ', 1)[0]}"
             yield _Way(text, Hold.WRITER, (name,), op)
@@ -141,7 +161,7 @@ def _overtaken(sweep: Sweep, folder: Path, begun: Finished, op: Op, name: str) -
         armed.touch()
         yield
 
-    under = Injection(overtake=(folder / name, armed)).argv(out, folder)
+    under = Injection(overtake=(str(folder / name), str(armed))).argv(out, folder)
     workload, known = begun.workload, begun.acknowledged
     seen = judge_overtaken(sweep.traced(), folder, workload, known, op, under=under, taking=taking)
     try:
@@ -163,7 +183,7 @@ _MORE, _MORE_PAGES = 4, 8
 
 def mountable() -> None:
     """Raises RunError where nothing can be mounted."""
-    unable = mounting().reason
+    unable = mounting()
     if unable:
         raise RunError(f"NOT TESTED: {unable}")
 
@@ -351,7 +371,11 @@ class Dependencies:
                 variant.apply(folder)
                 verdict = self._without(tally.layer, folder, variant, owed)
             story = f"While it did not run, {variant.text}."
-            state = partial(_copy_without, begun.folder, variant)
+
+            def state(into: Path, variant: Variant = variant) -> None:
+                copy(begun.folder, into)
+                variant.apply(into)
+
             tally.tried += 1
             mild += not owed
             if mild:
@@ -469,8 +493,3 @@ class Dependencies:
         if not mark.exists():
             raise RunError(f"NOT TESTED: a work directory that is {disk.value} could not be mounted")
         return seen
-
-
-def _copy_without(whole: Path, variant: Variant, into: Path) -> None:
-    copy(whole, into)
-    variant.apply(into)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.conformance.faults.naming import named, stranger
-from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare, untrue
+from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare, seen, untrue
 from holdfast.conformance.faults.subject import (
     Facts,
     Op,
@@ -73,7 +73,7 @@ class _Session:
     @property
     def told(self) -> frozenset[int]:
         """The operations that the facts report which it showed last."""
-        return _told(self.workload, self.shown or {})
+        return seen(self.workload, self.shown or {})
 
     def look(self) -> None:
         """Ask it for its facts, if it shows them. Raises _BrokenError."""
@@ -159,24 +159,20 @@ def judge_deprived(
     the same process does what it has refused.
     """
     session = _Session(subject, workload, owed, acknowledged, owed)
-    verdict = CrashOutcome(CrashClass.CLEAN)
-    try:
+
+    def act() -> None:
         with ExitStack() as stack:
             if _started(subject, folder, under):
-                done = stack.enter_context(taking())
-                session.done = done or frozenset()
-                session.owed |= session.done
-                session.may |= session.done
-                session.first |= session.done
-                _ask_all(session, [op for op in late if op.number not in session.done])
+                done = stack.enter_context(taking()) or frozenset()
+                session.done = done
+                session.owed |= done
+                session.may |= done
+                session.first |= done
+                _ask_all(session, [op for op in late if op.number not in done])
         if again:
             _ask_refused(session, late)
-    except _BrokenError as broken:
-        verdict = broken.verdict
-    finally:
-        with contextlib.suppress(SubjectError):
-            subject.stop()
-    return Deprived(verdict, session.shown, session.told, session.done, session.done | session.open)
+
+    return _judged(session, act)
 
 
 def judge_overtaken(
@@ -191,17 +187,25 @@ def judge_overtaken(
 ) -> Deprived:
     """Start a subject where nothing is lacking. What `taking` takes away begins right before one new operation."""
     session = _Session(subject, workload, acknowledged, acknowledged, acknowledged)
-    verdict = CrashOutcome(CrashClass.CLEAN)
-    try:
+
+    def act() -> None:
         if _started(subject, folder, under):
             session.look()
             with taking():
                 _ask_new(session, (op,))
+
+    return _judged(session, act)
+
+
+def _judged(session: _Session, act: Callable[[], None]) -> Deprived:
+    verdict = CrashOutcome(CrashClass.CLEAN)
+    try:
+        act()
     except _BrokenError as broken:
         verdict = broken.verdict
     finally:
         with contextlib.suppress(SubjectError):
-            subject.stop()
+            session.subject.stop()
     return Deprived(verdict, session.shown, session.told, session.done, session.done | session.open)
 
 
@@ -267,13 +271,6 @@ def _ask_refused(session: _Session, late: Sequence[Op]) -> None:
             raise _BrokenError(
                 CrashOutcome(CrashClass.TORN, f"{named(op)} to be done now that nothing is lacking", came)
             )
-
-
-def _told(workload: Workload, shown: Facts) -> frozenset[int]:
-    """The operations that at least one fact reports."""
-    return frozenset(
-        op.number for op in workload.every if any(shown.get(name) == value for name, value in op.facts.items())
-    )
 
 
 def older(workload: Workload, found: Facts, owed: AbstractSet[int]) -> Workload:

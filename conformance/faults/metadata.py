@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
 from pathlib import Path
 
-from holdfast.conformance.faults.model import Candidate
+from holdfast.conformance.faults.model.plan import Candidate
 from holdfast.conformance.faults.recording import (
     ROOT,
     Changed,

@@ -1,6 +1,6 @@
 """Runs a command whose work directory is read-only or a small disk: mounts that only it sees, and that end with it.
 
-    python -m holdfast.conformance.faults.mounts {as-it-is,read-only,small} WORKDIR MARK [--size BYTES] -- CMD...
+    python -m holdfast.conformance.faults.mounts {as-it-is,read-only,small} WORKDIR MARK BYTES CMD...
 
 Root makes them in a mount namespace of its own, anybody else in a user namespace as well, in which he stays who he is.
 `small` lets the command work on a tmpfs of this size that begins with what WORKDIR holds, and puts what it left there
@@ -11,7 +11,6 @@ is no such command. SIGTERM ends the command by force, and `small` still hands b
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import os
@@ -27,6 +26,7 @@ from types import FrameType
 import psutil
 
 from holdfast.conformance.faults.copying import copy
+from holdfast.conformance.faults.processes import runs
 from holdfast.conformance.faults.tracer import FAILED, NO_COMMAND
 
 _NEWNS, _NEWUSER = 0x00020000, 0x10000000
@@ -48,39 +48,28 @@ class Disk(StrEnum):
 
 def argv(disk: Disk, folder: Path, mark: Path, size: int = 0) -> list[str]:
     """The words that go before a command. `size` in bytes, of a small disk."""
-    python = [sys.executable, "-P", "-m", "holdfast.conformance.faults.mounts", disk.value, str(folder), str(mark)]
-    return [*python, *(["--size", str(size)] if disk is Disk.SMALL else []), "--"]
+    python = [sys.executable, "-P", "-m", "holdfast.conformance.faults.mounts"]
+    return [*python, disk.value, str(folder), str(mark), str(size)]
 
 
 def main(arguments: Sequence[str]) -> int:
     """Do what the command line says. Returns what a command on a small disk ended with; otherwise it becomes it."""
-    split = list(arguments).index("--") if "--" in arguments else len(arguments)
-    options, command = _parser().parse_args(arguments[:split]), list(arguments[split + 1 :])
-    if not command:
-        _parser().error("expected a command behind --")
+    disk, folder, mark, size, *command = arguments
+    place = Path(folder)
     try:
         _enter()
-        if options.disk is Disk.SMALL:
-            return _on_a_small_disk(options.folder, options.mark, options.size, command)
-        _mount(options.folder, options.folder, "", _BIND | _RECURSIVE)
-        if options.disk is Disk.READ_ONLY:
-            have = os.statvfs(options.folder).f_flag
+        if disk == Disk.SMALL:
+            return _on_a_small_disk(place, Path(mark), int(size), command)
+        _mount(place, place, "", _BIND | _RECURSIVE)
+        if disk == Disk.READ_ONLY:
+            have = os.statvfs(place).f_flag
             kept = have & _KEPT | (_RELATIVE_TIMES if have & os.ST_RELATIME else 0)
-            _mount(None, options.folder, "", _REMOUNT | _BIND | _READ_ONLY | kept)
+            _mount(None, place, "", _REMOUNT | _BIND | _READ_ONLY | kept)
     except OSError as error:
         print(f"mounts: {error}", file=sys.stderr)
         return FAILED
-    options.mark.touch()
+    Path(mark).touch()
     return _become(command)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="mounts", description=__doc__, allow_abbrev=False)
-    parser.add_argument("disk", type=Disk)
-    parser.add_argument("folder", type=Path, metavar="WORKDIR")
-    parser.add_argument("mark", type=Path, metavar="MARK")
-    parser.add_argument("--size", type=int, default=1 << 20, metavar="BYTES", help="of the small disk")
-    return parser
 
 
 def _enter() -> None:
@@ -161,18 +150,11 @@ def _on_a_small_disk(folder: Path, mark: Path, size: int, command: Sequence[str]
 
 def _kill_children() -> None:
     """End all of them and their children, until none runs; a parent can still wait for its child."""
-    while children := [one for one in psutil.Process().children(recursive=True) if _runs(one)]:
+    while children := [one for one in psutil.Process().children(recursive=True) if runs(one)]:
         for one in children:
             with contextlib.suppress(psutil.NoSuchProcess):
                 one.kill()
         time.sleep(_POLL_S)
-
-
-def _runs(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 if __name__ == "__main__":

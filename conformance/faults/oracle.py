@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum, unique
@@ -56,11 +56,8 @@ class CrashOutcome:
 
     def __str__(self) -> str:
         """One sentence for a person."""
-        return (
-            self.kind.value
-            if self.kind is CrashClass.CLEAN
-            else f"{self.kind}: expected {self.expected}; got {self.came}"
-        )
+        clean = self.kind is CrashClass.CLEAN
+        return self.kind.value if clean else f"{self.kind}: expected {self.expected}; got {self.came}"
 
 
 _CLEAN = CrashOutcome(CrashClass.CLEAN)
@@ -77,14 +74,14 @@ def compare(workload: Workload, found: Facts, must: AbstractSet[int], may: Abstr
     if strange:
         return CrashOutcome(CrashClass.TORN, expected, listed(half(workload, fact) for fact in strange))
     # An operation that shows no fact was not done, or was covered by later ones: the same for the facts.
-    seen = _seen(workload, found) & may
-    whole = workload.after(seen | must)
+    shown = seen(workload, found) & may
+    whole = workload.after(shown | must)
     if found == whole:
         return _CLEAN
     # A fact that later operations cover is not missing.
     due = [op for op in workload.every if op.number in must and op.facts.items() & whole.items()]
-    missing = [op for op in due if op.number not in seen]
-    if found == workload.after(seen):
+    missing = [op for op in due if op.number not in shown]
+    if found == workload.after(shown):
         held = f"{len(due) - len(missing)} of {len(due)} acknowledged operations"
         return CrashOutcome(CrashClass.LOST, expected, f"{held}: gone is {listed(gone(op, found) for op in missing)}")
     return CrashOutcome(CrashClass.TORN, expected, differences(workload, whole, found))
@@ -146,7 +143,7 @@ def _judge(
     workload = _interrupted(workload, found, may - must)
     # What may be done in part may look whole, and have more to do.
     parted = {op.number for op in workload.every if op.apart}
-    there: AbstractSet[int] = (_seen(workload, found) & may) - parted | must
+    there: AbstractSet[int] = (seen(workload, found) & may) - parted | must
     known = [op for op in workload.every if workload.once and op.number in must and not op.anew]
     # Behind each all facts are looked at, which of a long session would take minutes.
     known = [*known[:2], *known[-3:]] if workload.long else known
@@ -284,8 +281,11 @@ def _hidden(workload: Workload, numbers: AbstractSet[int], about: tuple[str, ...
     def left(op: Op) -> Op:
         return dataclasses.replace(op, facts={}, idle=True) if op.number in numbers else op
 
-    ops, later = tuple(map(left, workload.ops)), tuple(map(left, workload.later))
-    return dataclasses.replace(workload, ops=ops, later=later, before=_without(workload.before, about))
+    return dataclasses.replace(_changed(workload, left), before=_without(workload.before, about))
+
+
+def _changed(workload: Workload, change: Callable[[Op], Op]) -> Workload:
+    return dataclasses.replace(workload, ops=tuple(map(change, workload.ops)), later=tuple(map(change, workload.later)))
 
 
 def _interrupted(workload: Workload, found: Facts, numbers: AbstractSet[int]) -> Workload:
@@ -296,8 +296,7 @@ def _interrupted(workload: Workload, found: Facts, numbers: AbstractSet[int]) ->
         alone = effect.items() <= found.items() and not op.facts.items() <= found.items()
         return dataclasses.replace(op, facts=effect) if alone else op
 
-    ops, later = tuple(map(left, workload.ops)), tuple(map(left, workload.later))
-    return dataclasses.replace(workload, ops=ops, later=later)
+    return _changed(workload, left)
 
 
 def _settled(workload: Workload, found: Facts, must: AbstractSet[int], may: AbstractSet[int]) -> Facts:
@@ -309,7 +308,7 @@ def _settled(workload: Workload, found: Facts, must: AbstractSet[int], may: Abst
     return found
 
 
-def _seen(workload: Workload, found: Facts) -> frozenset[int]:
+def seen(workload: Workload, found: Facts) -> frozenset[int]:
     """The operations that at least one fact reports."""
     return frozenset(
         op.number for op in workload.every if any(found.get(name) == value for name, value in op.facts.items())

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from holdfast.conformance.faults import naming, story
 from holdfast.conformance.faults.metadata import Given, Metadata, some
-from holdfast.conformance.faults.model import Candidate, Plan, Stage, StateRule
+from holdfast.conformance.faults.model.plan import Candidate, Plan
+from holdfast.conformance.faults.model.states import StateRule
+from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, judge
 from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.promises import Promises

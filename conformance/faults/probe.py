@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from holdfast.conformance.faults import fidelity, mounts, recording
 from holdfast.conformance.faults.mounts import Disk
@@ -28,35 +27,22 @@ _LOOP, _TOOLS = Path("/dev/loop-control"), ("mkfs.ext4", "mount", "umount", "los
 _PROGRAM = "import os; f = os.open('probe', 66); os.write(f, b'1'); os.fsync(f); os.write(1, b'!')"
 
 
-@dataclass(frozen=True, slots=True)
-class Ability:
-    """Something that the machine allows or not; `reason` is a text that says why not, and is empty if it does."""
-
-    reason: str = ""
-
-    @property
-    def there(self) -> bool:
-        """Whether it can be used."""
-        return not self.reason
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What can be used here.
+class Probe(NamedTuple):
+    """Why something cannot be used here, in words; empty where it can.
 
     `tracer`: recording, kills, errors and all that is judged from recordings. `full_disk`: a small file system of
     one's own, or a read-only one, in a namespace. `real_file_systems`: file systems in files, through loop devices, as
     root.
     """
 
-    tracer: Ability
-    full_disk: Ability
-    real_file_systems: Ability
+    tracer: str
+    full_disk: str
+    real_file_systems: str
 
     def lines(self) -> tuple[str, ...]:
         """One line for each ability, for a report."""
-        told = ((one.name.replace("_", " "), getattr(self, one.name)) for one in dataclasses.fields(self))
-        return tuple(f"{name}: {'available' if one.there else f'not available, {one.reason}'}" for name, one in told)
+        said = ((name.replace("_", " "), why) for name, why in zip(self._fields, self, strict=True))
+        return tuple(f"{name}: {f'not available, {why}' if why else 'available'}" for name, why in said)
 
 
 def probe() -> Probe:
@@ -64,16 +50,16 @@ def probe() -> Probe:
     return Probe(_tracer(), mounting(), _real_file_systems())
 
 
-def _tracer() -> Ability:
+def _tracer() -> str:
     if sys.platform != "linux" or platform.machine() != "x86_64":
-        return Ability(f"it needs Linux on x86-64, this is {platform.system()} on {platform.machine()}")
+        return f"it needs Linux on x86-64, this is {platform.system()} on {platform.machine()}"
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
         work, out = Path(folder, "work"), Path(folder, "recording")
         work.mkdir()
         # An interpreter without its site packages: the program needs nothing of them, and the time is short.
         argv = Injection().argv(out, work, [sys.executable, "-I", "-S", "-c", _PROGRAM])
         failed = _attempt(argv, work)
-        return Ability(f"tracing a program of one's own failed: {failed}") if failed else _recorded(out, work)
+        return f"tracing a program of one's own failed: {failed}" if failed else _recorded(out, work)
 
 
 def _attempt(argv: list[str], folder: Path) -> str:
@@ -96,22 +82,22 @@ def _attempt(argv: list[str], folder: Path) -> str:
     return said[-1] if done.returncode else ""
 
 
-def _recorded(out: Path, work: Path) -> Ability:
+def _recorded(out: Path, work: Path) -> str:
     try:
         whole = recording.read(out)
         different = fidelity.differences(whole, work)
     except (recording.RecordingError, OSError) as error:
-        return Ability(f"the recording cannot be read: {error}")
+        return f"the recording cannot be read: {error}"
     seen = [type(one.action) for one in whole.operations]
     if seen[-2:] != [Sync, Event] or different or whole.ending.untraced:
-        return Ability(f"a known program was recorded as {[one.__name__ for one in seen]}")
-    return Ability()
+        return f"a known program was recorded as {[one.__name__ for one in seen]}"
+    return ""
 
 
-def mounting() -> Ability:
+def mounting() -> str:
     """Whether a program can be run on a small disk of memory."""
     if sys.platform != "linux":
-        return Ability(f"it needs Linux, this is {platform.system()}")
+        return f"it needs Linux, this is {platform.system()}"
     with tempfile.TemporaryDirectory(prefix="holdfast-probe-") as folder:
         work, mark = Path(folder, "work"), Path(folder, "mark")
         work.mkdir()
@@ -119,16 +105,16 @@ def mounting() -> Ability:
         failed = _attempt(argv, work)
         if not failed and not mark.exists():
             failed = "the disk was not handed back"
-        return Ability(f"mounting a disk of one's own failed: {failed}" if failed else "")
+        return f"mounting a disk of one's own failed: {failed}" if failed else ""
 
 
-def _real_file_systems() -> Ability:
+def _real_file_systems() -> str:
     if os.geteuid():
-        return Ability("it needs root")
+        return "it needs root"
     missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
     if missing:
-        return Ability(f"not installed: {', '.join(missing)}")
+        return f"not installed: {', '.join(missing)}"
     with contextlib.suppress(OSError):
         os.close(os.open(_LOOP, os.O_RDWR | os.O_CLOEXEC))
-        return Ability()
-    return Ability(f"{_LOOP} cannot be opened")
+        return ""
+    return f"{_LOOP} cannot be opened"

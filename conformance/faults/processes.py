@@ -62,7 +62,7 @@ class Marked:
             # An observer is no dependency, nor is a process that was there before, or since the same tick of the clock.
             if process.pid != os.getpid() and _has(process, lambda one: one.create_time() > began and self._works(one)):
                 found[process.pid] = process
-        self._last = [one for one in found.values() if one != self._itself and _runs(one)]
+        self._last = [one for one in found.values() if one != self._itself and runs(one)]
         return self._last
 
     def keep_files(self) -> bool:
@@ -71,19 +71,19 @@ class Marked:
 
     def kill(self) -> int:
         """SIGKILL all of them, until none is left; how many there were. Raises OSError."""
-        return self._each(signal.SIGKILL, lambda one: not _runs(one))
+        return self._each(signal.SIGKILL, lambda one: not runs(one))
 
     def kill_all(self) -> int:
         """SIGKILL to the implementation itself and to all of them, until none is left; how many. Raises OSError."""
         self.dependencies()
-        itself = [one for one in (self._itself,) if one is not None and _runs(one)]
+        itself = [one for one in (self._itself,) if one is not None and runs(one)]
         for one in itself:
             _signal(one, signal.SIGKILL)
         return len(itself) + self.kill()
 
     def stop(self) -> int:
         """SIGSTOP all of them, until each has stopped; how many there are. Raises OSError."""
-        return self._each(signal.SIGSTOP, lambda one: not _runs(one) or one.status() == psutil.STATUS_STOPPED)
+        return self._each(signal.SIGSTOP, lambda one: not runs(one) or one.status() == psutil.STATUS_STOPPED)
 
     def go_on(self) -> None:
         """SIGCONT to all of them."""
@@ -96,7 +96,7 @@ class Marked:
             wanted = os.readlink(f"/proc/{self._itself.pid}/fd/0") if self._itself is not None else ""
         except OSError:
             return False
-        return any(_input(one) == wanted for one in self.dependencies())
+        return any(_has(one, lambda it: os.readlink(f"/proc/{it.pid}/fd/0") == wanted) for one in self.dependencies())
 
     def _bears(self, process: psutil.Process) -> bool:
         """Whether a process bears the mark, which nothing older than this program can. Raises OSError, psutil.Error."""
@@ -112,7 +112,7 @@ class Marked:
 
     def _each(self, number: signal.Signals, done: Callable[[psutil.Process], bool]) -> int:
         # A search for processes takes longer than many an operation, so the known ones are struck at once.
-        struck = {one.pid for one in self._last if _runs(one)}
+        struck = {one.pid for one in self._last if runs(one)}
         for one in self._last:
             _signal(one, number)
         until = time.monotonic() + _GONE_S
@@ -157,14 +157,8 @@ def _has(process: psutil.Process, what: Callable[[psutil.Process], bool]) -> boo
         return False
 
 
-def _input(process: psutil.Process) -> str:
-    try:
-        return os.readlink(f"/proc/{process.pid}/fd/0")
-    except OSError:
-        return "gone"
-
-
-def _runs(process: psutil.Process) -> bool:
+def runs(process: psutil.Process) -> bool:
+    """Whether a process has not ended."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

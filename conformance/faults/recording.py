@@ -20,6 +20,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum, unique
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeAlias, TypeVar, overload
 
@@ -66,7 +67,7 @@ class Filed(Sequence[_Item], Generic[_Item]):
         return self._parse(os.pread(self._file, end - begin, begin))
 
 
-VERSION = 3
+VERSION = 4
 # The work directory itself, as a file number.
 ROOT = 0
 
@@ -207,18 +208,6 @@ class Failed(NamedTuple):
 
 
 Action: TypeAlias = "Names | Write | Mapped | Truncate | Sync | SyncAll | Changed | Event | Failed"
-_KINDS: Mapping[str, type[Any]] = {
-    "names": Names,
-    "write": Write,
-    "mapped": Mapped,
-    "truncate": Truncate,
-    "sync": Sync,
-    "sync_all": SyncAll,
-    "changed": Changed,
-    "event": Event,
-    "failed": Failed,
-}
-_KIND_OF = {kind: name for name, kind in _KINDS.items()}
 
 
 class Operation(NamedTuple):
@@ -289,22 +278,29 @@ def replay(action: Write | Mapped | Truncate, data: bytearray) -> None:
         data[action.offset : action.offset + len(action.data)] = action.data
 
 
+# What a line holds, by the name that its objects have in `is`.
+_KINDS: Mapping[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(Rights, Entry, Named, Unnamed, Names, Write, Mapped, Truncate, Sync, SyncAll, Changed, Event, Failed),
+        *(Operation, OutsideFile, Life, Ending),
+    )
+}
+
+
 def header_line(command: Iterable[str], snapshot: Iterable[Entry]) -> str:
     """The first line of a recording's file."""
-    return _line({"recording": VERSION, "command": list(command), "snapshot": [_plain(entry) for entry in snapshot]})
+    return _line({"recording": VERSION, "command": list(command), "snapshot": _json(tuple(snapshot))})
 
 
 def operation_line(operation: Operation) -> str:
     """The line of one operation. It is written at once: what was recorded before a crash of the tracer is not lost."""
-    raw = {**_plain(operation), "kind": _KIND_OF[type(operation.action)], "action": _plain(operation.action)}
-    if isinstance(operation.action, Names):
-        raw["action"] = [{"named": isinstance(one, Named), **_plain(one)} for one in operation.action.changes]
-    return _line(raw)
+    return _line(_json(operation))
 
 
 def ending_line(ending: Ending, refused: Iterable[str] = ()) -> str:
     """The last line. Without it a file is cut off and is no recording."""
-    return _line({"ending": _plain(ending), "refused": list(refused)})
+    return _line({"ending": _json(ending), "refused": list(refused)})
 
 
 def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
@@ -314,7 +310,7 @@ def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
     """
     try:
         with path.open("rb") as stream:
-            operations = Filed(path, lambda line: _operation(json.loads(line)), check)
+            operations = Filed(path, partial(json.loads, object_hook=_made), check)
             return _read(stream, operations, check)
     except OSError as error:
         raise RecordingError(f"{path}: expected a recording, got {error}") from error
@@ -325,91 +321,53 @@ def read(path: Path, check: Callable[[], None] = lambda: None) -> Recording:
 def _read(stream: BinaryIO, operations: Filed[Operation], check: Callable[[], None]) -> Recording:
     lines = _objects(stream)
     header = next(lines, None)
-    if header is None or header.get("recording") != VERSION:
+    if not isinstance(header, dict) or header.get("recording") != VERSION:
         raise RecordingError(f"expected the header of recording version {VERSION} in line 1")
     operations.add(stream.tell())
     for number, raw in enumerate(lines, start=2):
         check()
-        try:
-            if "ending" in raw:
-                if next(lines, None) is not None:
-                    raise RecordingError(f"line {number + 1}: expected nothing behind the ending")
-                ending = _ending(raw["ending"])
-                snapshot = tuple(_entry(one) for one in header["snapshot"])
-                return Recording(tuple(header["command"]), snapshot, operations, ending, tuple(raw["refused"]))
-            operation = _operation(raw)
-        except (KeyError, TypeError, ValueError) as error:
-            raise RecordingError(f"line {number}: expected an operation, got {error!r}") from error
-        if operation.number != number - 1:
-            raise RecordingError(f"line {number}: expected operation {number - 1}, got {operation.number}")
+        if isinstance(raw, dict) and isinstance(raw.get("ending"), Ending):
+            if next(lines, None) is not None:
+                raise RecordingError(f"line {number + 1}: expected nothing behind the ending")
+            snapshot = tuple(header["snapshot"])
+            return Recording(tuple(header["command"]), snapshot, operations, raw["ending"], tuple(raw["refused"]))
+        if not isinstance(raw, Operation) or not isinstance(raw.action, tuple):
+            raise RecordingError(f"line {number}: expected an operation")
+        if raw.number != number - 1:
+            raise RecordingError(f"line {number}: expected operation {number - 1}, got {raw.number}")
         operations.add(stream.tell())
     raise RecordingError("expected an ending, got the end of the file: the tracer did not finish")
 
 
-def _objects(stream: BinaryIO) -> Iterator[dict[str, Any]]:
+def _objects(stream: BinaryIO) -> Iterator[Any]:
     for number, line in enumerate(stream, start=1):
         try:
-            raw = json.loads(line.decode("ascii"))
-        except ValueError as error:
-            raise RecordingError(f"line {number}: expected a JSON object, got {error}") from error
-        if not isinstance(raw, dict) or not line.endswith(b"\n"):
+            raw = json.loads(line.decode("ascii"), object_hook=_made)
+        except (KeyError, TypeError, ValueError) as error:
+            raise RecordingError(f"line {number}: expected a JSON object, got {error!r}") from error
+        if not line.endswith(b"\n"):
             raise RecordingError(f"line {number}: expected a whole JSON object")
         yield raw
 
 
-def _operation(raw: Mapping[str, Any]) -> Operation:
-    kind, told = _KINDS[raw["kind"]], raw["action"]
-    action: Any
-    if kind is Names:
-        action = Names(tuple(_change(one) for one in told))
-    else:
-        action = kind(**{name: _value(name, value) for name, value in told.items()})
-    return Operation(raw["number"], raw["at"], raw["task"], raw["call"], action)
-
-
-def _ending(raw: Mapping[str, Any]) -> Ending:
-    written, read = (tuple(OutsideFile(**one) for one in raw[name]) for name in ("written", "read"))
-    beside = tuple(Life(**one) for one in raw["beside"])
-    return Ending(raw["status"], raw["fired"], tuple(raw["untraced"]), written, read, tuple(raw["strangers"]), beside)
-
-
-def _change(raw: Mapping[str, Any]) -> Change:
-    path = _bytes(raw["path"])
-    if not raw["named"]:
-        return Unnamed(path, raw["file"])
-    return Named(path, raw["file"], Type(raw["type"]), _bytes(raw["data"]), _rights(raw["rights"]))
-
-
-def _entry(raw: Mapping[str, Any]) -> Entry:
-    names = tuple(_bytes(name) for name in raw["names"])
-    return Entry(raw["file"], Type(raw["type"]), names, _bytes(raw["data"]), _rights(raw["rights"]))
-
-
-def _rights(raw: Mapping[str, int] | None) -> Rights | None:
-    return None if raw is None else Rights(**raw)
-
-
-def _plain(value: NamedTuple) -> dict[str, Any]:
-    """The fields of a record as JSON has them; those that hold any kind of record are left to the caller."""
-    return {
-        name: _json(told) for name, told in zip(value._fields, value, strict=True) if name not in ("action", "changes")
-    }
-
-
 def _json(value: Any) -> Any:
     if isinstance(value, bytes):
-        return binascii.b2a_base64(value, newline=False).decode("ascii")
+        return {"bytes": binascii.b2a_base64(value, newline=False).decode("ascii")}
     if hasattr(value, "_fields"):
-        return _plain(value)
+        return {"is": type(value).__name__, **{name: _json(one) for name, one in value._asdict().items()}}
     return [_json(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _value(name: str, value: Any) -> Any:
-    return _bytes(value) if name == "data" else _rights(value) if name == "rights" else value
-
-
-def _bytes(text: str) -> bytes:
-    return binascii.a2b_base64(text, strict_mode=True)
+def _made(raw: dict[str, Any]) -> Any:
+    """The value of an object. Raises KeyError, TypeError, ValueError."""
+    if "bytes" in raw:
+        return binascii.a2b_base64(raw["bytes"], strict_mode=True)
+    if "is" not in raw:
+        return raw
+    values = {name: tuple(one) if isinstance(one, list) else one for name, one in raw.items() if name != "is"}
+    if "type" in values:
+        values["type"] = Type(raw["type"])
+    return _KINDS[raw["is"]](**values)
 
 
 def _line(raw: Mapping[str, Any]) -> str:

@@ -21,36 +21,53 @@ from holdfast.conformance.faults.timeline import Marks
 
 @unique
 class Layer(StrEnum):
-    """What is done to an implementation."""
+    """What is done to an implementation: in words, for `holdfast crash`, and in the faults of a contract.
 
-    KILL = "kill"
-    SIGNALS = "kill by signals"
+    Those that are `recorded` are judged from recordings, or the tracer itself strikes in them: trials of a `Sweep`. The
+    others need only starts and answers: trials of `Dependencies`.
+    """
+
+    def __new__(cls, words: str, option: str = "", contract: str = "", recorded: str = "") -> Layer:
+        layer = str.__new__(cls, words)
+        layer._value_, layer.option, layer.contract, layer.is_recorded = words, option, contract, bool(recorded)
+        return layer
+
+    option: str
+    contract: str
+    is_recorded: bool
+
+    POWER = "power loss", "power", "power-loss", "recorded"
+    KILL = "kill", "kill", "kill", "recorded"
     # In the middle of writes, spread over all of the run.
-    TORN_KILL = "kill within a write"
-    POWER = "power loss"
+    TORN_KILL = "kill within a write", "torn", "kill-within-a-write", "recorded"
     # Power losses while it recovers from a power loss.
-    RECOVERY = "crash in recovery"
-    ERRORS = "errors of calls"
+    RECOVERY = "crash in recovery", "recovery", "crash-in-recovery", "recorded"
+    ERRORS = "errors of calls", "errors", "full-calls", "recorded"
     # Writes that do half of what they were asked, as on a disk that is about to be full.
-    SHORT = "short writes"
+    SHORT = "short writes", "short", "short-writes", "recorded"
     # What a failed sync had to save is not saved by another.
-    SYNC_ERRORS = "error of a sync, then power loss"
-    MISSING = "store missing"
-    TRUNCATED = "store truncated"
-    CORRUPT = "store corrupt"
-    FOREIGN = "store of a foreign format"
-    LOST_RUNNING = "store lost while it runs"
+    SYNC_ERRORS = "error of a sync, then power loss", "sync", "failed-sync", "recorded"
+    MISSING = "store missing", "missing", "store-missing"
+    TRUNCATED = "store truncated", "truncated", "store-truncated"
+    CORRUPT = "store corrupt", "corrupt", "store-corrupt"
+    FOREIGN = "store of a foreign format", "foreign", "store-foreign"
+    LOST_RUNNING = "store lost while it runs", "lost", "store-lost-running"
     # By another process, all the time or between two transactions of the run.
-    LOCKED = "store locked"
-    READ_ONLY = "store read-only"
+    LOCKED = "store locked", "locked", "store-locked"
+    READ_ONLY = "store read-only", "readonly", "store-read-only"
     # The disk is too small for the work, and later large enough.
-    FULL = "disk full"
-    DAMAGE = "damaged bytes"
+    FULL = "disk full", "full", "disk-full"
+    DAMAGE = "damaged bytes", "damage", "damaged-bytes"
     # The processes that it started are killed, or stopped, while it works. Do not apply to one that starts none.
-    DOWN = "dependency killed"
-    SLOW = "dependency stopped"
-    CLOCK_BACK = "clock stepped back"
-    CLOCK_FORWARD = "clock stepped forward"
+    DOWN = "dependency killed", "down", "dependency-killed"
+    SLOW = "dependency stopped", "slow", "dependency-stopped"
+    SIGNALS = "kill by signals"
+    CLOCK_BACK = "clock stepped back", "", "clock-back"
+    CLOCK_FORWARD = "clock stepped forward", "", "clock-forward"
+
+
+# Layers with many restarts for each try: they strike in the first session alone.
+IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, TypeAlias
@@ -54,14 +54,9 @@ class Workspace:
             copy(self.base, folder)
         return folder, out
 
-    @contextmanager
-    def begun_folder(self) -> Iterator[Path]:
+    def begun_folder(self) -> AbstractContextManager[Path]:
         """A work directory for a run, for as long as it is needed."""
-        folder, _ = self.begun()
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        return self.folder(self.base)
 
     @contextmanager
     def folder(self, like: Path | None = None) -> Iterator[Path]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from holdfast.conformance.faults import recording, timeline
 from holdfast.conformance.faults.deadline import Deadline
-from holdfast.conformance.faults.model import Candidate, StateRule
+from holdfast.conformance.faults.model.plan import Candidate
+from holdfast.conformance.faults.model.states import StateRule
 from holdfast.conformance.faults.naming import listed, short
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.promises import Promises

@@ -74,15 +74,6 @@ class SubjectAnswer:
     new: bool | None = None
     hung: bool = False
 
-    def __post_init__(self) -> None:
-        """Raises ValueError for a success without a time, or for a time or a delay that does not fit the outcome."""
-        if self.outcome is Outcome.OK and self.came_at is None:
-            raise ValueError(f"expected the time at which a success was known, got {self}")
-        if self.outcome is Outcome.SILENT and self.came_at is not None:
-            raise ValueError(f"expected no time of an answer that did not come, got {self}")
-        if self.hung and self.outcome is not Outcome.SILENT:
-            raise ValueError(f"expected no answer of one that hangs, got {self}")
-
     @property
     def acked_at(self) -> int | None:
         """When the success was known; None without it."""
@@ -259,29 +250,18 @@ class Subject(Protocol):
         self.stop()
 
 
-def perform(subject: Subject, workload: Workload) -> History:
-    """Send the workload to a subject that runs. An operation without an answer is the last: the line is broken."""
-    asked: list[Asked] = []
-    for op in workload.ops:
-        answer = subject.submit(op)
-        asked.append(Asked(op, answer))
-        if answer.outcome is Outcome.SILENT:
-            break
-    return History(tuple(asked))
+def perform(subject: Subject, workload: Workload, *, again: bool = False) -> History:
+    """Send the workload to a subject that runs. An operation without an answer is the last: the line is broken.
 
-
-def persist(subject: Subject, workload: Workload) -> History:
-    """Send the workload like `perform`, and at once again what is refused: the second time it may be done.
-
-    An operation whose effect is open is the last: a later one may find a part of it, and do the rest.
+    `again`: what is refused is sent again at once; the second time it may be done. Then one whose effect is open is the
+    last as well: a later one may find a part of it, and do the rest.
     """
     asked: list[Asked] = []
     for op in workload.ops:
-        for _ in range(2):
-            answer = subject.submit(op)
-            asked.append(Asked(op, answer))
-            if answer.outcome is not Outcome.REFUSED:
-                break
-        if answer.outcome not in (Outcome.OK, Outcome.REFUSED):
+        asked.append(Asked(op, subject.submit(op)))
+        if again and asked[-1].answer.outcome is Outcome.REFUSED:
+            asked.append(Asked(op, subject.submit(op)))
+        outcome = asked[-1].answer.outcome
+        if outcome is Outcome.SILENT or (again and outcome is Outcome.ERROR):
             break
     return History(tuple(asked))

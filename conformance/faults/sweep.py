@@ -20,7 +20,6 @@ from typing import Self
 from holdfast.conformance.faults import naming, power
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deadline import Deadline
-from holdfast.conformance.faults.layers import IN_ONE
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.naming import short
 from holdfast.conformance.faults.oracle import CrashClass, judge, untrue
@@ -36,23 +35,20 @@ from holdfast.conformance.faults.order import (
     within_a_write,
     write_from,
 )
-from holdfast.conformance.faults.report import BrokenPromise, Layer, RunError, SweepReport, Tally, Trial, Work, summed
-from holdfast.conformance.faults.runs import LEAST_TRIED, Run, Runs, Send, in_order
-from holdfast.conformance.faults.subject import Outcome, perform, persist
+from holdfast.conformance.faults.report import (
+    IN_ONE,
+    BrokenPromise,
+    Layer,
+    RunError,
+    Tally,
+    Trial,
+    Work,
+    summed,
+)
+from holdfast.conformance.faults.runs import Run, Runs, Send, in_order
+from holdfast.conformance.faults.subject import Outcome, perform
 from holdfast.conformance.faults.timeline import Marks
 from holdfast.conformance.faults.tracer import Injection
-
-__all__ = [
-    "LEAST_TRIED",
-    "MOST_FINDINGS",
-    "BrokenPromise",
-    "Layer",
-    "Run",
-    "RunError",
-    "Sweep",
-    "SweepReport",
-    "self_test",
-]
 
 # A layer stops at this number of failures: one is enough to say no, some more help to find what they have in common.
 MOST_FINDINGS = 5
@@ -146,7 +142,10 @@ class Sweep(Runs):
         error = errno.ENOSPC
         lasting = partial(self._struck, lambda number: Injection(error=error, at=number), "ENOSPC from then on at")
         passing = partial(
-            self._struck, lambda number: Injection(error=error, at=number, once=True), "ENOSPC once at", send=persist
+            self._struck,
+            lambda number: Injection(error=error, at=number, once=True),
+            "ENOSPC once at",
+            send=partial(perform, again=True),
         )
         return partial(summed, {"": lasting, "and once": passing})
 

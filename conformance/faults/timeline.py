@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as Xml
 
-from holdfast.conformance.faults.model import Data, Moved, Pending, Point, Profile, on, points
-from holdfast.conformance.faults.model.pending import PAGE, Units
+from holdfast.conformance.faults.model.disk import Point, Profile, on, points
+from holdfast.conformance.faults.model.pending import PAGE, Data, Moved, Pending, Units
 from holdfast.conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
 
 # Pixels: of the names of the lanes, of a lane, between two of them, of the room for one operation.
@@ -148,9 +148,7 @@ class _Picture:
         # Digits are wider than most letters.
         most = int((_LABELS - _MARGIN) / (_LETTER + 1)) - 1
         short = name if len(name) <= most else f"…{name[1 - most :]}"
-        text = _in(self._root, "text", short, x=_MARGIN, y=top + _TEXT + 2)
-        if short != name:
-            _in(text, "title", name)
+        _in(self._root, "text", short, title="" if short == name else name, x=_MARGIN, y=top + _TEXT + 2)
         if below:
             _in(self._root, "text", below, x=_MARGIN, y=top + 2 * _TEXT + 6, fill=_FAINT, font_size=_TEXT - 2)
 
@@ -175,22 +173,21 @@ class _Picture:
             if not isinstance(one.action, Event | Failed):
                 continue
             x, op = self._x(one.number), by_event.get(one.number)
-            group = _in(self._root, "g")
             if isinstance(one.action, Failed):
-                _in(group, "title", f"operation {one.number}: {one.call} had to fail with error {one.action.error}")
-                _in(group, "path", d=f"M{x - 3} {top + _LANE - 11}l6 6m0 -6l-6 6", stroke=_LOST, stroke_width=1.5)
+                what = f"operation {one.number}: {one.call} had to fail with error {one.action.error}"
+                mark = f"M{x - 3} {top + _LANE - 11}l6 6m0 -6l-6 6"
+                _in(self._root, "path", title=what, d=mark, stroke=_LOST, stroke_width=1.5)
                 continue
-            size = f"{one.action.size:,} bytes to {one.action.channel}"
+            what = "" if op is None else f"operation {op} of the workload was acknowledged, "
+            what = f"event {one.number}: {what}{one.action.size:,} bytes to {one.action.channel}"
             if op is None:
-                _in(group, "title", f"event {one.number}: {size}")
-                _in(group, "circle", cx=x, cy=top + _LANE - 8, r=2, fill=_FAINT)
-            else:
-                _in(group, "title", f"event {one.number}: operation {op} of the workload was acknowledged, {size}")
-                _in(group, "path", d=f"M{x} {top + _LANE - 2}l-5 -9h10z", fill=_GOOD)
-                if x - told > 2 * _TEXT:
-                    look = {"text_anchor": "middle", "fill": _GOOD, "font_weight": "bold"}
-                    _in(group, "text", str(op), x=x, y=top + _TEXT + 6, **look)
-                    told = x
+                _in(self._root, "circle", title=what, cx=x, cy=top + _LANE - 8, r=2, fill=_FAINT)
+                continue
+            _in(self._root, "path", title=what, d=f"M{x} {top + _LANE - 2}l-5 -9h10z", fill=_GOOD)
+            if x - told > 2 * _TEXT:
+                look = {"text_anchor": "middle", "fill": _GOOD, "font_weight": "bold"}
+                _in(self._root, "text", str(op), x=x, y=top + _TEXT + 6, **look)
+                told = x
         return top + _LANE + _GAP
 
     def _lane_of_names(self, top: float) -> float:
@@ -237,8 +234,8 @@ class _Picture:
                 self._sync(one, top, "")
 
     def _sync(self, one: Operation, top: float, failed: str) -> None:
-        x, group = self._x(one.number), _in(self._root, "g")
-        _in(group, "title", f"operation {one.number}: {one.call}{f' failed with {failed}' if failed else ''}")
+        what = f"operation {one.number}: {one.call}{f' failed with {failed}' if failed else ''}"
+        x, group = self._x(one.number), _in(self._root, "g", title=what)
         dashes = {"stroke_dasharray": "3 2"} if failed else {}
         _in(group, "path", d=f"M{x} {top}v{_LANE}", stroke=_LOST if failed else _GOOD, stroke_width=1.5, **dashes)
         _in(group, "circle", cx=x, cy=top, r=2.5, fill=_LOST if failed else _GOOD)
@@ -257,8 +254,8 @@ class _Picture:
                 fill, fate = _KEPT, "not synced, and on disk all the same"
         x = self._x(max(number, self._first)) - self._step / 2
         shape = {"x": round(x, 1), "y": round(y, 1), "height": round(high, 1)}
-        rect = _in(self._root, "rect", width=max(2, round(self._x(end) - x, 1)), fill=fill, fill_opacity=0.85, **shape)
-        _in(rect, "title", f"operation {number}: {what}; {fate}")
+        width, said = max(2, round(self._x(end) - x, 1)), f"operation {number}: {what}; {fate}"
+        _in(self._root, "rect", title=said, width=width, fill=fill, fill_opacity=0.85, **shape)
 
     def _left_out(self, top: float) -> float:
         """What is not in the picture is said."""
@@ -276,21 +273,13 @@ class _Picture:
         """The lines that cross all lanes: acknowledgements, and the crash."""
         for op, event in sorted(self._marks.acknowledged.items()):
             if self._first <= event <= self._last:
-                line = _in(
-                    self._root,
-                    "path",
-                    d=f"M{self._x(event)} {top + _LINE + _LANE}V{bottom}",
-                    stroke=_GOOD,
-                    stroke_dasharray="2 3",
-                )
-                _in(
-                    line, "title", f"operation {op} of the workload is acknowledged: what crosses this line is unsynced"
-                )
+                what = f"operation {op} of the workload is acknowledged: what crosses this line is unsynced"
+                line = f"M{self._x(event)} {top + _LINE + _LANE}V{bottom}"
+                _in(self._root, "path", title=what, d=line, stroke=_GOOD, stroke_dasharray="2 3")
         if self._marks.crash is None:
             return
         x = round(self._x(self._end) + self._step / 2, 1)
-        group = _in(self._root, "g")
-        _in(group, "title", f"the crash, behind operation {self._marks.crash}")
+        group = _in(self._root, "g", title=f"the crash, behind operation {self._marks.crash}")
         # What would have come after it.
         veil = {"x": x, "y": top + _LINE, "width": self._width - x, "height": bottom - top - _LINE}
         _in(group, "rect", fill="#ffffff", fill_opacity=0.7, **veil)
@@ -386,9 +375,12 @@ def _plain(text: str) -> str:
 
 
 def _in(parent: Xml.Element, tag: str, text: str = "", /, **attributes: object) -> Xml.Element:
-    """An element in another; `font_size` becomes `font-size`."""
+    """An element in another, with a `title` in it if that is given; `font_size` becomes `font-size`."""
+    title = attributes.pop("title", "")
     plain = {"patternUnits", "patternTransform"}
     named = {name if name in plain else name.replace("_", "-"): str(value) for name, value in attributes.items()}
     element = Xml.SubElement(parent, tag, named)
     element.text = text or None
+    if title:
+        Xml.SubElement(element, "title").text = str(title)
     return element

@@ -7,8 +7,16 @@ from contextlib import suppress
 from itertools import chain
 
 from holdfast.conformance.cases.record import Judgement, Record, Side
-from holdfast.conformance.durability.reported import ReportError, read
-from holdfast.conformance.durability.verdicts import ABILITY, ABLE, failure_in, is_recorded, judged, not_tested
+from holdfast.conformance.durability.verdicts import (
+    ABILITY,
+    ABLE,
+    ReportError,
+    failure_in,
+    is_recorded,
+    judged,
+    not_tested,
+    read,
+)
 from holdfast.conformance.durability.workload import scopes_of, seed_of
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.reports.evidence import Exchange

@@ -15,8 +15,7 @@ from typing import Any
 
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.values import at_path, is_missing
-from holdfast.conformance.durability.reported import ReportError, read
-from holdfast.conformance.durability.verdicts import strikes_twice
+from holdfast.conformance.durability.verdicts import ReportError, read, strikes_twice
 from holdfast.conformance.matrix.shows import Shown
 from holdfast.conformance.matrix.walk import Began, Called, Changed, Happening, Walk, instant_of
 from holdfast.conformance.run.plan import PlannedCase

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.faults.oracle import CrashClass
-from holdfast.conformance.faults.probe import Ability, Probe
+from holdfast.conformance.faults.probe import Probe
 from holdfast.specs import schema
 from tests.pace import busy
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_tried_is_said(words: list[str], status: int, said: str, 
 
 
 def test_where_nothing_can_be_traced_nothing_is_tested(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    refused = Ability("ptrace: Operation not permitted")
+    refused = "ptrace: Operation not permitted"
     monkeypatch.setattr(CRASH, "probe", lambda: Probe(refused, refused, refused))
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["crash", "--layer", "power", "--", sys.executable, GUARD, "FULL"])

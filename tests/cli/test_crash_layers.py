@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.faults import dependencies
-from holdfast.conformance.faults.probe import Ability, Probe, mounting
+from holdfast.conformance.faults.probe import Probe, mounting
 from holdfast.conformance.faults.report import Layer
 from holdfast.specs import schema
 from tests.conftest import missing
@@ -21,7 +21,7 @@ from tests.faults.stores.catalogue import ENVIRONMENT, Store
 
 # The package has the command under the name of its module.
 CRASH = import_module("holdfast.conformance.cli.crash.command")
-REFUSED = Ability("Operation not permitted")
+REFUSED = "Operation not permitted"
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_every_layer_of_a_store_has_a_name() -> None:
 
 
 def test_what_is_taken_away_needs_no_tracer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CRASH, "probe", lambda: Probe(REFUSED, Ability(), REFUSED))
+    monkeypatch.setattr(CRASH, "probe", lambda: Probe(REFUSED, "", REFUSED))
     status, said = crash("log-right", *layers("power", "missing", "locked", "down"))
     power, missing, locked, down = said["layers"]
     assert power["unproven"] == ["NOT TESTED: Operation not permitted"]
@@ -76,7 +76,7 @@ TRACED = ("power", "torn", "short", "sync")
 @pytest.mark.usefixtures("tracer")
 @pytest.mark.parametrize("names", [TRACED, pytest.param(tuple(CRASH._LAYERS), marks=pytest.mark.sweep)])
 def test_a_store_that_never_calls_write_passes_without_the_layers_of_writes(names: Sequence[str]) -> None:
-    if "full" in names and (reason := mounting().reason):
+    if "full" in names and (reason := mounting()):
         missing(reason)
     status, said = crash("mapped-right", "--ops", "2", "--slow", "2", *layers(*names))
     found = dict(zip(names, said["layers"], strict=True))
@@ -106,7 +106,7 @@ def test_a_store_may_promise_to_notice_damage() -> None:
 
 
 def test_values_are_large_enough_to_fill_a_disk() -> None:
-    if reason := mounting().reason:
+    if reason := mounting():
         missing(reason)
     status, said = crash("log-swallow", *layers("full"))
     assert status == 10

@@ -14,8 +14,7 @@ import pytest
 from msgspec import structs
 
 from holdfast.conformance.cases.record import Record
-from holdfast.conformance.durability.reported import ReportedFinding, read
-from holdfast.conformance.durability.verdicts import is_recorded
+from holdfast.conformance.durability.verdicts import ReportedFinding, is_recorded, read
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.conformance.gate.faults import inconclusive_fault

@@ -9,8 +9,7 @@ import pytest
 
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.durability import verdicts
-from holdfast.conformance.durability.reported import BY_SIGNALS, ReportError, read, report_of
-from holdfast.conformance.durability.verdicts import LAYERS, how_of
+from holdfast.conformance.durability.verdicts import BY_SIGNALS, LAYERS, ReportError, how_of, read, report_of
 from holdfast.conformance.faults import oracle
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.report import BrokenPromise, Layer, SweepReport

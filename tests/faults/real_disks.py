@@ -48,7 +48,7 @@ WAYS = [(system, cut) for system in SIZES_MB for cut in Cut if (system, cut) != 
 
 def possible(system: str) -> None:
     """Not proven, where the machine is not one's own: loop devices are for root, and containers seldom have them."""
-    unable = probe().real_file_systems.reason
+    unable = probe().real_file_systems
     if not unable:
         unable = subprocess.run([*_APART, "true"], capture_output=True, text=True, check=False).stderr.strip()
     if not unable and shutil.which(f"mkfs.{system}") is None:

@@ -17,7 +17,7 @@ from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.oracle import CrashClass
-from holdfast.conformance.faults.probe import Ability, mounting
+from holdfast.conformance.faults.probe import mounting
 from holdfast.conformance.faults.processes import MARK
 from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.subject import Workload
@@ -62,7 +62,7 @@ Make = Callable[..., Dependencies]
 @pytest.fixture
 def mounts() -> None:
     """For tests that mount a disk of their own."""
-    if unable := mounting().reason:
+    if unable := mounting():
         missing(unable)
 
 
@@ -240,7 +240,7 @@ def test_a_workload_of_one_operation_is_too_short(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_mounted_nothing_is_tested(without: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dependencies, "mounting", lambda: Ability("unshare: Operation not permitted"))
+    monkeypatch.setattr(dependencies, "mounting", lambda: "unshare: Operation not permitted")
     for layer in (Layer.READ_ONLY, Layer.FULL):
         report = without(STORE["log-right"]).trial(layer).report(1)
         assert not report.clean

@@ -281,11 +281,6 @@ def test_a_refusal_is_no_answer_to_a_retry_that_must_be_known_from_before(tmp_pa
         replace(WORKLOAD, once=False, prior=True)
 
 
-def test_only_one_without_an_answer_hangs() -> None:
-    with pytest.raises(ValueError, match="expected no answer of one that hangs"):
-        SubjectAnswer(Outcome.ERROR, 1, hung=True)
-
-
 class Locked(Guard):
     """It refuses new operations while `away`; one that is not `right` remembers that it has refused."""
 

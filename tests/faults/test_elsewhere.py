@@ -17,7 +17,7 @@ import pytest
 from holdfast.conformance.faults import helpers
 from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.probe import Ability, Probe
+from holdfast.conformance.faults.probe import Probe
 from holdfast.conformance.faults.recording import Ending, Life
 from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.faults.sweep import Sweep
@@ -374,7 +374,7 @@ def test_a_process_that_cannot_be_found_again_is_not_said_to_be_none(sweep_of: M
 def test_where_nothing_is_recorded_the_weaker_basis_is_named(
     sweep_of: Make, elsewhere: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helpers, "probe", lambda: Probe(Ability("not here"), Ability(), Ability()))
+    monkeypatch.setattr(helpers, "probe", lambda: Probe("not here", "", ""))
     report = Dependencies(sweep_of(_INSIDE, elsewhere)).trial(Layer.DOWN).report(0)
     assert report.clean
     assert "no process of its own was found, by its environment" in report.beside

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.metadata import Given, Metadata
-from holdfast.conformance.faults.model import Plan
+from holdfast.conformance.faults.model.plan import Plan
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.recording import Changed, Named, Names, Rights
 from holdfast.conformance.faults.report import Layer, SweepReport

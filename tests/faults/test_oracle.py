@@ -336,14 +336,6 @@ def test_a_success_that_nothing_recorded_told_of_proves_nothing() -> None:
         acknowledgements(made, History((asked(1, Outcome.OK, 20, 30),)))
 
 
-def test_a_success_has_a_time_and_an_answer_that_did_not_come_has_none() -> None:
-    with pytest.raises(ValueError, match="expected the time at which a success was known"):
-        SubjectAnswer(Outcome.OK, 1)
-    with pytest.raises(ValueError, match="expected no time of an answer that did not come"):
-        SubjectAnswer(Outcome.SILENT, 1, 2)
-    assert SubjectAnswer(Outcome.REFUSED, 1, 2).acked_at is None
-
-
 def test_a_workload_that_could_hide_something_is_none() -> None:
     op, probe = Op(1, "a", {"a": "1", "b": "1"}), Op(2, "p", {"p": "1", "q": "1"})
     Workload((op,), probe)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from holdfast.conformance.faults.lines import puts
-from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, persist
+from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, perform
 
 
 class Answering(Subject):
@@ -34,7 +34,7 @@ class Answering(Subject):
 
 def sent(*outcomes: Outcome) -> list[int]:
     """The numbers of the operations that are sent where these answers come."""
-    return [one.op.number for one in persist(Answering(*outcomes), puts(2)).asked]
+    return [one.op.number for one in perform(Answering(*outcomes), puts(2), again=True).asked]
 
 
 def test_what_is_refused_is_sent_once_more_and_the_next_one_follows() -> None:

@@ -7,7 +7,6 @@ round it may be stricter: a disk also writes data without a sync.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import shutil
@@ -23,7 +22,7 @@ import pytest
 from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass, judge
-from holdfast.conformance.faults.probe import Ability, probe
+from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.subject import SubjectError, perform
 from holdfast.conformance.faults.sweep import Sweep
@@ -112,7 +111,7 @@ def test_the_model_accuses_nobody_whom_all_three_keep(name: str, accused: Accuse
 def test_without_loop_devices_the_calibration_is_not_proven_and_in_ci_a_failure(
     ci: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nothing = dataclasses.replace(probe(), real_file_systems=Ability("it needs root"))
+    nothing = probe()._replace(real_file_systems="it needs root")
     monkeypatch.setattr(real_disks, "probe", lambda: nothing)
     monkeypatch.setenv("CI", ci)
     with pytest.raises(outcome, match="NOT PROVEN"):

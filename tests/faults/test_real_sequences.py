@@ -19,8 +19,8 @@ from typing import TypeAlias
 
 import pytest
 
-from holdfast.conformance.faults.model import Point
 from holdfast.conformance.faults.model.contents import EMPTY
+from holdfast.conformance.faults.model.disk import Point
 from tests.faults.model.script import Script
 from tests.faults.real_disks import WAYS, Cut, apart, copied, made, mounted, possible, shut_down
 

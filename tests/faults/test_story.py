@@ -6,7 +6,9 @@ import pytest
 
 from holdfast.conformance.faults import story
 from holdfast.conformance.faults.lines import puts
-from holdfast.conformance.faults.model import Candidate, Plan, Stage, StateRule
+from holdfast.conformance.faults.model.plan import Candidate, Plan
+from holdfast.conformance.faults.model.states import StateRule
+from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome
 from holdfast.conformance.faults.promises import Promises
 from tests.faults.model.script import Script

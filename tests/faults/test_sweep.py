@@ -36,7 +36,8 @@ from holdfast.conformance.faults.recording import (
     Write,
     read,
 )
-from holdfast.conformance.faults.report import Tally, Trial, summed
+from holdfast.conformance.faults.report import Layer, SweepReport, Tally, Trial, summed
+from holdfast.conformance.faults.runs import LEAST_TRIED, Run
 from holdfast.conformance.faults.subject import (
     Asked,
     History,
@@ -47,7 +48,7 @@ from holdfast.conformance.faults.subject import (
     Workload,
     perform,
 )
-from holdfast.conformance.faults.sweep import Layer, Run, Sweep, SweepReport, self_test
+from holdfast.conformance.faults.sweep import Sweep, self_test
 from holdfast.conformance.faults.tracer import Injection
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
 from tests.faults.stores.catalogue import Layer as CaughtBy
@@ -83,7 +84,7 @@ def sweep_of(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(subject_of_tests, "MOST_FINDINGS", 1)
     made: list[Sweep] = []
 
-    def make(store: Store, *, least: int = subject_of_tests.LEAST_TRIED) -> Sweep:
+    def make(store: Store, *, least: int = LEAST_TRIED) -> Sweep:
         command = subject_of(store)._command
 
         def lines(factor: float) -> Lines:
@@ -152,7 +153,7 @@ def _right() -> Iterator[pytest.ParameterSet]:
     for store in RIGHT:
         if store.name in _RIGHT_SLICE:
             yield pytest.param(store, 3, 0.0, id=store.name)
-        yield pytest.param(store, subject_of_tests.LEAST_TRIED, 2.0, id=f"{store.name}-whole", marks=pytest.mark.sweep)
+        yield pytest.param(store, LEAST_TRIED, 2.0, id=f"{store.name}-whole", marks=pytest.mark.sweep)
 
 
 @pytest.mark.parametrize(("store", "least", "seconds"), list(_right()))
@@ -384,7 +385,7 @@ def test_a_workload_of_one_operation_has_one_session(subject_of: Callable[[Store
 
 def test_without_time_as_much_is_tried_as_is_needed(sweep_of: Make) -> None:
     sweep = sweep_of(STORE["snapshot-right"])
-    assert sweep.trial(Layer.KILL).report(0).tried == subject_of_tests.LEAST_TRIED * 3 // 2
+    assert sweep.trial(Layer.KILL).report(0).tried == LEAST_TRIED * 3 // 2
     assert sweep.trial(Layer.POWER).report(0).tried >= len(puts(6).ops)
 
 

@@ -168,7 +168,7 @@ def test_what_somebody_holds_already_is_left_out(tmp_path: Path) -> None:
 @pytest.fixture
 def mounted(tmp_path: Path) -> Path:
     """A work directory, on a machine where one can be mounted."""
-    if unable := mounting().reason:
+    if unable := mounting():
         missing(unable)
     folder = tmp_path / "work"
     folder.mkdir()

@@ -23,7 +23,6 @@ from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.dependencies import Dependencies, Promise
-from holdfast.conformance.faults.layers import RECORDED
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import probe
@@ -57,37 +56,8 @@ _LONGEST, _SMALL = 128, 64
 _Timeline: TypeAlias = Callable[[Layer, BrokenPromise], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """What the layers are run on: with the tracer, without, and with larger values."""
-
-    sweep: Sweep
-    without: Dependencies
-    large: Dependencies
-
-
 # By their names on the command line, in the order in which they run.
-_LAYERS: dict[str, Layer] = {
-    "power": Layer.POWER,
-    "kill": Layer.KILL,
-    "torn": Layer.TORN_KILL,
-    "recovery": Layer.RECOVERY,
-    "errors": Layer.ERRORS,
-    "short": Layer.SHORT,
-    "sync": Layer.SYNC_ERRORS,
-    "missing": Layer.MISSING,
-    "truncated": Layer.TRUNCATED,
-    "corrupt": Layer.CORRUPT,
-    "foreign": Layer.FOREIGN,
-    "lost": Layer.LOST_RUNNING,
-    "locked": Layer.LOCKED,
-    "readonly": Layer.READ_ONLY,
-    "full": Layer.FULL,
-    "damage": Layer.DAMAGE,
-    "down": Layer.DOWN,
-    "slow": Layer.SLOW,
-}
-_TRACED = frozenset(name for name, layer in _LAYERS.items() if layer in RECORDED)
+_LAYERS = {layer.option: layer for layer in Layer if layer.option}
 # Faults that remove something during the work: these do not start from the state of a finished run.
 _BY_THEMSELVES = frozenset({Layer.FULL, Layer.DOWN, Layer.SLOW})
 
@@ -162,13 +132,13 @@ def crash(
 
             small = swept(0)
             _controlled(small, command)
-            unable = probe().tracer.reason or self_test() if set(wanted) & set(_TRACED) else ""
+            unable = probe().tracer or self_test() if any(_LAYERS[name].is_recorded for name in wanted) else ""
             if unable:
                 err().print(f"kills and power loss NOT TESTED: {unable}", markup=False)
 
             promise = Promise.DETECTS if detects else Promise.NEVER_WRONG
-            store = _Store(small, Dependencies(small, promise=promise), Dependencies(swept(_LARGE)))
-            running = _Running(store, format_, unable, deadline)
+            without, large = Dependencies(small, promise=promise), Dependencies(swept(_LARGE))
+            running = _Running(small, without, large, format_, unable, deadline)
             reports = running.reports([_LAYERS[name] for name in wanted], is_least=least)
     except KeyboardInterrupt:
         stop(Exit.INCOMPLETE, "interrupted; nothing was proven")
@@ -219,52 +189,57 @@ def _each(option: str, values: Sequence[str] | None) -> list[str]:
     return [word for value in values or () for word in (option, value)]
 
 
+@dataclass(slots=True)
 class _Running:
     """Runs all layers to their floors, one after the other, and shares the remaining time among them.
 
-    If the first layer could not start the store, the others do not wait for it again.
+    If the first layer could not start the store, the others do not wait for it again. `large` has larger values.
     """
 
-    def __init__(self, store: _Store, format_: Format, unable: str, deadline: Deadline) -> None:
-        self._store, self._format, self._unable, self._deadline = store, format_, unable, deadline
-        # Why the run without faults could not be recorded, and why there is none without the tracer.
-        self._unrecorded: tuple[str, ...] = ()
-        self._unfinished: tuple[str, ...] = ()
+    sweep: Sweep
+    without: Dependencies
+    large: Dependencies
+    format: Format
+    unable: str
+    deadline: Deadline
+    # Why the run without faults could not be recorded, and why there is none without the tracer.
+    unrecorded: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
 
     def reports(self, layers: Sequence[Layer], *, is_least: bool) -> Sequence[SweepReport]:
         """The report of each layer; standard error says which one runs."""
         begun = {layer: self._begin(layer) for layer in layers}
         trials = [one for one in begun.values() if isinstance(one, Trial)]
-        while not is_least and self._deadline.left and (going := [one for one in trials if not one.is_over]):
+        while not is_least and self.deadline.left and (going := [one for one in trials if not one.is_over]):
             for place, trial in enumerate(going):
                 # The others get the time that one layer leaves.
-                self._go_on(trial, self._deadline.left / (len(going) - place))
+                self._go_on(trial, self.deadline.left / (len(going) - place))
         return [one.report() if isinstance(one, Trial) else one for one in begun.values()]
 
     def _begin(self, layer: Layer) -> Trial | SweepReport:
         """The layer, at its floor; or why it cannot be tried."""
-        if layer in RECORDED:
-            if self._unable:
-                return SweepReport(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {self._unable}",))
-            if self._unrecorded:
-                return SweepReport(layer, 0, 0, "not tried", unproven=self._unrecorded)
-            trial = self._go_on(self._store.sweep.trial(layer))
-            self._unrecorded = () if self._store.sweep.recorded else tuple(trial.tally.unproven)
+        if layer.is_recorded:
+            if self.unable:
+                return SweepReport(layer, 0, 0, "not tested", unproven=(f"NOT TESTED: {self.unable}",))
+            if self.unrecorded:
+                return SweepReport(layer, 0, 0, "not tried", unproven=self.unrecorded)
+            trial = self._go_on(self.sweep.trial(layer))
+            self.unrecorded = () if self.sweep.recorded else tuple(trial.tally.unproven)
             return trial
         if layer in _BY_THEMSELVES:
-            return self._go_on((self._store.large if layer is Layer.FULL else self._store.without).trial(layer))
-        if self._unfinished:
-            return SweepReport(layer, 0, 0, "not tried", unproven=self._unfinished)
-        trial = self._go_on(self._store.without.trial(layer))
-        self._unfinished = () if self._store.without.begun else tuple(trial.tally.unproven)
+            return self._go_on((self.large if layer is Layer.FULL else self.without).trial(layer))
+        if self.unfinished:
+            return SweepReport(layer, 0, 0, "not tried", unproven=self.unfinished)
+        trial = self._go_on(self.without.trial(layer))
+        self.unfinished = () if self.without.begun else tuple(trial.tally.unproven)
         return trial
 
     def _go_on(self, trial: Trial, seconds: float = 0.0) -> Trial:
         name = trial.tally.layer.value
-        if self._format is Format.TEXT:
-            err().print(f"{name}: at work, {self._deadline.left:.0f} s left for all", markup=False)
+        if self.format is Format.TEXT:
+            err().print(f"{name}: at work, {self.deadline.left:.0f} s left for all", markup=False)
         trial.go_on(seconds)
-        if self._format is Format.TEXT:
+        if self.format is Format.TEXT:
             err().print(f"{name}: {trial.tally.words}", markup=False)
         return trial
 

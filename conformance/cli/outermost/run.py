@@ -19,8 +19,8 @@ from holdfast.conformance.cli.outermost import was_interrupted
 from holdfast.conformance.cli.outermost.streams import lost, say
 from holdfast.conformance.cli.places import current_folder
 from holdfast.conformance.verdict import Exit, gravest
+from holdfast.servers.errors import TOO_LITTLE
 from holdfast.servers.janitor import JanitorLostError
-from holdfast.servers.lacking import TOO_LITTLE
 
 # The exception of typer for a wrong command line. click is a part of typer or beside it, depending on the version.
 _WRONG_WORDS: type[Exception] = typer.BadParameter.__mro__[2]

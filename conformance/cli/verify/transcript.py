@@ -18,7 +18,7 @@ from rich.rule import Rule
 from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
 from holdfast.conformance.cases.values import at_path, is_missing
 from holdfast.conformance.cli.console import print_lines, style_of, styled
-from holdfast.conformance.durability.reported import in_words
+from holdfast.conformance.durability.verdicts import in_words
 from holdfast.conformance.gallery.timeline import curls, timeline
 from holdfast.conformance.run.findings import Finding, Group, encoded_in, texts_in
 from holdfast.conformance.run.plan import PlannedCase

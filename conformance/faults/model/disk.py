@@ -146,18 +146,6 @@ def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
         yield (wanted or [point for point in found if point.systems == found[0].systems])[-1]
 
 
-def at(recording: Recording, number: int, profile: Profile, idle: Collection[int] = ()) -> tuple[Point, ...]:
-    """The points after operation `number`, one for each possible state. Raises LookupError if there is none."""
-    found: tuple[Point, ...] = ()
-    for moment in moments(recording, profile, idle):
-        if number in moment[0].numbers:
-            # A write that syncs by itself has other points from before it returned.
-            found = moment
-    if not found:
-        raise LookupError(f"expected the number of an operation, got {number}")
-    return found
-
-
 def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
     if profile is Profile.POSIX:
         return [Separate(names)]
@@ -166,11 +154,8 @@ def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
 
 def _same(one: Order, other: Order) -> bool:
     """Whether the same names are durable, and the same operations pending, in any division."""
-    return _numbers(one) == _numbers(other) and one.durable.paths == other.durable.paths
-
-
-def _numbers(order: Order) -> Collection[int]:
-    return {move.operation for move in order.moves}
+    pending, others = ({move.operation for move in order.moves} for order in (one, other))
+    return pending == others and one.durable.paths == other.durable.paths
 
 
 class _Disk:

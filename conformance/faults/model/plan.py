@@ -164,7 +164,7 @@ class Plan:
         """The end of the recording, or this one of its `acknowledgements`, without any loss."""
         at = self._survey.last
         if event is not None:
-            at = next(one for one in self._points(self._survey.acknowledged) if event in one.numbers)
+            at = next(one for one in self._points(self._survey.moments_of(Stage.ACKNOWLEDGED)) if event in one.numbers)
         (state,) = states(at, kinds=[StateRule.ALL])
         return Candidate(Stage.ORDERED, (state,), again=True)
 

@@ -50,9 +50,7 @@ class Survey:
     """
 
     count: int
-    acknowledged: Sequence[int]
-    replacing: Sequence[int]
-    ordering: Sequence[int]
+    places: Mapping[Stage, Sequence[int]]
     most: Mapping[Stage, int]
     work: Mapping[Stage, int]
     size: int
@@ -65,11 +63,7 @@ class Survey:
 
     def moments_of(self, stage: Stage) -> Sequence[int]:
         """The moments of a stage, by their places in the recording."""
-        if stage is Stage.ACKNOWLEDGED:
-            return self.acknowledged
-        if stage is Stage.REPLACED:
-            return self.replacing
-        return self.ordering if stage is Stage.ORDERED else range(self.count)
+        return self.places.get(stage, range(self.count))
 
     def window(self, stage: Stage) -> int:
         """How many moments of a stage are handled at once: one or more."""
@@ -92,7 +86,8 @@ def surveyed(
 ) -> Survey:
     """Read a recording. Without `acknowledgements` every event is one. `check` may raise to end it."""
     most, work = dict.fromkeys(Stage, 0), dict.fromkeys(Stage, 0)
-    acknowledged, replacing, ordering = array("Q"), array("Q"), array("Q")
+    places = {stage: array("Q") for stage in (Stage.ACKNOWLEDGED, Stage.REPLACED, Stage.ORDERED)}
+    ordering = places[Stage.ORDERED]
     held: list[Sequence[Point]] | None = []
     events = recording.operations if acknowledgements is None else ()
     named = {one.number for one in events if isinstance(one.action, Event)} | {*(acknowledgements or ())}
@@ -117,13 +112,11 @@ def surveyed(
             due.pop()
         each = _A_STATE + _OF_FILE * len(point.live)
         if due and due[-1] <= point.last:
-            acknowledged.append(place)
-            most[Stage.ACKNOWLEDGED] += ways
-            work[Stage.ACKNOWLEDGED] += ways * each
-            if any(one.takes_away for one in moment):
-                replacing.append(place)
-                most[Stage.REPLACED] += ways
-                work[Stage.REPLACED] += ways * each
+            for stage in (Stage.ACKNOWLEDGED, Stage.REPLACED):
+                if stage is Stage.ACKNOWLEDGED or any(one.takes_away for one in moment):
+                    places[stage].append(place)
+                    most[stage] += ways
+                    work[stage] += ways * each
         orders = not place
         if action is not None and point.first and _orders(action):
             # Just before a sync most operations are pending.
@@ -150,9 +143,7 @@ def surveyed(
     last = moment[0]
     size = max(size, sum(one.size for one in last.live.values()))
     work[Stage.ORDERED] = most[Stage.ORDERED] * (_A_STATE + _OF_FILE * files)
-    return Survey(
-        place + 1, acknowledged, replacing, ordering, most, work, size, touched, files, count, moves, held, last
-    )
+    return Survey(place + 1, places, most, work, size, touched, files, count, moves, held, last)
 
 
 def _room_of_a_point(files: int, moves: int) -> int:

@@ -3,8 +3,9 @@
 ptrace and a seccomp filter, without root, compiler or any help of the program, which keeps its own pipes and sockets.
 x86-64 Linux only: only `amd64` depends on that. Run it as a process of its own, see `Injection.argv`:
 
-    python -m holdfast.conformance.faults.tracer --out FILE [--kill N [--torn]] [--error E --at N [--once]] \
-        [--short N] [--overtake DATABASE --armed FILE] [--watch DEVICE:INODE]... WORKDIR -- CMD...
+    python -m holdfast.conformance.faults.tracer OUT WORKDIR [NAME=JSON]... -- CMD...
+
+The names are those of `Injection`: `kill=3 torn=true`, `error=28 at=2 once=true`.
 
 It ends when the last process that the command started has ended, as the command did: with its exit status, or by the
 signal that ended it. 125 says that tracing failed, with the reason on standard error; 127 that the command could not be
@@ -20,18 +21,19 @@ What a point N means:
   full disk does not stop a socket. A call fails that would have made several operations as one.
 - `short`: the first write of two bytes or more at N or later does half of what it was asked.
 
-- `overtake`: once the file `armed` is there, the program gets the lock to write of this SQLite database once. Behind
-  that it does not get it any more, as if another process had taken it.
+- `overtake`: once the second file is there, the program gets the lock to write of the first, a SQLite database, once.
+  Behind that it does not get it any more, as if another process had taken it.
 
 `Ending.fired` says whether the point was reached. `Ending.untraced` names what could not be observed, a change of
 extended attributes in the work directory among it. Rights, owners and times of files are not observed at all. Of files
-outside the work directory the tracer observes writes. With `--watch DEVICE:INODE` it also observes that they are opened
+outside the work directory the tracer observes writes. With `watch` it also observes that they are opened
 so that they can be read. That stops at every file that is opened, and takes longer. `Event.size` is what the call
 asked to send: waiting for what it did send would hold up others.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,24 +56,13 @@ class Injection(NamedTuple):
     once: bool = False
     short: int | None = None
     watch: tuple[tuple[int, int], ...] = ()
-    overtake: tuple[Path, Path] | None = None
+    overtake: tuple[str, str] | None = None
 
     def argv(self, out: Path, workdir: Path, command: Sequence[str] = ()) -> list[str]:
         """The command line of a tracer process to which this happens, and which writes its recording to `out`.
 
         Without `command` it is the words that go before one.
         """
-        options: list[str] = []
-        if self.kill is not None:
-            options += ["--kill", str(self.kill), *(["--torn"] if self.torn else [])]
-        if self.error:
-            options += ["--error", str(self.error), "--at", str(self.at), *(["--once"] if self.once else [])]
-        if self.short is not None:
-            options += ["--short", str(self.short)]
-        if self.overtake is not None:
-            database, armed = self.overtake
-            options += ["--overtake", str(database), "--armed", str(armed)]
-        for device, inode in self.watch:
-            options += ["--watch", f"{device}:{inode}"]
+        fault = [f"{name}={json.dumps(value)}" for name, value in zip(self._fields, self, strict=True) if value]
         python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").absolute())]
-        return [*python, "--out", str(out), *options, str(workdir), "--", *command]
+        return [*python, str(out), str(workdir), *fault, "--", *command]

@@ -9,7 +9,6 @@ import os
 import struct
 import sys
 from enum import Enum, unique
-from pathlib import Path
 
 # fcntl(2): F_SETLK, F_SETLKW and their forms for open file descriptions.
 SETS = frozenset({6, 7, 37, 38})
@@ -32,7 +31,7 @@ class _State(Enum):
 class Overtaking:
     """Follows the lock to write of one database, once the file `armed` is there."""
 
-    def __init__(self, database: Path, armed: Path) -> None:
+    def __init__(self, database: str, armed: str) -> None:
         name = os.path.realpath(database)
         self._bytes = {name: _RESERVED, f"{name}-shm": _LOG_WRITER}
         self._armed = armed
@@ -42,7 +41,7 @@ class Overtaking:
     def fails(self, command: int, name: str, flock: bytes) -> bool:
         """Whether this call of fcntl(2) on a file is to fail. Others run, and are taken to succeed."""
         byte = self._bytes.get(name)
-        if command not in SETS or byte is None or not self._armed.exists():
+        if command not in SETS or byte is None or not os.path.exists(self._armed):
             return False
         kind, _, start, length = _FLOCK.unpack(flock)
         span = range(start, start + length if length else sys.maxsize)

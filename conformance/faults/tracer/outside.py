@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
 from holdfast.conformance.faults.recording import OutsideFile
-from holdfast.conformance.faults.tracer.channels import channels
+from holdfast.conformance.faults.tracer.calls import channels
 from holdfast.conformance.faults.tracer.tree import Tree
 
 # A file, by device and inode.
@@ -30,9 +30,9 @@ _NO_FILES = ("/proc/", "/sys/")
 class Outside:
     """What was observed of it. `tree` is the work directory; `watched` are the files whose reading is noted."""
 
-    def __init__(self, tree: Tree, watched: Iterable[Key] = ()) -> None:
+    def __init__(self, tree: Tree, watched: Iterable[Sequence[int]] = ()) -> None:
         self._tree = tree
-        self._watched = frozenset(watched)
+        self._watched = {(device, inode) for device, inode in watched}
         self._held: dict[Key, int] = {}
         self._dropped: dict[Key, str] = {}
         self._reads: dict[Key, None] = {}

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from holdfast.conformance.faults.tracer.channels import UnseenError, channels
+from holdfast.conformance.faults.tracer.calls import UnseenError, channels
 from holdfast.conformance.faults.tracer.tree import Tree
 
 _Address: TypeAlias = "tuple[str, int]"

@@ -1,19 +1,22 @@
-"""Deals with each call of a traced program: reads back bytes, and notes syncs and events; `entries` has the rest."""
+"""Deals with each call of a traced program: on names, bytes, syncs, events, and what a file has beside its bytes."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import stat
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from holdfast.conformance.faults.recording import Action, Event, Sync, SyncAll, Truncate, Write
+from holdfast.conformance.faults.recording import Action, Changed, Event, Sync, SyncAll, Truncate, Write
 from holdfast.conformance.faults.tracer import amd64, bpf, ptrace
 from holdfast.conformance.faults.tracer.calls import (
     ATTRIBUTES,
     DATA,
+    MOVES,
+    NEED,
     OPENS,
     PATHS,
     REFUSED,
@@ -23,6 +26,7 @@ from holdfast.conformance.faults.tracer.calls import (
     TIMES,
     TOLD,
     Call,
+    UnseenError,
     addresses,
     asked,
     gone,
@@ -35,10 +39,10 @@ from holdfast.conformance.faults.tracer.calls import (
     stat_fd,
     stat_path,
 )
-from holdfast.conformance.faults.tracer.channels import UnseenError
-from holdfast.conformance.faults.tracer.entries import Entries
 from holdfast.conformance.faults.tracer.locks import FLOCK_SIZE, SETS
 from holdfast.conformance.faults.tracer.maps import memory_map, read
+from holdfast.conformance.faults.tracer.tasks import Files
+from holdfast.conformance.faults.tracer.tree import rights
 
 _ACCESS = os.O_ACCMODE
 _MS_SYNC = 4
@@ -46,7 +50,16 @@ _SYNC_ALL_FLAGS = 7
 _KEEP_SIZE, _COLLAPSE, _INSERT, _UNSHARE = 0x1, 0x8, 0x20, 0x40
 
 
-class Tracer(Entries):
+_TMPFILE = os.O_TMPFILE & ~os.O_DIRECTORY
+# AT_SYMLINK_NOFOLLOW.
+_NOFOLLOW = 0x100
+# openat2(2): the directory is the root of the path, and of all links in it.
+_IN_ROOT = 0x10
+# renameat2(2): each of the two names gets the file of the other.
+_EXCHANGE = 0x2
+
+
+class Tracer(Files):
     """One run of one command, and what each of its calls means. Not to be used twice."""
 
     def _called(self, call: Call) -> bool:
@@ -311,3 +324,148 @@ class Tracer(Entries):
             if not gone(call.task):
                 self._untraced["files that the tracer has no right to read"] = None
         return False
+
+    # Directory entries, and rights, owners, times and extended attributes.
+
+    def _names(self, call: Call) -> bool:
+        places = PATHS.get(call.name, ())
+        paths = [self._path(call, place) for place in places] if places else [self._bound(call)]
+        inside = [path for path in paths if path is not None]
+        # The names that are made and lie outside; an exchange makes both.
+        swaps = call.name == "renameat2" and bool(call.args[4] & _EXCHANGE)
+        news = [*zip(places, paths, strict=False)][0 if swaps else -1 :]
+        made = [self._whole(call, place) for place, path in news if path is None]
+        if not inside:
+            return self._names_outside(call, made)
+        # What cannot succeed is left to fail by itself. The source of a rename is the first of its paths.
+        if call.name in NEED:
+            if paths[0] is not None and not os.path.lexists(self._tree.absolute(paths[0])):
+                return False
+        elif os.path.lexists(self._tree.absolute(inside[0])):
+            return False
+        if not self._begin(call):
+            return self._killed
+        result = self._finish(call)
+        if result is None:
+            return self._in_doubt(call)
+        for name in made if result >= 0 else ():
+            self._outside.was_written(name)
+        linked = call.name in ("link", "linkat")
+        return self._done(call, self._look(self._tree.look(inside, linked=linked)) if result >= 0 else ())
+
+    def _names_outside(self, call: Call, made: Sequence[bytes]) -> bool:
+        """A call that changes names outside only: files may get there by it, and pipes."""
+        if not (call.name in MOVES or call.name.startswith("mknod")):
+            return False
+        result = self._finish(call)
+        for name in made if result == 0 else ():
+            if call.name in MOVES:
+                self._outside.was_written(name)
+            else:
+                self._outside.made_pipe(name)
+        return result is None or self._killed
+
+    def _open(self, call: Call) -> bool:
+        base, path_index, flags_index = OPENS[call.name]
+        if call.name == "creat":
+            flags = os.O_CREAT | os.O_TRUNC
+        elif flags_index is not None:
+            flags = call.args[flags_index]
+        else:
+            flags, _, resolve = struct.unpack("<QQQ", ptrace.peek(call.task, call.args[2], 24))
+            if not flags & bpf.CHANGES and not self._outside.watches:
+                return False
+            if resolve & _IN_ROOT:
+                self._untraced["a process has opened files by paths of a root of its own"] = None
+                return False
+        if flags & _TMPFILE:
+            return self._open_nameless(call)
+        path = self._path(call, (base, path_index), follow=not flags & (os.O_EXCL | os.O_NOFOLLOW))
+        if path is None:
+            # It may wait for who opens the other end of a pipe.
+            return self._await(call)
+        found = stat_path(os.fsdecode(self._tree.absolute(path)))
+        makes = found is None and bool(flags & os.O_CREAT)
+        cuts = found is not None and flags & os.O_TRUNC and stat.S_ISREG(found.st_mode) and found.st_size
+        if not makes and not cuts:
+            return False
+        if not self._begin(call):
+            return self._killed
+        result = self._finish(call)
+        if result is None:
+            return self._in_doubt(call)
+        if result < 0:
+            return self._done(call, ())
+        if makes:
+            return self._done(call, self._look(self._tree.look([path])))
+        assert found is not None
+        number = self._tree.number(found)
+        return self._done(call, [] if number is None else [Truncate(number, 0)])
+
+    def _open_nameless(self, call: Call) -> bool:
+        result = self._finish(call)
+        if result is None:
+            return True
+        if result >= 0 and (found := stat_fd(call, result)) is not None:
+            path = os.readlink(os.fsencode(handle_of(call, result)))
+            if self._tree.holds(os.path.dirname(path)):
+                self._tree.add_nameless(found)
+        return self._killed
+
+    def _opened_outside(self, call: Call, fd: int) -> None:
+        """A file outside the tree was opened: so that it can be written to, or one that is watched to be read."""
+        flags = position(call, fd)[1]
+        found = stat_fd(call, fd)
+        if found is None or flags & os.O_PATH:
+            return
+        if flags & _ACCESS:
+            self._outside.was_written(handle_of(call, fd))
+        if flags & _ACCESS != os.O_WRONLY:
+            self._outside.was_read(found)
+
+    def _attribute(self, call: Call) -> bool:
+        where, name_index = ATTRIBUTES[call.name]
+        if isinstance(where, int):
+            found = stat_fd(call, signed(call.args[where]))
+        else:
+            try:
+                found = os.stat(self._whole(call, where), follow_symlinks=not call.name.startswith("l"))
+            except OSError:
+                return False
+        # Lists of rights are rights, which are not inspected.
+        if (
+            found is None
+            or self._tree.number(found) is None
+            or ptrace.text(call.task, call.args[name_index]).startswith(b"system.")
+        ):
+            return False
+        result = self._finish(call)
+        if result == 0:
+            self._untraced["a process has changed extended attributes in the work directory"] = None
+        return result is None or self._killed
+
+    def _changed(self, call: Call) -> bool:
+        """A mode, an owner or a time is set: what a power loss leaves of it is not modelled."""
+        where, flags_index = {**RIGHTS, **TIMES}[call.name]
+        flags = call.args[flags_index] if flags_index is not None else 0
+        follow = call.name != "lchown" and not flags & _NOFOLLOW
+        if isinstance(where, tuple) and not call.args[where[1]]:
+            # utimensat(2) without a path is about the descriptor.
+            where = 0
+        try:
+            path = handle_of(call, signed(call.args[where])) if isinstance(where, int) else self._whole(call, where)
+            number = self._tree.number(os.stat(path, follow_symlinks=follow))
+        except OSError:
+            return False
+        if number is None:
+            return False
+        result = self._finish(call)
+        if result is None:
+            return True
+        if result:
+            return self._killed
+        try:
+            found = os.stat(path, follow_symlinks=follow)
+        except OSError:
+            return self._unreadable(call, number)
+        return self._done(call, [Changed(number, rights(found), found.st_mtime_ns if call.name in TIMES else None)])

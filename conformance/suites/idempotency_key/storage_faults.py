@@ -21,7 +21,8 @@ from holdfast.conformance.cases.report import Report
 from holdfast.conformance.faults.deadline import Deadline
 from holdfast.conformance.faults.locks import locked
 from holdfast.conformance.faults.metadata import Metadata
-from holdfast.conformance.faults.model import Plan, Stage
+from holdfast.conformance.faults.model.plan import Plan
+from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.probe import probe
 from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.recording import Recording, Sync, Write
@@ -226,7 +227,7 @@ def test_the_return_of_the_store_frees_no_key(bench: Bench) -> None:
 
 _DATA, _RECORDING = "data", "logs/recording"
 # Below the words of a service's command.
-_TRACER = "{python} -P -m holdfast.conformance.faults.tracer --out {logs}/recording%s {data} --"
+_TRACER = "{python} -P -m holdfast.conformance.faults.tracer {logs}/recording%s {data} %s --"
 _KEYS = 3
 # States behind those at the acknowledgements, each of another kind.
 _KINDS = 6
@@ -324,7 +325,7 @@ def _must_have_files(s: Service) -> None:
 
 def _must_trace(s: Service) -> None:
     _must_have_files(s)
-    refused = probe().tracer.reason
+    refused = probe().tracer
     if refused:
         s.not_reached(f"instances cannot be traced here: {refused}")
 
@@ -343,7 +344,7 @@ def _answered(s: Service, fault: str = "") -> tuple[list[_Asked], list[_Span]]:
     """
     asked: list[_Asked] = []
     spans: list[_Span] = []
-    if not s.instance("start", under=_TRACER % fault):
+    if not s.instance("start", under=_TRACER % ("", fault)):
         s.not_reached("the instance does not start under the tracer")
     for _ in range(_KEYS):
         tag, key = s.tag(), s.key()
@@ -405,7 +406,7 @@ def test_a_sync_that_failed_has_saved_no_key(bench: Bench) -> None:
     chosen = _spread(syncs, _SYNCS)
     for number in chosen:
         with service(bench) as s:
-            asked, spans = _answered(s, f" --error {errno.EIO} --at {number} --once")
+            asked, spans = _answered(s, f"error={errno.EIO} at={number} once=true")
             if _power_lost(s, spans, None)["struck"]:
                 tried += _lose_power(s, f"when a sync had failed (operation {number} of the recording)", asked, spans)
             if number == chosen[-1] and not tried:
@@ -477,9 +478,9 @@ def test_a_disk_that_is_full_frees_no_key(bench: Bench) -> None:
         writes = [number for number in found["writes"] if first < number < second]
     with service(bench) as s:
         step = max(1, (second - first) // _POINTS)
-        struck = [_full(s, f"--at {at} --once") for at in range(first + 1, second, step)]
-        struck += [_full(s, f"--short {at} --at {at + 1} --once") for at in _spread(writes, _HALVES)]
-        struck.append(_full(s, f"--at {second}"))
+        struck = [_full(s, f"at={at} once=true") for at in range(first + 1, second, step)]
+        struck += [_full(s, f"short={at} at={at + 1} once=true") for at in _spread(writes, _HALVES)]
+        struck.append(_full(s, f"at={second}"))
         # Behind the last one each call fails.
         if not struck[-1]:
             s.not_reached("no request met the disk that was full")
@@ -492,7 +493,7 @@ def _spread(numbers: Sequence[int], most: int) -> Sequence[int]:
 
 def _full(s: Service, where: str) -> bool:
     """Requests to an instance whose disk becomes full at a call, and their retries; whether it refused one of them."""
-    if not s.instance("start", under=_TRACER % f"-full --error {errno.ENOSPC} {where}"):
+    if not s.instance("start", under=_TRACER % ("-full", f"error={errno.ENOSPC} {where}")):
         return False
     asked: list[tuple[str, str, Got]] = []
     while len(asked) < _FILLED and (not asked or asked[-1][2].accepted):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from holdfast.conformance.faults.model import Content, Point, Profile, State, StateRule, at, states
+from holdfast.conformance.faults.model.contents import Content
+from holdfast.conformance.faults.model.disk import Point, Profile, moments
+from holdfast.conformance.faults.model.states import State, StateRule, states
 from holdfast.conformance.faults.recording import (
     ROOT,
     Action,
@@ -125,8 +127,9 @@ class Script:
 
     def points(
         self, number: int | None = None, profile: Profile = Profile.LINUX, idle: Collection[int] = ()
-    ) -> tuple[Point, ...]:
-        return at(self.recording, len(self.operations) if number is None else number, profile, idle)
+    ) -> Sequence[Point]:
+        wanted = len(self.operations) if number is None else number
+        return [one for one in moments(self.recording, profile, idle) if wanted in one[0].numbers][-1]
 
     def point(self, number: int | None = None, profile: Profile = Profile.LINUX) -> Point:
         """Where file systems differ, that of ext4 and xfs."""

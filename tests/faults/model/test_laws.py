@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.conformance.faults.model import Content, Moved, Plan, Point, Profile, State, StateRule, at, points, states
-from holdfast.conformance.faults.model.pending import SECTOR
+from holdfast.conformance.faults.model.contents import Content
+from holdfast.conformance.faults.model.disk import Point, Profile, points
+from holdfast.conformance.faults.model.pending import SECTOR, Moved
+from holdfast.conformance.faults.model.plan import Plan
+from holdfast.conformance.faults.model.states import State, StateRule, states
 from holdfast.conformance.faults.recording import (
     Action,
     Mapped,
@@ -276,5 +279,5 @@ def test_contents_are_bytes(changes: list[tuple[int, int, bool]]) -> None:
 
 def test_every_point_is_found_by_its_numbers() -> None:
     script = played([("append", "a", 5), ("ack", ""), ("fsync", ""), ("durable", "a", 0, 5), ("ack", "")])
-    first = [at(script.recording, number, Profile.LINUX)[-1].first for number in range(8)]
+    first = [script.points(number)[-1].first for number in range(8)]
     assert first == [0, 1, 2, 3, 3, 5, 6, 6]

@@ -8,7 +8,11 @@ from itertools import islice
 
 import pytest
 
-from holdfast.conformance.faults.model import Plan, Point, Stage, StateRule, survey
+from holdfast.conformance.faults.model import survey
+from holdfast.conformance.faults.model.disk import Point
+from holdfast.conformance.faults.model.plan import Plan
+from holdfast.conformance.faults.model.states import StateRule
+from holdfast.conformance.faults.model.survey import Stage
 from holdfast.conformance.faults.recording import ROOT, Ending, Entry, Operation, Recording, Type, Write
 from tests.faults.model.script import Script, tree
 

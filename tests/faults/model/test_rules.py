@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.conformance.faults.model import Profile, Resized, StateRule
 from holdfast.conformance.faults.model import names as model_names
+from holdfast.conformance.faults.model.disk import Profile
+from holdfast.conformance.faults.model.pending import Resized
+from holdfast.conformance.faults.model.states import StateRule
 from tests.faults.model.script import Script
 
 BOTH = pytest.mark.parametrize("profile", Profile)

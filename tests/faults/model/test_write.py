@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.faults.model import Profile, State, StateRule, points, states
+from holdfast.conformance.faults.model.disk import Profile, points
+from holdfast.conformance.faults.model.states import State, StateRule, states
 from tests.faults.model.script import Script
 
 

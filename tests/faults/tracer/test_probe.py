@@ -10,31 +10,31 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.faults import probe
-from holdfast.conformance.faults.probe import Ability, Probe
+from holdfast.conformance.faults.probe import Probe
 
 
 def test_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     mounts = Path("/proc/mounts").read_text(encoding="utf-8")
     found = probe.probe()
-    assert found.tracer == Ability()
-    assert found.real_file_systems.there <= (os.geteuid() == 0)
+    assert found.tracer == ""
+    assert found.real_file_systems or os.geteuid() == 0
     assert list(tmp_path.iterdir()) == []
     assert Path("/proc/mounts").read_text(encoding="utf-8") == mounts
 
 
 def test_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    assert "x86-64" in probe.probe().tracer.reason
+    assert "x86-64" in probe.probe().tracer
 
 
 def test_a_tracer_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    assert probe.probe().tracer.reason == "tracing a program of one's own failed: it ended with 1"
+    assert probe.probe().tracer == "tracing a program of one's own failed: it ended with 1"
 
 
 def test_lines() -> None:
-    assert Probe(Ability(), Ability("no namespaces"), Ability("it needs root")).lines() == (
+    assert Probe("", "no namespaces", "it needs root").lines() == (
         "tracer: available",
         "full disk: not available, no namespaces",
         "real file systems: not available, it needs root",

@@ -115,8 +115,8 @@ def test_a_recording_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None
         (0, "{}\n", "header"),
         (1, "[]\n", "line 2"),
         (1, "", "expected operation 1, got 2"),
-        (2, '{"number":2,"at":1,"task":1,"call":"x","kind":"no","action":{}}\n', "line 3"),
-        (1, '{"number":1,"at":1,"task":1,"call":"x","kind":"sync","action":{"no":1}}\n', "line 2"),
+        (2, '{"is":"Operation","number":2,"at":1,"task":1,"call":"x","action":{"is":"no"}}\n', "line 3"),
+        (1, '{"is":"Operation","number":1,"at":1,"task":1,"call":"x","action":{"is":"Sync","no":1}}\n', "line 2"),
         (5, '{"ending":{},"refused":[]}\n', "line 6"),
     ],
 )
