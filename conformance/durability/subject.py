@@ -19,7 +19,6 @@ from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.reporting import report_of
-from holdfast.conformance.cases.rows import store_operand
 from holdfast.conformance.cases.session import Action, Answer, Session, SessionScript, carried_out
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
 from holdfast.conformance.durability.workload import (
@@ -44,7 +43,7 @@ from holdfast.conformance.faults.subject import (
     SubjectReopenedError,
 )
 from holdfast.conformance.inspection import store
-from holdfast.conformance.steps.inspect import INSPECT
+from holdfast.conformance.steps.stores import INSPECT, store_operand
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.specs import Contract

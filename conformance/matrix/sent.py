@@ -19,7 +19,7 @@ from holdfast.conformance.durability.verdicts import ReportError, read, strikes_
 from holdfast.conformance.matrix.shows import Shown
 from holdfast.conformance.matrix.walk import Began, Called, Changed, Happening, Walk, instant_of
 from holdfast.conformance.run.plan import PlannedCase
-from holdfast.conformance.steps.tamper import CUT
+from holdfast.conformance.steps.files import CUT
 from holdfast.reports.evidence import Exchange
 from holdfast.specs import Case, Contract, Parameter
 from holdfast.specs.cells import row_of, rows_of

@@ -1,7 +1,7 @@
-"""The kinds of steps of a case: one file for each kind, found by its place in this folder.
+"""The kinds of steps of a case, found by their place: every `Step` of a file in this folder.
 
-A file `steps/<kind>.py` declares one `STEP`, with everything about the kind: its form in `cases.schema.json`, its acts
-on a live session, how its record is read back, and how it is judged.
+The file has everything about the kind: its form in `cases.schema.json`, its acts on a live session, how its record is
+read back, and how it is judged.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
+from holdfast.conformance.cases.reporting import Blind, Operand, reading_of, sees_all
 from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.cases.values import CaseError
 
@@ -22,6 +23,9 @@ from holdfast.conformance.cases.values import CaseError
 def _never(step: Mapping[str, Any]) -> bool:
     del step
     return False
+
+
+Read = Callable[[CaseInterpreter, Mapping[str, Any], str], SessionScript[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +40,37 @@ class Step:
 
     name: str
     form: Mapping[str, Any]
-    read: Callable[[CaseInterpreter, Mapping[str, Any], str], SessionScript[None]]
+    read: Read
     report: Report | None = None
     observes_around: Callable[[Mapping[str, Any]], bool] = _never
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+def kind(
+    form: Mapping[str, Any],
+    *,
+    report: Report | None = None,
+    observes_around: Callable[[Mapping[str, Any]], bool] = _never,
+    **facts: Any,
+) -> Callable[[Read], Step]:
+    """The kind of step that a function reads, under its name."""
+    return lambda read: Step(read.__name__, form, read, report, observes_around, facts)
+
+
+def reported(
+    report: Report, form: Mapping[str, Any], operand: Operand, *, is_blind: Blind = sees_all, **facts: Any
+) -> Step:
+    """The kind of step whose report is compared with its expectation, under the name of the report."""
+    return Step(report.name, form, reading_of(report, operand, is_blind=is_blind), report, facts=facts)
+
+
 @cache
 def kinds() -> Mapping[str, Step]:
     """Every kind of step by its name, in alphabetical order."""
-    names = sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
-    steps = [importlib.import_module(f"{__name__}.{name}").STEP for name in names]
-    return {step.name: step for step in steps}
+    names = [found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_")]
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    steps = [each for module in modules for each in vars(module).values() if isinstance(each, Step)]
+    return {step.name: step for step in sorted(steps, key=lambda step: step.name)}
 
 
 def kind_of(step: Mapping[str, Any]) -> Step:

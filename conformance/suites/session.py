@@ -9,7 +9,6 @@ from typing import Any, NoReturn, TypeVar
 
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.rows import store_operand, store_path
 from holdfast.conformance.cases.session import (
     EXCHANGE,
     Action,
@@ -25,26 +24,11 @@ from holdfast.conformance.cases.session import (
 from holdfast.conformance.cases.values import Scope, base64url, shift
 from holdfast.conformance.inspection.changing import apart, target_of
 from holdfast.conformance.inspection.files import parts_of
-from holdfast.conformance.steps.alter import ALTER
-from holdfast.conformance.steps.answers import ANSWERS
-from holdfast.conformance.steps.copy import COPY
-from holdfast.conformance.steps.file import FILE
-from holdfast.conformance.steps.finish import FINISH
-from holdfast.conformance.steps.insert import INSERT
-from holdfast.conformance.steps.inspect import INSPECT
-from holdfast.conformance.steps.link import LINK
-from holdfast.conformance.steps.loosen import LOOSEN
-from holdfast.conformance.steps.place import PLACE
-from holdfast.conformance.steps.probe import PROBE
+from holdfast.conformance.steps.calls import FINISH, START
+from holdfast.conformance.steps.files import COPY, CUT, FILE, LINK, LIST, PLACE, REMAINS, SEARCH, TAMPER, wanted_of
+from holdfast.conformance.steps.processes import ANSWERS, REACHED, RECEIVED, RELEASE
 from holdfast.conformance.steps.race import RACE
-from holdfast.conformance.steps.reached import REACHED
-from holdfast.conformance.steps.received import RECEIVED
-from holdfast.conformance.steps.release import RELEASE
-from holdfast.conformance.steps.remains import REMAINS
-from holdfast.conformance.steps.search import SEARCH, wanted_of
-from holdfast.conformance.steps.start import START
-from holdfast.conformance.steps.tamper import CUT, TAMPER
-from holdfast.conformance.steps.tree import LIST
+from holdfast.conformance.steps.stores import ALTER, INSERT, INSPECT, LOOSEN, PROBE, store_operand, store_path
 from holdfast.conformance.verdict import FailureMode, Verdict
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ import pytest
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
-from holdfast.conformance.steps.insert import INSERT
+from holdfast.conformance.steps.stores import INSERT
 from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.reference_impl.calyx_replay import factory, operate
 from holdfast.reference_impl.calyx_replay.command_line import CommandLine

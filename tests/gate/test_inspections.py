@@ -16,8 +16,7 @@ from holdfast.conformance.cases.record import Side
 from holdfast.conformance.cases.report import Report, ReportError
 from holdfast.conformance.gate.cases import inconclusive_suite
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
-from holdfast.conformance.steps.link import LINK
-from holdfast.conformance.steps.tree import LIST
+from holdfast.conformance.steps.files import LINK, LIST
 from holdfast.conformance.verdict import Exit, exit_of
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
 from holdfast.specs.strictjson import canonical

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from holdfast.conformance.cases.record import Judgement, Record, Side
 from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.interpret import interpret
-from holdfast.conformance.steps.finish import FINISH
-from holdfast.conformance.steps.start import START
+from holdfast.conformance.steps.calls import FINISH, START
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Contract
 from holdfast.specs.loader import read_contract

@@ -15,8 +15,8 @@ from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.session import Action
+from holdfast.conformance.steps.processes import REACHED
 from holdfast.conformance.steps.race import RACE
-from holdfast.conformance.steps.reached import REACHED
 from holdfast.reference_impl.answers import to_message
 from holdfast.reference_impl.instants import parse_instant
 from holdfast.reference_impl.session import OpenRequest, Session, StateWanted, SurfaceWanted

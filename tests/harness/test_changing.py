@@ -11,8 +11,7 @@ import pytest
 
 from holdfast.conformance.cases.report import ReportError, written
 from holdfast.conformance.inspection import changing, store
-from holdfast.conformance.steps.copy import COPY
-from holdfast.conformance.steps.tree import LIST
+from holdfast.conformance.steps.files import COPY, LIST
 from holdfast.specs.model import Twin
 from tests.harness.ledger import case_of, ran, verdict
 

@@ -24,7 +24,7 @@ from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.database import nothing
 from holdfast.conformance.inspection.files import MAX_FILE
 from holdfast.conformance.inspection.helper import HELPER, Helper
-from holdfast.conformance.steps.call import state_of
+from holdfast.conformance.steps.calls import state_of
 from holdfast.conformance.suites.data_at_rest import Allowed
 from holdfast.specs.model import Twin
 from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict

@@ -21,7 +21,6 @@ def test_the_published_schema_is_the_one_that_the_steps_compose(name: str) -> No
     assert published == text_of(schema), "write it anew: python -m holdfast.conformance.steps"
 
 
-def test_each_file_declares_the_kind_of_its_name() -> None:
-    folder = Path(__file__).resolve().parents[2] / "conformance" / "steps"
-    files = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
-    assert files == kinds().keys()
+def test_each_kind_of_step_is_told_by_a_member_that_only_it_requires() -> None:
+    required = [name for step in kinds().values() for name in step.form["required"] if name in kinds()]
+    assert sorted(required) == list(kinds())

@@ -25,8 +25,8 @@ from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.expect import failure_of
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.cases.session import EXCHANGE, START, Action, open_request
-from holdfast.conformance.steps.finish import FINISH
-from holdfast.conformance.steps.start import START as START_STEP
+from holdfast.conformance.steps.calls import FINISH
+from holdfast.conformance.steps.calls import START as START_STEP
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.janitor import Janitor
