@@ -134,14 +134,14 @@ class Client:
             return response.status
 
 
-def _serve(workdir: Path, config: Mapping[str, str], state: StateWanted, told: Pipe) -> None:
+def _serve(workdir: Path, config: Mapping[str, str], state: StateWanted, pipe: Pipe) -> None:
     """The process of a broker: it says where it listens, and waits to be killed."""
     with opened(MeshDelivery(), workdir, {**config, "transport": "http"}, state) as session:
         if state is StateWanted.FRESH:
             made = session.call("make_mesh", {"mesh_id": MESH, "members": [MEMBER], "topics": [], "queues": [QUEUE]})
             assert isinstance(made, Ok), made
         assert isinstance(session, Service)
-        told.send(session.endpoint)
+        pipe.send(session.endpoint)
         signal.pause()
 
 

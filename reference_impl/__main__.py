@@ -128,7 +128,7 @@ def _sites(options: argparse.Namespace) -> None:
 
 def _nursery(options: argparse.Namespace) -> None:
     from holdfast.reference_impl.registry import warm
-    from holdfast.servers.nursery import serve
+    from holdfast.servers.forkserver import serve
 
     # A reference that is changed at import has to be imported by each fork.
     for name in options.contract or contract_names():

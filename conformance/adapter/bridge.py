@@ -189,15 +189,15 @@ class Bridge:
             return self._called(request)
         if op == "open":
             self._session, self._contract = {SESSION: secrets.token_hex(16)}, request["contract"]
-        status, told = self._server.ask("POST", path_of(op), self._session, request)
+        status, body = self._server.ask("POST", path_of(op), self._session, request)
         if op == "close":
             self._closed, self._session = self._session[SESSION], {}
-        if status != 200 or not isinstance(told, dict):
+        if status != 200 or not isinstance(body, dict):
             if op == "hello":
                 asked = f"POST {self._server.url}{path_of(op)}: expected status 200 and an answer to hello"
-                raise LostError(f"{asked}, got {_strange(status, told)['strange']}")
-            return _strange(status, told)
-        return _without_processes(told) if op == "hello" and self._alone else told
+                raise LostError(f"{asked}, got {_strange(status, body)['strange']}")
+            return _strange(status, body)
+        return _without_processes(body) if op == "hello" and self._alone else body
 
     def _raw(self, args: Mapping[str, Any]) -> dict[str, Any]:
         stands = {OPEN_SESSION: self._session[SESSION], CLOSED_SESSION: self._closed}
@@ -206,8 +206,8 @@ class Bridge:
     def _called(self, request: Mapping[str, Any]) -> Any:
         route, args = _route(self._contract, request["method"]), request["args"]
         if route is None or not isinstance(args, dict) or not route.carries(args):
-            status, told = self._server.ask("POST", path_of("call"), self._session, request)
-            return told if status == 200 and isinstance(told, dict) else _strange(status, told)
+            status, body = self._server.ask("POST", path_of("call"), self._session, request)
+            return body if status == 200 and isinstance(body, dict) else _strange(status, body)
         path, headers = route.target(route.path, args), {**route.written(args, args), **self._session}
         status, body = self._server.ask(route.method, path, headers, route.body(args))
         found = None if isinstance(body, NoJson) and route.named(status) else route.message(status, body)
@@ -220,17 +220,17 @@ def _put(value: str, stands: Mapping[str, str]) -> str:
     return value
 
 
-def _strange(status: int, told: Any) -> dict[str, Any]:
+def _strange(status: int, body: Any) -> dict[str, Any]:
     """What stands for no answer: no member of it is one of the protocol."""
-    return {"strange": f"status {status} with the body {told!r:.160}"}
+    return {"strange": f"status {status} with the body {body!r:.160}"}
 
 
-def _without_processes(told: dict[str, Any]) -> Any:
+def _without_processes(body: dict[str, Any]) -> Any:
     """The answer to hello, without what a URL alone cannot show."""
     with contextlib.suppress(KeyError, TypeError, AttributeError):
-        for claim in told["ok"]["claims"]:
+        for claim in body["ok"]["claims"]:
             claim["not_claimed"] = {**claim["not_claimed"], "kill": _ALONE, "concurrency": _ALONE}
-    return told
+    return body
 
 
 @cache

@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from typing import Self
 
 from holdfast.conformance.adapter.process import Child, in_a_new_process
+from holdfast.servers.forkserver import ForkServer
 from holdfast.servers.janitor import Janitor
-from holdfast.servers.nursery import Nursery
 
 # Processes that are forked by one have the same seed of hashes, and so the same order of sets. Forks take turns between
-# this number of nurseries, so that a process and its next one differ in it.
-_NURSERIES = 2
+# this number of fork servers, so that a process and its next one differ in it.
+_SERVERS = 2
 
 Environment = tuple[tuple[str, str], ...]
 
@@ -25,7 +25,7 @@ Environment = tuple[tuple[str, str], ...]
 class Forks:
     """Starts `adapter` as a fork of `nursery`. A context manager; leaving it ends what it has forked.
 
-    `nursery` is a command that begins like the command of the adapter, for `holdfast.servers.nursery`.
+    `nursery` is a command that begins like the command of the adapter, for `holdfast.servers.forkserver`.
     """
 
     def __init__(self, nursery: Sequence[str], adapter: Sequence[str], *, janitor: Janitor) -> None:
@@ -33,7 +33,7 @@ class Forks:
         both = zip(self._nursery, self._adapter, strict=False)
         self._words = self._adapter[next(n for n, (theirs, ours) in enumerate(both) if theirs != ours) :]
         self._starts: Counter[Environment] = Counter()
-        self._nurseries: dict[tuple[Environment, int], Nursery] = {}
+        self._servers: dict[tuple[Environment, int], ForkServer] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -49,11 +49,11 @@ class Forks:
         self._starts[key] += 1
         if number == 0 or tuple(command) != self._adapter:
             return in_a_new_process(command, environment)
-        return self._of(key, number % _NURSERIES).start(self._words, environment)
+        return self._of(key, number % _SERVERS).start(self._words, environment)
 
-    def _of(self, environment: Environment, number: int) -> Nursery:
+    def _of(self, environment: Environment, number: int) -> ForkServer:
         """What a program finds in its environment when it is imported stays in its forks, so each has its own."""
-        if (environment, number) not in self._nurseries:
-            made = Nursery(self._nursery, janitor=self._janitor, environment=dict(environment))
-            self._nurseries[environment, number] = self._stack.enter_context(made)
-        return self._nurseries[environment, number]
+        if (environment, number) not in self._servers:
+            made = ForkServer(self._nursery, janitor=self._janitor, environment=dict(environment))
+            self._servers[environment, number] = self._stack.enter_context(made)
+        return self._servers[environment, number]

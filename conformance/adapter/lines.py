@@ -13,8 +13,8 @@ def answer_lines(answer: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> No
     """Answer each request of standard input in order, both without their id, until `bye` or end of file."""
     for line in sys.stdin.buffer:
         request = strictjson.loads(line)
-        told = answer({name: part for name, part in request.items() if name != "id"})
-        sys.stdout.buffer.write(strictjson.canonical({**told, "id": request["id"]}) + b"\n")
+        members = answer({name: part for name, part in request.items() if name != "id"})
+        sys.stdout.buffer.write(strictjson.canonical({**members, "id": request["id"]}) + b"\n")
         sys.stdout.buffer.flush()
         if request["op"] == "bye":
             break

@@ -22,7 +22,7 @@ from holdfast.servers.errors import TOO_LITTLE, StartError
 from holdfast.servers.janitor import Janitor, JanitorLostError
 
 if TYPE_CHECKING:
-    from holdfast.servers.nursery import Forked
+    from holdfast.servers.forkserver import Forked
 
 # The files that an adapter's processes have: their programs, what they mapped, and the scripts of their command lines
 

@@ -353,12 +353,12 @@ class _WebSocket(_Request):
 def _message(text: bytes) -> Message | Event:
     """The status and the body that a text says."""
     try:
-        told = strictjson.loads(text)
+        message = strictjson.loads(text)
     except StrictJsonError as error:
         return Event(FailureMode.GARBAGE, f"a message that is no JSON: {error}")
-    if not isinstance(told, dict) or not isinstance(told.get("code"), int):
+    if not isinstance(message, dict) or not isinstance(message.get("code"), int):
         return Event(FailureMode.GARBAGE, "a message without a member `code`")
-    return told["code"], told.get("body")
+    return message["code"], message.get("body")
 
 
 def _within_a_letter(text: bytes) -> int:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from holdfast.conformance.adapter.fake_broker import PLACE, FakeBroker
 from holdfast.conformance.adapter.messages import Event, Reply
-from holdfast.conformance.adapter.peer import PLACE, Peer
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.starvation import FIRST_LOOK, TOO_MUCH, Watch, lost_since
@@ -37,7 +37,7 @@ class Driver:
         config: Mapping[str, str],
         routes: Mapping[str, Route] | None = None,
         launched: Mapping[str, Any] | None = None,
-        peer: Peer | None = None,
+        peer: FakeBroker | None = None,
     ) -> None:
         """`config` holds what the launcher and the command line add below the config of each session.
 
@@ -201,10 +201,10 @@ class Driver:
         return self.peer.url if value == PLACE else value
 
     @property
-    def peer(self) -> Peer:
+    def peer(self) -> FakeBroker:
         """The broker that is played for a daemon, from when it is first needed."""
         if self._peer is None:
-            self._peer = Peer(behind=lambda: self._endpoint)
+            self._peer = FakeBroker(behind=lambda: self._endpoint)
         return self._peer
 
     # Workers

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from holdfast.conformance.adapter.peer import Peer
+from holdfast.conformance.adapter.fake_broker import FakeBroker
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.expect import FAULTED
 from holdfast.conformance.cases.record import Judgement, Record, Side
@@ -123,7 +123,7 @@ class Proving:
             deadlines=self._command.deadlines,
             digits=seed_of(scopes),
             epoch_us=setting.epoch_us,
-            peer=Peer(answers_of(spec, scopes)) if spec.answers else None,
+            peer=FakeBroker(answers_of(spec, scopes)) if spec.answers else None,
         )
 
     def close(self) -> None:
@@ -157,10 +157,10 @@ class Proving:
             words = f"while its store was out of reach {said[0]}; it must be refused"
             report = replace(report, unproven=(words,))
         how = BY_SIGNALS if untested else how_of(fault.layer)
-        told = report_of(report, how=how, seed=sweep.seed, untested=untested, silence=self._mode(*report.unproven))
+        evidence = report_of(report, how=how, seed=sweep.seed, untested=untested, silence=self._mode(*report.unproven))
         # Judged from the records alone: the gate judges it again from them.
-        records = self._evidence(fault, told)
-        return judged(fault, read(told.detail())).placed(Side.MAIN, records[-1].n), records
+        records = self._evidence(fault, evidence)
+        return judged(fault, read(evidence.detail())).placed(Side.MAIN, records[-1].n), records
 
     def _mode(self, *said: str) -> FailureMode | None:
         """The failure mode that kept a layer from proving anything, as reported; None if it has none."""
@@ -168,9 +168,9 @@ class Proving:
             return FailureMode.BUSY
         return FailureMode.FAULT if any(FAULTED in words for words in said) else None
 
-    def _evidence(self, fault: FaultCase, told: LayerReport) -> tuple[Record, ...]:
+    def _evidence(self, fault: FaultCase, evidence: LayerReport) -> tuple[Record, ...]:
         """The exchanges of the fault-free run, and the report of the layer."""
-        done = {"kind": "done", "detail": told.detail()}
+        done = {"kind": "done", "detail": evidence.detail()}
         recorded = self._recorded if is_recorded(fault.layer) else ()
         records = [*self._made, *recorded, Record(0, fault.layer.value, 0, None, None, done, None, None)]
         return tuple(replace(record, n=number) for number, record in enumerate(records))

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from holdfast.conformance.adapter.peer import Peer
+from holdfast.conformance.adapter.fake_broker import FakeBroker
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
@@ -78,7 +78,7 @@ class Showing:
     def begin(self, *, turned: bool) -> None:
         """The adapter was started: ask for what comes first behind a crash. Raises SubjectError."""
         self._turned = turned
-        self._first = {name: ask() for name, ask in self._asking_for_told()}
+        self._first = {name: ask() for name, ask in self._asking_for_reports()}
 
     def facts(self, runs: Callable[[], bool]) -> Facts:
         """All of them; `runs` says whether the adapter still does. Raises SubjectError, SubjectPartlyError."""
@@ -110,19 +110,19 @@ class Showing:
         facts = list(self._spec.facts.items())
         for name, fact in reversed(facts) if self._turned else facts:
             yield name, partial(self._rows if "rows" in fact else self._each, name, fact)
-        for name, ask in self._asking_for_told():
+        for name, ask in self._asking_for_reports():
             found = self._first.pop(name, None)
             yield name, ask if found is None else partial(dict, found)
 
-    def _asking_for_told(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
+    def _asking_for_reports(self) -> Iterator[tuple[str, Callable[[], dict[str, str]]]]:
         for number, scope in self._scopes.items():
-            for name, told in self._spec.step(number).get("told", {}).items():
+            for name, report in self._spec.step(number).get("told", {}).items():
                 # One word: what stands before the blank is the name of the fact.
                 word = fact_name(name, number).replace(" ", "-")
-                yield word, partial(self._told, word, told, scope)
+                yield word, partial(self._reported, word, report, scope)
 
-    def _told(self, name: str, told: Mapping[str, Any], scope: Scope) -> dict[str, str]:
-        value = at_path(self._value(told["ask"], scope.resolve(told["args"])), told["value"])
+    def _reported(self, name: str, report: Mapping[str, Any], scope: Scope) -> dict[str, str]:
+        value = at_path(self._value(report["ask"], scope.resolve(report["args"])), report["value"])
         return {f"{name} value": str(value)}
 
     def _rows(self, name: str, fact: Mapping[str, Any]) -> dict[str, str]:
@@ -222,7 +222,7 @@ class Terms:
     # The operations that were answered with `fault`, as reported.
     faulted: list[str] = field(default_factory=list, compare=False)
     # The broker that is played for the adapter, if the workload says what it answers.
-    peer: Peer | None = field(default=None, compare=False)
+    peer: FakeBroker | None = field(default=None, compare=False)
 
 
 class AdapterSubject:

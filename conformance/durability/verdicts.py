@@ -182,38 +182,38 @@ def how_of(layer: FaultLayer) -> str:
     return BY_PTRACE if is_recorded(layer) else BY_RESTARTS
 
 
-def judged(fault: FaultCase, told: LayerReport) -> Judgement:
+def judged(fault: FaultCase, report: LayerReport) -> Judgement:
     """The judgement on a layer's report for its case. Raises ReportError where the report is of another layer."""
-    is_weaker = told.how == BY_SIGNALS and fault.layer is FaultLayer.KILL and told.untested is not None
+    is_weaker = report.how == BY_SIGNALS and fault.layer is FaultLayer.KILL and report.untested is not None
     due = (Layer.SIGNALS.value, BY_SIGNALS) if is_weaker else (LAYERS[fault.layer].value, how_of(fault.layer))
-    if (told.layer, told.how) != due or (told.untested is not None) is not is_weaker:
-        raise ReportError(f"it tells of {told.layer}, {told.how}, and {due[0]}, {due[1]} is due")
-    tally = f"{told.layer}, {told.words}"
-    if told.findings:
-        worst = min(told.findings, key=lambda one: _graveness(fault, one))
-        others = f"; {len(told.findings) - 1} more" if len(told.findings) > 1 else ""
+    if (report.layer, report.how) != due or (report.untested is not None) is not is_weaker:
+        raise ReportError(f"it tells of {report.layer}, {report.how}, and {due[0]}, {due[1]} is due")
+    tally = f"{report.layer}, {report.words}"
+    if report.findings:
+        worst = min(report.findings, key=lambda one: _graveness(fault, one))
+        others = f"; {len(report.findings) - 1} more" if len(report.findings) > 1 else ""
         return Judgement(
             _verdict_of(fault, worst),
             detail=f"{worst.kind.value} ({tally}{others}). {worst.words}",
             expected=worst.expected,
             received=worst.came,
         )
-    if told.unproven:
-        detail = f"{tally}: {'; '.join(told.unproven)}"
-        if told.silence is not None:
-            return no_verdict(FailureMode(told.silence), detail)
+    if report.unproven:
+        detail = f"{tally}: {'; '.join(report.unproven)}"
+        if report.silence is not None:
+            return no_verdict(FailureMode(report.silence), detail)
         return Judgement(Verdict.INDETERMINATE, detail=detail)
-    if told.beside is not None:
+    if report.beside is not None:
         # Beside something that was tried, or for a layer that always applies, it is no reason to pass.
-        if told.tried or told.total or fault.layer not in _MAY_NOT_APPLY:
-            return Judgement(Verdict.NOT_REACHED, detail=f"{tally}: {told.beside}, which cannot be for this layer")
-        return Judgement(Verdict.CONFORMS, detail=told.sentence())
-    if not told.tried:
+        if report.tried or report.total or fault.layer not in _MAY_NOT_APPLY:
+            return Judgement(Verdict.NOT_REACHED, detail=f"{tally}: {report.beside}, which cannot be for this layer")
+        return Judgement(Verdict.CONFORMS, detail=report.sentence())
+    if not report.tried:
         return Judgement(Verdict.NOT_REACHED, detail=f"{tally}: nothing could be tried")
-    if told.is_short and not is_weaker:
-        return Judgement(Verdict.INDETERMINATE, detail=f"{tally}: a pass needs {told.floor}")
+    if report.is_short and not is_weaker:
+        return Judgement(Verdict.INDETERMINATE, detail=f"{tally}: a pass needs {report.floor}")
     if is_weaker:
-        return not_tested(fault, f"{told.untested}; by signals, a weaker layer, nothing was found in {told.words}")
+        return not_tested(fault, f"{report.untested}; by signals, a weaker layer, nothing was found in {report.words}")
     return Judgement(Verdict.CONFORMS)
 
 

@@ -410,7 +410,7 @@ class Dependencies:
             if seen.shown is not None:
                 # It worked without the files, and continues to do so.
                 left = older(self._workload, seen.shown, owed)
-                must = owed | seen.told
+                must = owed | seen.reported
                 return during("going on without them", judge(self._sweep.subject(), folder, left, must, must))
             if layer is not Layer.MISSING and not variant.is_as_left(folder, begun.folder):
                 # It wrote on damaged files that it does not show: the restored files would lie beside that.

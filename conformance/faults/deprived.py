@@ -34,13 +34,13 @@ from holdfast.conformance.faults.subject import (
 class Deprived:
     """What a subject did without something. `shown` are the facts that it showed last, None if it refused to.
 
-    `told` are the operations that these facts report, `done` those that it answered OK. `may` are these and those that
-    were neither answered OK nor refused.
+    `reported` are the operations that these facts report, `done` those that it answered OK. `may` are these and those
+    that were neither answered OK nor refused.
     """
 
     verdict: CrashOutcome
     shown: Facts | None = None
-    told: frozenset[int] = frozenset()
+    reported: frozenset[int] = frozenset()
     done: frozenset[int] = frozenset()
     may: frozenset[int] = frozenset()
 
@@ -71,7 +71,7 @@ class _Session:
     refused: frozenset[int] = frozenset()
 
     @property
-    def told(self) -> frozenset[int]:
+    def reported(self) -> frozenset[int]:
         """The operations that the facts report which it showed last."""
         return seen(self.workload, self.shown or {})
 
@@ -100,11 +100,13 @@ class _Session:
         expected = f"a loud refusal ({partly}), and nothing told that is not true"
         known = {*self.workload.before.items()}
         known |= {fact for op in self.workload.every if op.number in self.may for fact in op.facts.items()}
-        strange = sorted({*partly.told.items()} - known)
+        strange = sorted({*partly.reported.items()} - known)
         if strange:
             raise _BrokenError(CrashOutcome(CrashClass.INVENTED, expected, stranger(self.workload, strange[0])))
         for op in self.workload.every:
-            denied = [name for name, value in op.facts.items() if partly.about(name) and partly.told.get(name) != value]
+            denied = [
+                name for name, value in op.facts.items() if partly.about(name) and partly.reported.get(name) != value
+            ]
             if op.number in self.owed and denied:
                 came = f"{denied[0]} is denied, which {named(op)} had set: not seen yet"
                 raise _BrokenError(CrashOutcome(CrashClass.LOST, expected, came))
@@ -206,7 +208,7 @@ def _judged(session: _Session, act: Callable[[], None]) -> Deprived:
     finally:
         with contextlib.suppress(SubjectError):
             session.subject.stop()
-    return Deprived(verdict, session.shown, session.told, session.done, session.done | session.open)
+    return Deprived(verdict, session.shown, session.reported, session.done, session.done | session.open)
 
 
 def judge_running(subject: Subject, workload: Workload, must: AbstractSet[int], may: AbstractSet[int]) -> CrashOutcome:
@@ -236,7 +238,7 @@ def _started(subject: Subject, folder: Path, under: Sequence[str]) -> bool:
 def _ask_all(session: _Session, late: Sequence[Op]) -> None:
     session.look()
     # A fact that it has shown must stay.
-    session.owed |= session.told
+    session.owed |= session.reported
     session.ask_all_again()
     _ask_new(session, late)
 

@@ -44,9 +44,9 @@ def differences(recording: Recording, workdir: Path, ignore: Iterable[str] = ())
     A name differs if only one side has it, or by its type, bytes, target or hard links. `ignore` are shell patterns of
     names that are of no interest (sockets, statistics, logs); one for a directory covers what is in it. Raises OSError.
     """
-    told, real = dict(_replayed(recording)), dict(_real(os.fsencode(workdir)))
+    replayed, real = dict(_replayed(recording)), dict(_real(os.fsencode(workdir)))
     patterns = tuple(ignore)
-    different = [os.fsdecode(name) for name in {*told, *real} if told.get(name) != real.get(name)]
+    different = [os.fsdecode(name) for name in {*replayed, *real} if replayed.get(name) != real.get(name)]
     return tuple(sorted(name for name in different if not _ignored(name, patterns)))
 
 

@@ -50,11 +50,11 @@ def locked(files: Iterable[Path], hold: Hold = Hold.ALL) -> Iterator[int]:
         try:
             assert holder.stdout is not None
             assert holder.stderr is not None
-            told = holder.stdout.readline()
-            if not told.strip().isdigit():
+            answer = holder.stdout.readline()
+            if not answer.strip().isdigit():
                 said = holder.stderr.read().strip().rpartition("\n")[2]
-                raise OSError(f"expected the number of files that are locked, got {told or said!r}")
-            yield int(told)
+                raise OSError(f"expected the number of files that are locked, got {answer or said!r}")
+            yield int(answer)
         finally:
             holder.kill()
 

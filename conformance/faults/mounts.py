@@ -158,6 +158,6 @@ def _kill_children() -> None:
 
 
 if __name__ == "__main__":
-    told = main(sys.argv[1:])
+    status = main(sys.argv[1:])
     # A shell's way to say that a signal ended it.
-    sys.exit(told if told >= 0 else 128 - told)
+    sys.exit(status if status >= 0 else 128 - status)

@@ -41,11 +41,11 @@ class SubjectReopenedError(SubjectError):
 
 
 class SubjectPartlyError(SubjectError):
-    """It refuses to report some of its facts and reports others, `told`; `about` says of which names these are."""
+    """It refuses to report some of its facts and reports others, `reported`; `about` says of which names these are."""
 
-    def __init__(self, text: str, told: Facts, about: Callable[[str], bool]) -> None:
+    def __init__(self, text: str, reported: Facts, about: Callable[[str], bool]) -> None:
         super().__init__(text)
-        self.told, self.about = told, about
+        self.reported, self.about = reported, about
 
 
 @unique

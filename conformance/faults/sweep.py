@@ -195,8 +195,8 @@ class Sweep(Runs):
                 # Half of a write shows in something shorter that is written after it.
                 torn = tally.layer is Layer.TORN_KILL
                 verdict = judge(self.subject(), struck.folder, self.workload, must, may, instead=torn)
-                told = [untrue(one.op, one.answer) for one in struck.history.asked]
-                verdict = next((one for one in (verdict, *told) if one.kind is not CrashClass.CLEAN), verdict)
+                refusals = [untrue(one.op, one.answer) for one in struck.history.asked]
+                verdict = next((one for one in (verdict, *refusals) if one.kind is not CrashClass.CLEAN), verdict)
                 tally.tried += 1
                 if verdict.kind is not CrashClass.CLEAN:
                     kept, lost = None, ""

@@ -168,7 +168,7 @@ class _Picture:
         self._label("acknowledged", top, "what left for the outside")
         self._rail(top, _LANE)
         by_event = {event: op for op, event in self._marks.acknowledged.items()}
-        told = -math.inf
+        labelled = -math.inf
         for one in self._shown:
             if not isinstance(one.action, Event | Failed):
                 continue
@@ -184,10 +184,10 @@ class _Picture:
                 _in(self._root, "circle", title=what, cx=x, cy=top + _LANE - 8, r=2, fill=_FAINT)
                 continue
             _in(self._root, "path", title=what, d=f"M{x} {top + _LANE - 2}l-5 -9h10z", fill=_GOOD)
-            if x - told > 2 * _TEXT:
+            if x - labelled > 2 * _TEXT:
                 look = {"text_anchor": "middle", "fill": _GOOD, "font_weight": "bold"}
                 _in(self._root, "text", str(op), x=x, y=top + _TEXT + 6, **look)
-                told = x
+                labelled = x
         return top + _LANE + _GAP
 
     def _lane_of_names(self, top: float) -> float:

@@ -11,7 +11,7 @@ from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.settings import REFERENCE, RunSettings
-from holdfast.servers.nursery import Nursery
+from holdfast.servers.forkserver import ForkServer
 from holdfast.specs import Contract
 
 
@@ -39,6 +39,6 @@ class MutantEngine(Engine):
         return self.run_planned(self._contract, self._planned[case])
 
 
-def forked_by(nursery: Nursery) -> Start:
+def forked_by(nursery: ForkServer) -> Start:
     """Starts an adapter of the reference as a fork of the nursery."""
     return lambda command, environment: nursery.start(command[len(REFERENCE) :], environment)

@@ -39,8 +39,8 @@ from holdfast.conformance.selfcheck.tasks import (
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
+from holdfast.servers.forkserver import ForkServer
 from holdfast.servers.janitor import Janitor
-from holdfast.servers.nursery import Nursery
 from holdfast.servers.pace import measured
 from holdfast.specs import load_contract
 
@@ -91,7 +91,7 @@ class Lines:
 
 
 class Worker:
-    """The beds of one contract, one for each store, and the nurseries of their adapters."""
+    """The beds of one contract, one for each store, and the fork servers of their adapters."""
 
     def __init__(self, beginning: Beginning, stack: ExitStack) -> None:
         self._contract = load_contract(beginning.contract)
@@ -104,7 +104,7 @@ class Worker:
         self._pace = measured(self._folder)
         self._beds: dict[str, MutantEngine] = {}
         self._tracing: dict[str, MutantEngine] = {}
-        self._nurseries: dict[bool, Nursery] = {}
+        self._fork_servers: dict[bool, ForkServer] = {}
         self._sound: dict[Trial, bool] = {}
 
     def done(self, task: Task) -> Iterator[Traced | Outcome | Harvest]:
@@ -130,18 +130,18 @@ class Worker:
             pace=self._pace,
         )
 
-    def _nursery(self, *, traced: bool) -> Nursery:
+    def _nursery(self, *, traced: bool) -> ForkServer:
         """What is traced is never changed, so its forks have no need to import the reference again."""
-        if traced not in self._nurseries:
+        if traced not in self._fork_servers:
             words = ("--keep",) if traced else ()
-            self._nurseries[traced] = self._stack.enter_context(self._begun(words, traced=traced))
-        return self._nurseries[traced]
+            self._fork_servers[traced] = self._stack.enter_context(self._begun(words, traced=traced))
+        return self._fork_servers[traced]
 
-    def _begun(self, words: Sequence[str], *, traced: bool = False) -> Nursery:
+    def _begun(self, words: Sequence[str], *, traced: bool = False) -> ForkServer:
         slow = self._pace.factor * (TRACED_SLOW if traced else 1.0)
         environment = adapter_environment((TRACE,) if traced else (), slow=slow)
         command = (*REFERENCE, "nursery", "--contract", self._contract.name, *words)
-        return Nursery(command, janitor=self._janitor, environment=environment)
+        return ForkServer(command, janitor=self._janitor, environment=environment)
 
     # What a test executes
 
@@ -194,7 +194,7 @@ class Worker:
             return Harvest(task.mutant, tuple(shown), f"the launcher: {error}")
         return Harvest(task.mutant, tuple(shown))
 
-    def _keeping(self, task: Planting, words: Sequence[str], stack: ExitStack) -> Nursery:
+    def _keeping(self, task: Planting, words: Sequence[str], stack: ExitStack) -> ForkServer:
         """What forks the adapters of a planted bug, none of which has to import the reference again.
 
         Where a few cases are enough, an import in each fork costs less than one more process that has done it.
@@ -253,11 +253,11 @@ class Worker:
         """The next shared bed of this store is a new one."""
         self._beds.pop(store).pool.abort()
 
-    def importing(self) -> Nursery:
+    def importing(self) -> ForkServer:
         """What forks the adapters of a mutant that changes a source: each imports the reference."""
         return self._nursery(traced=False)
 
-    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, nursery: Nursery | None) -> MutantEngine:
+    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, nursery: ForkServer | None) -> MutantEngine:
         """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""
         bed = stack.enter_context(MutantEngine(self._settings(store, mutant=mutant), self._contract))
         bed.take((*REFERENCE, "adapter", *mutant), forked_by(nursery) if nursery else in_a_new_process)

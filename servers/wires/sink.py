@@ -44,7 +44,7 @@ class Tag:
     attempts: int = 0
     effects: int = 0
     # What each handler was told to answer.
-    told: list[tuple[int, bytes]] = field(default_factory=list)
+    answers: list[tuple[int, bytes]] = field(default_factory=list)
     # How many of the next attempts are held, and whether an effect is taken before that.
     to_hold: int = 0
     after: bool = False
@@ -140,7 +140,7 @@ class Sink:
                 ending = known.ending
         text = b'{"effect":"%s"}' % secrets.token_hex(8).encode() if ending.body is None else ending.body
         with self._changed:
-            known.told.append((ending.status, text))
+            known.answers.append((ending.status, text))
             self._changed.notify_all()
         return Ending(ending.status, ending.headers, text, ending.throw, ending.cut, ending.effect)
 

@@ -30,10 +30,12 @@ ACCEPTED, REFUSED = "accepted", "refused"
 _KEPT = ("content-type", "location", "etag", "link", "set-cookie", "retry-after", "date", "x-handler")
 
 
-def outcome_of(response: Response, profile: Profile, told: Sequence[tuple[int, bytes]], *, ran: bool) -> dict[str, Any]:
+def outcome_of(
+    response: Response, profile: Profile, answers: Sequence[tuple[int, bytes]], *, ran: bool
+) -> dict[str, Any]:
     """An object {outcome, effect, reason, status, headers, body, marked}.
 
-    `told` is what the sink told handlers of this tag to answer. `ran`: a handler was at the sink for this request.
+    `answers` is what the sink told handlers of this tag to answer. `ran`: a handler was at the sink for this request.
     """
     marked = profile.marker is not None and response.header(profile.marker) is not None
     seen = {
@@ -47,10 +49,10 @@ def outcome_of(response: Response, profile: Profile, told: Sequence[tuple[int, b
     if response.lost:
         return {"outcome": REFUSED, "reason": "HANG" if response.lost == "hang" else "NO_ANSWER", **seen}
     if profile.handler == "behind":
-        own, ran = published(response, profile), ran or not told
+        own, ran = published(response, profile), ran or not answers
     else:
         # A handler that was told to answer without a body is known by its status alone.
-        own = any(response.status == status and (response.body == body or status == 204) for status, body in told)
+        own = any(response.status == status and (response.body == body or status == 204) for status, body in answers)
     if own:
         return {"outcome": ACCEPTED, "effect": "new" if ran else "prior", **seen}
     return {"outcome": REFUSED, "reason": _reason(response.status, profile), **seen}
@@ -202,8 +204,8 @@ class ServiceEnvironment:
         return f"ended with status {done.returncode}: {said}" if done.returncode else ""
 
     def _environment(self, port: int) -> dict[str, str]:
-        told = self._service.service.env
-        return {**os.environ, **{name: self._filled(value, port) for name, value in told.items()}}
+        answers = self._service.service.env
+        return {**os.environ, **{name: self._filled(value, port) for name, value in answers.items()}}
 
     def _reach(self, number: int) -> tuple[str, int]:
         """Where an instance listens; it is started if it was not asked before. Raises EndedError."""
@@ -295,7 +297,7 @@ class ServiceEnvironment:
         response = exchange.wait(scaled(self._service.profile.answer_s + 60.0))
         self._await_effects([(tag, response)])
         known = self.sink.of(tag)
-        return outcome_of(response, self._service.profile, known.told, ran=known.attempts > before)
+        return outcome_of(response, self._service.profile, known.answers, ran=known.attempts > before)
 
     def cut(self, name: str) -> None:
         """The client of a request that was begun goes away."""
@@ -321,7 +323,7 @@ class ServiceEnvironment:
             ready.wait()
             response = Exchange(*place, request, self._patience(each)).wait(scaled(60.0))
             came.append((each["tag"], response))
-            found[index] = outcome_of(response, self._service.profile, self.sink.of(each["tag"]).told, ran=False)
+            found[index] = outcome_of(response, self._service.profile, self.sink.of(each["tag"]).answers, ran=False)
 
         threads = [threading.Thread(target=one, args=(index,)) for index in range(len(asked))]
         for thread in threads:

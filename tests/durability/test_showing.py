@@ -63,7 +63,7 @@ def test_the_store_is_read_once_behind_a_question_to_its_owner() -> None:
 def test_a_store_that_is_gone_or_not_whole_shows_nothing(broken: Mapping[str, Any]) -> None:
     with pytest.raises(SubjectPartlyError) as raised:
         Asked({**WHOLE, **broken}).showing.facts(lambda: True)
-    assert raised.value.told == {"dead d client_message_id": "d"}
+    assert raised.value.reported == {"dead d client_message_id": "d"}
 
 
 def test_an_owner_that_shows_nothing_is_asked_once_and_its_store_is_not_read() -> None:

@@ -23,7 +23,7 @@ from tests.hostile.verify import temp_folder
 PROGRAM = """
 import os, sys
 from holdfast.servers.pace import scaled
-from holdfast.servers.nursery import serve
+from holdfast.servers.forkserver import serve
 
 # As an adapter reads a limit of its own.
 LIMIT = scaled(1.0)

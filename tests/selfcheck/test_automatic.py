@@ -32,8 +32,8 @@ from holdfast.reference_impl.automatic.sites import ROOT, sites_of
 from holdfast.reference_impl.registry import contract_names
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
+from holdfast.servers.forkserver import ForkServer
 from holdfast.servers.janitor import Janitor
-from holdfast.servers.nursery import Nursery
 from holdfast.specs import load_contract, schema
 from holdfast.specs.automatic import Site, load_automatic
 from holdfast.specs.faults import FaultLayer
@@ -349,14 +349,14 @@ def test_a_difference_shows_the_line_before_and_after() -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
+def nursery() -> Iterator[ForkServer]:
     """A nursery of the reference's adapter."""
     command = (*REFERENCE, "nursery", "--contract", "jcs")
-    with Janitor() as janitor, Nursery(command, janitor=janitor, environment=adapter_environment()) as made:
+    with Janitor() as janitor, ForkServer(command, janitor=janitor, environment=adapter_environment()) as made:
         yield made
 
 
-def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(nursery: Nursery) -> None:
+def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(nursery: ForkServer) -> None:
     child = nursery.start(["adapter"], adapter_environment())
     assert child.stdin is not None
     assert child.stdout is not None
@@ -370,7 +370,7 @@ def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(nursery: Nu
     assert child.wait(timeout=60) == 0
 
 
-def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: Nursery) -> None:
+def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: ForkServer) -> None:
     child = nursery.start(["adapter"], adapter_environment())
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(timeout=0)
@@ -383,7 +383,7 @@ def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: Nursery) ->
 
 def test_a_nursery_that_does_not_come_up_is_a_failed_start() -> None:
     with Janitor() as janitor:
-        gone = Nursery((sys.executable, "-c", "1"), janitor=janitor, environment=adapter_environment())
+        gone = ForkServer((sys.executable, "-c", "1"), janitor=janitor, environment=adapter_environment())
         with gone, pytest.raises(StartError):
             gone.start(["adapter"], adapter_environment())
 

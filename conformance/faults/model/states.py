@@ -182,18 +182,18 @@ def _given_up(point: Point) -> Iterator[str]:
 
 def _names_lost(lost: Sequence[Pending]) -> Iterator[str]:
     moves = [move for move in lost if isinstance(move, Moved)]
-    told = []
+    shown = []
     for move in moves[:SHOWN_NAMES]:
         changes = [
             ("+" if isinstance(one, Named) else "-") + one.path.decode("utf-8", "backslashreplace")
             for one in move.changes[:SHOWN_NAMES]
         ]
         more = " …" if len(move.changes) > SHOWN_NAMES else ""
-        told.append(f"op {move.operation} {' '.join(changes)}{more}")
-    if told:
+        shown.append(f"op {move.operation} {' '.join(changes)}{more}")
+    if shown:
         more = ", …" if len(moves) > SHOWN_NAMES else ""
         count = "a change" if len(moves) == 1 else f"{len(moves)} changes"
-        yield f"{count} of names had not been synced ({', '.join(told)}{more})"
+        yield f"{count} of names had not been synced ({', '.join(shown)}{more})"
 
 
 # Of more pending operations than this at one point, the kinds that take them one by one try the last and a few others.

@@ -104,7 +104,7 @@ ANSWERS: Mapping[str, Said] = {
     "older-first": _said(_UNDONE, 201, 2, body=_without(_FIRST, "history_id")),
     "older-retry": _said(_UNDONE, 200, 2, body=_without(_KNOWN, "history_available", "first_seen_at")),
 }
-# What is said where nothing is left (`adapter/peer.py`).
+# What is said where nothing is left (`adapter/fake_broker.py`).
 UNSAID = ANSWERS["unavailable"]
 # Of these a round has one at most: a daemon waits for a second, and has two for a round.
 SLOW = frozenset({"late", "drip"})

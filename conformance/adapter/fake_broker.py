@@ -87,7 +87,7 @@ _DRIP_S = 0.1
 _LATE_S = 6.0
 
 
-class Peer:
+class FakeBroker:
     """One peer of one session. Its script is a queue of answers; see docs/case-language.md, `answers`."""
 
     def __init__(
@@ -152,13 +152,13 @@ class Peer:
         """Send the handshake of a broker over a WebSocket, and keep the code with which the daemon closes it."""
         kept = {**_kept(handler, b""), "close_code": None}
         with self._lock:
-            told = self._script.popleft() if self._script else {}
-            self._received.append({**kept, CLOSES: True} if told.get(CLOSES) else kept)
+            answer = self._script.popleft() if self._script else {}
+            self._received.append({**kept, CLOSES: True} if answer.get(CLOSES) else kept)
             number = len(self._received) - 1
         handler.close_connection = True
         try:
-            if HANDSHAKE in told:
-                code = handed_over(handler, base64.urlsafe_b64decode(told[HANDSHAKE] + "=="))
+            if HANDSHAKE in answer:
+                code = handed_over(handler, base64.urlsafe_b64decode(answer[HANDSHAKE] + "=="))
                 kept["close_code"] = code
         finally:
             with self._lock:
@@ -174,15 +174,15 @@ class Peer:
         with self._lock:
             self._received.append(kept)
             standing = self._standing.get(name, _NOTHING_LEFT)
-            told = self._script.popleft() if self._script else standing
-        if told.get("through"):
-            told = self._through(handler, body, told.get("how", "whole"))
-        self._tell(handler, told, name)
+            answer = self._script.popleft() if self._script else standing
+        if answer.get("through"):
+            answer = self._through(handler, body, answer.get("how", "whole"))
+        self._send(handler, answer, name)
 
     def _through(self, handler: BaseHTTPRequestHandler, body: bytes, how: str) -> Mapping[str, Any]:
         """What the broker behind says to this request: nothing if it gets half of it, or is not there."""
         place = urlsplit(self._behind())
-        told: Mapping[str, Any] = {"how": "drop"}
+        answer: Mapping[str, Any] = {"how": "drop"}
         try:
             for _ in range(2 if how == "again" else 1):
                 connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=scaled(_LATE_S))
@@ -193,24 +193,24 @@ class Peer:
                             connection.putheader(name, value)
                     connection.endheaders(body[: len(body) // 2] if how == "half" else body)
                     if how == "half":
-                        return told
+                        return answer
                     response = connection.getresponse()
-                    told = {"status": response.status, "data": response.read(), "how": how}
+                    answer = {"status": response.status, "data": response.read(), "how": how}
         except (OSError, http.client.HTTPException):
             return {"how": "drop"}
-        return told
+        return answer
 
-    def _tell(self, handler: BaseHTTPRequestHandler, told: Mapping[str, Any], name: str) -> None:
-        how, status = told.get("how", "whole"), told.get("status", 503)
+    def _send(self, handler: BaseHTTPRequestHandler, answer: Mapping[str, Any], name: str) -> None:
+        how, status = answer.get("how", "whole"), answer.get("status", 503)
         handler.close_connection = True
         if how == "drop":
             return
         if how == "late" and self._closed.wait(scaled(_LATE_S)):
             return
-        data = json.dumps(_filled(told["body"], name)).encode() if "body" in told else b""
-        data = told["raw"].encode() if "raw" in told else told.get("data", data)
+        data = json.dumps(_filled(answer["body"], name)).encode() if "body" in answer else b""
+        data = answer["raw"].encode() if "raw" in answer else answer.get("data", data)
         # Who keeps connections has to be told that this one ends (RFC 9112 section 9.3).
-        more = [f"{header}: {value}" for header, value in told.get("headers", {}).items()]
+        more = [f"{header}: {value}" for header, value in answer.get("headers", {}).items()]
         lines = ("Content-Type: application/json", f"Content-Length: {len(data)}", "Connection: close", *more)
         whole = "\r\n".join((f"HTTP/1.1 {status} {how}", *lines, "", "")).encode() + data
         # The daemon may no longer wait for it.

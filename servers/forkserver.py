@@ -55,14 +55,14 @@ class Forked:
             poll.register(self._ended, select.POLLIN)
             if not poll.poll(None if timeout is None else max(0.0, timeout) * 1000):
                 raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
-            # An end of file is the end of the nursery, which ends what it has forked.
+            # An end of file is the end of the fork server, which ends what it has forked.
             said = os.read(self._ended, 16)
             os.close(self._ended)
             self.returncode = int(said) if said else -signal.SIGKILL
         return self.returncode
 
 
-class Nursery:
+class ForkServer:
     """The kit's end. A context manager; leaving it ends the process, and nothing that it forked is left."""
 
     def __init__(self, command: Sequence[str], *, janitor: Janitor, environment: Mapping[str, str]) -> None:
@@ -81,7 +81,7 @@ class Nursery:
         janitor.watch_group(self._child.pid)
         here.settimeout(scaled(_READY_S))
 
-    def __enter__(self) -> Nursery:
+    def __enter__(self) -> ForkServer:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -105,7 +105,7 @@ class Nursery:
         except OSError as error:
             for descriptor in (to_it, of_it, log, ended):
                 os.close(descriptor)
-            raise StartError(f"the nursery does not fork: {error}") from error
+            raise StartError(f"the fork server does not fork: {error}") from error
         finally:
             for descriptor in theirs:
                 os.close(descriptor)

@@ -11,24 +11,24 @@ from urllib.parse import urlsplit
 import pytest
 from websockets.sync.client import connect
 
-from holdfast.conformance.adapter.peer import Peer
+from holdfast.conformance.adapter.fake_broker import FakeBroker
 
 
 @pytest.fixture
-def peer() -> Iterator[Peer]:
+def peer() -> Iterator[FakeBroker]:
     """A peer that is closed at the end."""
-    made = Peer()
+    made = FakeBroker()
     yield made
     made.close()
 
 
-def connected(peer: Peer, *, timeout: float = 5.0) -> http.client.HTTPConnection:
+def connected(peer: FakeBroker, *, timeout: float = 5.0) -> http.client.HTTPConnection:
     """A connection to it, which its first request makes."""
     place = urlsplit(peer.url)
     return http.client.HTTPConnection(place.hostname or "", place.port, timeout=timeout)
 
 
-def asked(peer: Peer, body: bytes = b"{}", *, timeout: float = 5.0) -> tuple[int, bytes]:
+def asked(peer: FakeBroker, body: bytes = b"{}", *, timeout: float = 5.0) -> tuple[int, bytes]:
     """The status and the body of one answer. Raises OSError, http.client.HTTPException."""
     link = connected(peer, timeout=timeout)
     try:
@@ -39,7 +39,7 @@ def asked(peer: Peer, body: bytes = b"{}", *, timeout: float = 5.0) -> tuple[int
         link.close()
 
 
-def test_requests_are_kept_in_their_order_byte_for_byte(peer: Peer) -> None:
+def test_requests_are_kept_in_their_order_byte_for_byte(peer: FakeBroker) -> None:
     bodies = [b'{"a": 1.0}', b"\xff\x00 no text", b""]
     for body in bodies:
         asked(peer, body)
@@ -49,14 +49,14 @@ def test_requests_are_kept_in_their_order_byte_for_byte(peer: Peer) -> None:
     assert received[0]["headers"] == {"client-message-id": "c%201", "mesh-member": "me"}
 
 
-def test_answers_come_in_their_order_and_behind_them_it_is_not_available(peer: Peer) -> None:
+def test_answers_come_in_their_order_and_behind_them_it_is_not_available(peer: FakeBroker) -> None:
     peer.arm([{"status": 201, "body": {"id": "{client_message_id}", "n": 1}}, {"status": 204}])
     assert asked(peer) == (201, b'{"id": "c 1", "n": 1}')
     assert asked(peer)[0] == 204
     assert asked(peer) == (503, b"")
 
 
-def test_one_who_keeps_connections_is_told_that_each_ends_with_its_answer(peer: Peer) -> None:
+def test_one_who_keeps_connections_is_told_that_each_ends_with_its_answer(peer: FakeBroker) -> None:
     link = connected(peer)
     for _ in range(3):
         link.request("POST", "/v1/messages", b"{}")
@@ -66,7 +66,7 @@ def test_one_who_keeps_connections_is_told_that_each_ends_with_its_answer(peer: 
     link.close()
 
 
-def test_an_answer_has_the_headers_and_the_near_misses_of_an_id_that_are_asked_for(peer: Peer) -> None:
+def test_an_answer_has_the_headers_and_the_near_misses_of_an_id_that_are_asked_for(peer: FakeBroker) -> None:
     body = {"a": "{CLIENT_MESSAGE_ID}", "b": "{client_message_id} "}
     peer.arm([{"status": 503, "headers": {"Retry-After": "9"}, "body": body}])
     link = connected(peer)
@@ -76,7 +76,7 @@ def test_an_answer_has_the_headers_and_the_near_misses_of_an_id_that_are_asked_f
     link.close()
 
 
-def test_an_answer_that_drips_comes_byte_by_byte(peer: Peer) -> None:
+def test_an_answer_that_drips_comes_byte_by_byte(peer: FakeBroker) -> None:
     peer.arm([{"status": 204, "how": "drip"}])
     place = urlsplit(peer.url)
     with socket.create_connection((place.hostname or "", place.port or 0), 5.0) as link:
@@ -84,7 +84,7 @@ def test_an_answer_that_drips_comes_byte_by_byte(peer: Peer) -> None:
         assert [len(link.recv(100)) for _ in range(3)] == [1, 1, 1]
 
 
-def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> None:
+def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: FakeBroker) -> None:
     peer.arm([{"status": 201}, {"status": 201}])
     peer.arm([{"status": 409, "raw": "no JSON"}])
     assert asked(peer) == (409, b"no JSON")
@@ -92,7 +92,7 @@ def test_what_is_armed_again_takes_the_place_of_what_was_left(peer: Peer) -> Non
 
 
 def test_a_standing_answer_is_of_one_id_each_time_and_comes_behind_the_script() -> None:
-    peer = Peer({"c 1": {"status": 200, "body": {"id": "{client_message_id}"}}, "c 2": {"status": 409}})
+    peer = FakeBroker({"c 1": {"status": 200, "body": {"id": "{client_message_id}"}}, "c 2": {"status": 409}})
     try:
         peer.arm([{"status": 204}])
         assert [asked(peer)[0] for _ in range(3)] == [204, 200, 200]
@@ -101,14 +101,14 @@ def test_a_standing_answer_is_of_one_id_each_time_and_comes_behind_the_script() 
 
 
 def test_another_id_has_no_standing_answer() -> None:
-    peer = Peer({"c 2": {"status": 200}})
+    peer = FakeBroker({"c 2": {"status": 200}})
     try:
         assert asked(peer)[0] == 503
     finally:
         peer.close()
 
 
-def test_half_an_answer_and_none_are_no_answers(peer: Peer) -> None:
+def test_half_an_answer_and_none_are_no_answers(peer: FakeBroker) -> None:
     peer.arm([{"status": 201, "body": {"n": 1}, "how": "cut"}, {"how": "drop"}])
     with pytest.raises(http.client.IncompleteRead):
         asked(peer)
@@ -117,7 +117,7 @@ def test_half_an_answer_and_none_are_no_answers(peer: Peer) -> None:
     assert len(peer.received()) == 2
 
 
-def test_a_late_answer_is_not_there_when_it_is_waited_for(peer: Peer) -> None:
+def test_a_late_answer_is_not_there_when_it_is_waited_for(peer: FakeBroker) -> None:
     peer.arm([{"status": 201, "how": "late"}])
     with pytest.raises(TimeoutError):
         asked(peer, timeout=0.3)
@@ -125,8 +125,8 @@ def test_a_late_answer_is_not_there_when_it_is_waited_for(peer: Peer) -> None:
 
 
 def test_what_is_passed_on_reaches_the_broker_whole_twice_or_by_half_and_its_answer_may_be_lost() -> None:
-    broker = Peer()
-    relay = Peer(behind=lambda: broker.url)
+    broker = FakeBroker()
+    relay = FakeBroker(behind=lambda: broker.url)
     try:
         broker.arm([{"status": 201, "body": {"n": number}} for number in range(6)])
         relay.arm([{"through": True}, *({"through": True, "how": how} for how in ("again", "cut", "drop", "half"))])
@@ -145,7 +145,7 @@ def test_what_is_passed_on_reaches_the_broker_whole_twice_or_by_half_and_its_ans
 
 
 def test_where_no_broker_listens_what_is_passed_on_has_no_answer() -> None:
-    relay = Peer(behind=lambda: "http://127.0.0.1:1")
+    relay = FakeBroker(behind=lambda: "http://127.0.0.1:1")
     try:
         relay.arm([{"through": True}])
         with pytest.raises((http.client.HTTPException, OSError)):
@@ -158,7 +158,9 @@ HANDSHAKE = base64.urlsafe_b64encode('{"of": "é\u2028"}'.encode()).decode().rst
 
 
 @pytest.mark.parametrize("code", [1000, 4011])
-def test_one_who_connects_by_a_websocket_gets_the_handshake_whole_and_its_code_is_kept(peer: Peer, code: int) -> None:
+def test_one_who_connects_by_a_websocket_gets_the_handshake_whole_and_its_code_is_kept(
+    peer: FakeBroker, code: int
+) -> None:
     peer.arm([{"handshake": HANDSHAKE, "closes": True}])
     with connect(f"ws://{peer.address}/v1/socket", additional_headers={"Mesh-Member": "me"}, proxy=None) as link:
         assert link.recv(5) == '{"of": "é\u2028"}'
@@ -168,7 +170,7 @@ def test_one_who_connects_by_a_websocket_gets_the_handshake_whole_and_its_code_i
     assert kept["headers"]["mesh-member"] == "me"
 
 
-def test_a_websocket_that_is_cut_has_no_code(peer: Peer) -> None:
+def test_a_websocket_that_is_cut_has_no_code(peer: FakeBroker) -> None:
     peer.arm([{"handshake": HANDSHAKE, "closes": True}])
     with connect(f"ws://{peer.address}/v1/socket", proxy=None) as link:
         link.recv(5)
@@ -176,7 +178,7 @@ def test_a_websocket_that_is_cut_has_no_code(peer: Peer) -> None:
     assert [each["close_code"] for each in peer.received()] == [None]
 
 
-def test_what_asks_for_no_websocket_gets_no_handshake(peer: Peer) -> None:
+def test_what_asks_for_no_websocket_gets_no_handshake(peer: FakeBroker) -> None:
     peer.arm([{"handshake": HANDSHAKE, "closes": True}])
     with socket.create_connection(("127.0.0.1", int(peer.address.rpartition(":")[2])), timeout=5) as link:
         link.sendall(b"GET /v1/socket HTTP/1.1\r\nHost: x\r\n\r\n")
