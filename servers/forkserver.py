@@ -78,7 +78,7 @@ class ForkServer:
                 pass_fds=(there.fileno(),),
                 start_new_session=True,
             )
-        janitor.watch_group(self._child.pid)
+        janitor.watch("group", self._child.pid)
         here.settimeout(scaled(_READY_S))
 
     def __enter__(self) -> ForkServer:
@@ -89,7 +89,7 @@ class ForkServer:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
-        self._janitor.forget_group(self._child.pid)
+        self._janitor.forget("group", self._child.pid)
 
     def start(self, words: Sequence[str], environment: Mapping[str, str]) -> Forked:
         """Fork one with these arguments and this environment. Raises StartError."""

@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.servers.folders import remove_tree
 
@@ -140,7 +140,7 @@ class Janitor:
             self._charges.settle(self.mark[MARK])
             raise _gone(status)
 
-    def _tell(self, verb: str, what: int | str | list[str | int]) -> None:
+    def _note(self, verb: str, what: int | str | list[str | int]) -> None:
         assert self._child.stdin is not None
         self._charges.note(verb, what)
         try:
@@ -152,33 +152,24 @@ class Janitor:
             if not verb.startswith("-"):
                 raise _gone(self._child.poll()) from None
 
-    def watch_group(self, group: int) -> None:
-        """SIGKILL this process group at the end. As every `watch`, raises JanitorLostError."""
-        self._tell("group", group)
+    def watch(self, kind: Literal["group", "launcher", "process"], number: int) -> None:
+        """SIGKILL it at the end. Raises JanitorLostError.
 
-    def forget_group(self, group: int) -> None:
-        """The group has been ended and reaped; its number may be used again by others."""
-        self._tell("-group", group)
+        A process group; the group of a launcher, which cleans up by itself at end of file and is killed only if that
+        takes too long; or a server that has left its launcher's group.
+        """
+        self._note(kind, number)
 
-    def watch_launcher(self, group: int) -> None:
-        """This group cleans up by itself at end of file; it is killed only if that takes too long."""
-        self._tell("launcher", group)
+    def forget(self, kind: Literal["group", "launcher"], number: int) -> None:
+        """It has ended in order and was reaped; its number may be used again by others."""
+        self._note(f"-{kind}", number)
 
-    def forget_launcher(self, group: int) -> None:
-        """The launcher has ended in order."""
-        self._tell("-launcher", group)
-
-    def watch_process(self, process: int) -> None:
-        """A server that left its launcher's group."""
-        self._tell("process", process)
-
-    def watch_folder(self, folder: Path) -> None:
-        """Remove this folder at the end."""
-        self._tell("folder", str(folder))
-
-    def watch_place(self, place: KnownFolder) -> None:
-        """Remove this folder at the end, if it is still the same: another process made it and may replace it."""
-        self._tell("folder", [str(place.path), place.device, place.number])
+    def watch_folder(self, folder: Path | KnownFolder) -> None:
+        """Remove this folder at the end; a known one only if it is still the same. Raises JanitorLostError."""
+        if isinstance(folder, KnownFolder):
+            self._note("folder", [str(folder.path), folder.device, folder.number])
+        else:
+            self._note("folder", str(folder))
 
     def make_folder(self, *, parent: Path | None = None) -> Path:
         """A new folder for workdirs, removed at the end. Raises OSError, JanitorLostError."""

@@ -74,7 +74,7 @@ class Launcher:
                 raise
             raise StartError(f"the launcher {command[0]!r} cannot be started: {error.strerror}") from error
         try:
-            janitor.watch_launcher(self._child.pid)
+            janitor.watch("launcher", self._child.pid)
             self._ask(LaunchRequest(contract, str(folder), config, confined=stores is Stores.CONFINED))
             ready = self._ready()
             # Where the stores of its sessions are, as surface.schema.json has it; None if it does not say.
@@ -109,11 +109,11 @@ class Launcher:
                 f"expected one JSON line of launcher.schema.json from the launcher, got {line[:200]!r}: {error}"
             ) from error
         for process in ready.processes:
-            self._janitor.watch_process(process)
+            self._janitor.watch("process", process)
         for path in ready.paths:
             place = self._own_place(Path(path))
             if place is not None:
-                self._janitor.watch_place(place)
+                self._janitor.watch_folder(place)
         return ready
 
     def _own_place(self, path: Path) -> KnownFolder | None:
@@ -161,7 +161,7 @@ class Launcher:
                 os.killpg(self._child.pid, signal.SIGKILL)
             self._child.wait()
         else:
-            self._janitor.forget_launcher(self._child.pid)
+            self._janitor.forget("launcher", self._child.pid)
         if self._child.stdout is not None:
             self._child.stdout.close()
         self._log.close()

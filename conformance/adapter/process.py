@@ -161,7 +161,7 @@ class AdapterProcess:
             raise StartError(f"the adapter {command[0]!r} cannot be started: {error.strerror}") from error
         self.pid = self._child.pid
         try:
-            janitor.watch_group(self.pid)
+            janitor.watch("group", self.pid)
         except JanitorLostError:
             os.killpg(self.pid, signal.SIGKILL)
             raise
@@ -353,4 +353,4 @@ class AdapterProcess:
             # Each reader closes its own pipe. A process that left the group may still hold the other end. Then the
             # reader, a daemon, waits for that process, but the kit does not. The janitor ends the process with the run.
             thread.join(timeout=max(0.0, ends - time.monotonic()))
-        self._janitor.forget_group(self.pid)
+        self._janitor.forget("group", self.pid)

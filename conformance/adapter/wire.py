@@ -12,9 +12,10 @@ import io
 import json
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from websockets.client import ClientProtocol
@@ -42,18 +43,16 @@ Answer = dict[str, Any]
 Message = tuple[int, Any]
 
 
-class Exchange(Protocol):
-    """One request that was sent."""
-
-    def wait(self, seconds: float) -> Answer | Event | None:
-        """The answer, or an event that says why there is none. None if it has not come within `seconds`: ask again."""
-
-
-class Sending(Exchange, Protocol):
+class Sending(ABC):
     """One request that can be sent."""
 
+    @abstractmethod
     def send(self) -> None:
         """Send it. What fails is found by `wait`."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> Answer | Event | None:
+        """The answer, or an event that says why there is none. None if it has not come within `seconds`: ask again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +103,8 @@ def endpoint_of(opened: Mapping[str, Any] | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """Implements `Sending` for a request that cannot be sent."""
+class Failed(Sending):
+    """A request that cannot be sent."""
 
     event: Event
 
@@ -113,7 +112,7 @@ class Failed:
         """See `Sending`."""
 
     def wait(self, seconds: float) -> Event:
-        """See `Exchange`."""
+        """See `Sending`."""
         del seconds
         return self.event
 
@@ -148,7 +147,7 @@ class _Link:
         self._socket.close()
 
 
-class _Request:
+class _Request(Sending):
     """One request over a link."""
 
     def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any]) -> None:
@@ -168,7 +167,7 @@ class _Request:
 
 
 class _Http(_Request):
-    """Implements `Sending` over HTTP/1.1: the response ends with the connection."""
+    """Over HTTP/1.1: the response ends with the connection."""
 
     def send(self) -> None:
         """See `Sending`."""
@@ -192,7 +191,7 @@ class _Http(_Request):
                 self._link.send(body[at:])
 
     def wait(self, seconds: float) -> Answer | Event | None:
-        """See `Exchange`."""
+        """See `Sending`."""
         until = time.monotonic() + seconds
         try:
             while self._lost is None and not self._link.ended and len(self._link.data) <= MAX_LINE:
@@ -288,7 +287,7 @@ class _Channel:
 
 
 class _WebSocket(_Request):
-    """Implements `Sending` over a WebSocket: one text message each way."""
+    """Over a WebSocket: one text message each way."""
 
     def __init__(self, channel: _Channel, wire: Wire, args: Mapping[str, Any]) -> None:
         super().__init__(channel.link, wire, args)
@@ -308,7 +307,7 @@ class _WebSocket(_Request):
         self._sent(b"".join(protocol.data_to_send()))
 
     def wait(self, seconds: float) -> Answer | Event | None:
-        """See `Exchange`."""
+        """See `Sending`."""
         until = time.monotonic() + seconds
         lost: OSError | None = None
         while self._lost is None:

@@ -12,7 +12,7 @@ from typing import Any
 from holdfast import __version__
 from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode_answer, encode_request
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, Start, in_a_new_process
-from holdfast.conformance.adapter.wire import Exchange, Sending, Wire
+from holdfast.conformance.adapter.wire import Sending, Wire
 from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.janitor import Janitor
 from holdfast.specs.strictjson import canonical
@@ -77,7 +77,7 @@ class Worker:
         self._deadlines = command.deadlines
         self._epoch_ns = epoch_ns
         self._count = 0
-        self._outstanding: deque[tuple[str, int, Exchange | None]] = deque()
+        self._outstanding: deque[tuple[str, int, Sending | None]] = deque()
         # What came over a socket before it was asked for.
         self._came: dict[str, Any] | Event | None = None
         # The operations that are asked for over a socket, as the session that is open has them.
@@ -190,7 +190,7 @@ class Worker:
             return Reply(None, answer, sent, self._now_us(moment))
         return Reply(answer, None, sent, self._now_us(moment))
 
-    def _received(self, exchange: Exchange, request_id: str, sent: int, *, timeout: float) -> Reply:
+    def _received(self, exchange: Sending, request_id: str, sent: int, *, timeout: float) -> Reply:
         """The reply over a socket. Its absence says nothing of the process, which may still speak over its pipe."""
         early, self._came = self._came, None
         got: dict[str, Any] | Event = (

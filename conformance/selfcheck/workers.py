@@ -50,7 +50,7 @@ class Workers:
 
     def _started(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(_WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-        self._janitor.watch_group(process.pid)
+        self._janitor.watch("group", process.pid)
         _say(process, self._beginning)
         return process
 
