@@ -15,7 +15,6 @@ from holdfast.conformance.faults import dependencies, helpers, sweep
 from holdfast.conformance.faults import mounts as mounts_module
 from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
 from holdfast.conformance.faults.lines import Limits, Lines, puts
-from holdfast.conformance.faults.mounts import Disk
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import mounting
 from holdfast.conformance.faults.processes import MARK
@@ -24,33 +23,20 @@ from holdfast.conformance.faults.subject import Workload
 from holdfast.conformance.faults.sweep import Sweep
 from tests.conftest import missing
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT, RIGHT, STORES, Store
-from tests.faults.stores.catalogue import Layer as CaughtBy
 
 # What a layer has to find it finds in far less.
 SECONDS = 60.0
 # Pages of a disk are larger than the values of most workloads.
 LARGE = 1500
-_LAYERS: dict[CaughtBy, Layer] = {
-    CaughtBy.MISSING: Layer.MISSING,
-    CaughtBy.TRUNCATED: Layer.TRUNCATED,
-    CaughtBy.CORRUPT: Layer.CORRUPT,
-    CaughtBy.FOREIGN: Layer.FOREIGN,
-    CaughtBy.LOST_RUNNING: Layer.LOST_RUNNING,
-    CaughtBy.LOCKED: Layer.LOCKED,
-    CaughtBy.READ_ONLY: Layer.READ_ONLY,
-    CaughtBy.FULL: Layer.FULL,
-    CaughtBy.DAMAGE: Layer.DAMAGE,
-    CaughtBy.DOWN: Layer.DOWN,
-    CaughtBy.SLOW: Layer.SLOW,
-}
-_MOUNTED = (CaughtBy.READ_ONLY, CaughtBy.FULL)
+_LAYERS = tuple(layer for layer in Layer if layer.option and not layer.is_recorded)
+_MOUNTED = (Layer.READ_ONLY, Layer.FULL)
 # For every run of the tests; the rest is for `tox -e sweep`.
-_RIGHT_SLICE: dict[str, tuple[CaughtBy, ...]] = {
-    "log-right": tuple(_LAYERS),
-    "snapshot-right": (CaughtBy.MISSING,),
-    "sqlite-wal_full": (CaughtBy.LOCKED,),
-    "shards-right": (CaughtBy.TRUNCATED, CaughtBy.CORRUPT),
-    "served-right": (CaughtBy.DOWN, CaughtBy.SLOW),
+_RIGHT_SLICE: dict[str, tuple[Layer, ...]] = {
+    "log-right": _LAYERS,
+    "snapshot-right": (Layer.MISSING,),
+    "sqlite-wal_full": (Layer.LOCKED,),
+    "shards-right": (Layer.TRUNCATED, Layer.CORRUPT),
+    "served-right": (Layer.DOWN, Layer.SLOW),
 }
 # They are waited for until their time is over.
 _SLOW_BUGS = {"log-waits_for_lock", "served-waits"}
@@ -75,7 +61,7 @@ def without(subject_of: Callable[[Store], Lines], tmp_path: Path, monkeypatch: p
     def make(store: Store, workload: Workload | None = None, *, least: int = 3, **more: object) -> Dependencies:
         command = subject_of(store)._command
         # A store that hangs is waited for.
-        waits = store.caught_by in (CaughtBy.LOCKED, CaughtBy.SLOW)
+        waits = store.caught_by in (Layer.LOCKED, Layer.SLOW)
         limits = Limits(start=5.0, answer=3.0, stop=3.0) if waits else Limits().scaled(4)
         made.append(
             Sweep(
@@ -107,13 +93,13 @@ def test_a_bug_is_caught_by_the_layer_that_has_to(
     assert store.caught_by is not None
     if store.caught_by in _MOUNTED:
         request.getfixturevalue("mounts")
-    workload = puts(6, size=LARGE) if store.caught_by is CaughtBy.FULL else None
-    report = without(store, workload).trial(_LAYERS[store.caught_by]).report(SECONDS)
+    workload = puts(6, size=LARGE) if store.caught_by is Layer.FULL else None
+    report = without(store, workload).trial(store.caught_by).report(SECONDS)
     assert report.unproven == ()
     broken = [finding for finding in report.findings if finding.verdict.kind is not CrashClass.INIT]
     assert broken, f"{store.wrong}: {report.tally}"
     assert not report.clean
-    assert report.layer.value == store.caught_by.value
+    assert report.layer is store.caught_by
     assert "seed 0" in report.tally
     for finding in broken:
         assert finding.story
@@ -128,23 +114,23 @@ def _right() -> Iterator[pytest.ParameterSet]:
     for store in RIGHT:
         if store.name in _RIGHT_SLICE:
             yield pytest.param(store, _RIGHT_SLICE[store.name], 0.0, id=store.name)
-        yield pytest.param(store, tuple(_LAYERS), 10.0, id=f"{store.name}-whole", marks=pytest.mark.sweep)
+        yield pytest.param(store, _LAYERS, 10.0, id=f"{store.name}-whole", marks=pytest.mark.sweep)
 
 
 @pytest.mark.parametrize(("store", "layers", "seconds"), list(_right()))
 def test_a_right_store_is_not_accused(
-    store: Store, layers: tuple[CaughtBy, ...], seconds: float, without: Make, mounts: None
+    store: Store, layers: tuple[Layer, ...], seconds: float, without: Make, mounts: None
 ) -> None:
     small, large = without(store, least=1), without(store, puts(6, size=LARGE), least=1)
     for caught_by in layers:
-        report = (large if caught_by is CaughtBy.FULL else small).trial(_LAYERS[caught_by]).report(seconds)
+        report = (large if caught_by is Layer.FULL else small).trial(caught_by).report(seconds)
         # A loss before the first acknowledgement breaks no promise.
         accused = [str(one) for one in report.findings if one.verdict.kind is not CrashClass.INIT]
         assert accused == [], report.layer
         assert report.unproven == ()
         assert report.clean or report.findings
         # What becomes of single bytes of its files is the business of the process that keeps them.
-        beside = (CaughtBy.DAMAGE,) if store.family == "served" else (CaughtBy.DOWN, CaughtBy.SLOW)
+        beside = (Layer.DAMAGE,) if store.family == "served" else (Layer.DOWN, Layer.SLOW)
         applies = caught_by not in beside
         assert bool(report.tried) == applies, report.tally
 
@@ -210,7 +196,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("layer", list(_LAYERS.values()))
+@pytest.mark.parametrize("layer", _LAYERS)
 def test_a_store_that_keeps_nothing_is_not_proven_by_any_layer(layer: Layer, tmp_path: Path) -> None:
     report = _dependencies(_program(_FORGETFUL), tmp_path).trial(layer).report(1)
     assert not report.clean
@@ -320,8 +306,3 @@ def test_a_process_that_reads_the_requests_is_not_called_help(tmp_path: Path) ->
         # Killed it is no more than a store that is killed.
         assert Dependencies(made).trial(Layer.DOWN).report(1).clean
     assert os.listdir(tmp_path) == []
-
-
-def test_every_layer_is_told_apart() -> None:
-    assert {layer.value for layer in _LAYERS} <= {layer.value for layer in Layer}
-    assert {disk.value for disk in Disk} == {"as-it-is", "read-only", "small"}

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum, unique
 from pathlib import Path
 
 from holdfast.conformance.faults.dependencies import Promise
+from holdfast.conformance.faults.report import Layer
 
 _HERE = Path(__file__).parent
 # Families on what pip installed.
@@ -18,33 +18,9 @@ _INSTALLED = ("lmdb_store", "rocks")
 ENVIRONMENT: Mapping[str, str] = {**os.environ, "PYTHONPATH": str(_HERE.parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-@unique
-class Layer(StrEnum):
-    """What is done to a store. A bug is listed under the one that has to catch it; others may as well."""
-
-    KILL = "kill"
-    POWER = "power loss, minimum"
-    TORN = "power loss, torn and partial states"
-    RECOVERY = "crash in recovery"
-    ERRNO = "error of a call"
-    SHORT = "short write"
-    SYNC_ERROR = "error of a sync, then power loss"
-    FULL = "disk full"
-    DAMAGE = "damaged bytes"
-    MISSING = "store missing"
-    TRUNCATED = "store truncated"
-    CORRUPT = "store corrupt"
-    FOREIGN = "store of a foreign format"
-    LOST_RUNNING = "store lost while it runs"
-    LOCKED = "store locked"
-    READ_ONLY = "store read-only"
-    DOWN = "dependency killed"
-    SLOW = "dependency stopped"
-
-
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A program and its variant. `caught_by` is None for a right one; `wrong` says what is wrong with it.
+    """A program and its variant. A bug is `caught_by` this layer, and maybe by others; `wrong` says what it is.
 
     `promise` is what it says of bytes that are damaged.
     """
@@ -84,7 +60,7 @@ STORES = (
     Store("sqlite", "two_commits", Layer.KILL, "each fact is a transaction"),
     Store("sqlite", "best_effort", Layer.LOCKED, "its second transaction is left out where another has the lock"),
     Store("sqlite", "ack_first", Layer.KILL, "answers before it commits"),
-    Store("sqlite", "unread_pragma", Layer.SYNC_ERROR, "does not read whether it got the journal mode, with FULL"),
+    Store("sqlite", "unread_pragma", Layer.SYNC_ERRORS, "does not read whether it got the journal mode, with FULL"),
     Store("rocks", "sync"),
     Store("rocks", "flush"),
     Store("rocks", "no_sync", Layer.POWER, "sync=false"),
@@ -98,7 +74,7 @@ STORES = (
     Store("plain", "none", Layer.POWER, "neither the file nor its folder is synced"),
     Store("plain", "no_folder_fsync", Layer.POWER, "the rename is not synced"),
     Store("plain", "in_place", Layer.KILL, "the only file is emptied before it is written"),
-    Store("plain", "swallow", Layer.ERRNO, "answers OK when the file could not be written"),
+    Store("plain", "swallow", Layer.ERRORS, "answers OK when the file could not be written"),
     Store("plain", "short", Layer.SHORT, "does not look how much was written"),
     Store("plain", "no_checksum", Layer.DAMAGE, "believes any bytes that parse"),
     Store("log", "right"),
@@ -108,15 +84,15 @@ STORES = (
     Store("log", "every_third", Layer.POWER, "syncs every third put"),
     Store("log", "ack_first", Layer.POWER, "answers before it syncs"),
     Store("log", "syncs_new", Layer.POWER, "syncs only in the session that made its file"),
-    Store("log", "no_checksum", Layer.TORN, "half a record counts"),
-    Store("log", "refuses_tail", Layer.TORN, "does not start with half a record at the end"),
-    Store("log", "keeps_tail", Layer.TORN, "appends behind half a record, where reading stops"),
+    Store("log", "no_checksum", Layer.POWER, "half a record counts"),
+    Store("log", "refuses_tail", Layer.POWER, "does not start with half a record at the end"),
+    Store("log", "keeps_tail", Layer.POWER, "appends behind half a record, where reading stops"),
     Store("log", "stale_lock", Layer.KILL, "does not start while the lock of a dead one lies there"),
-    Store("log", "retries_fsync", Layer.SYNC_ERROR, "syncs again after an error, and believes it"),
-    Store("log", "undoes_late", Layer.SYNC_ERROR, "removes what it refused at the next put only"),
+    Store("log", "retries_fsync", Layer.SYNC_ERRORS, "syncs again after an error, and believes it"),
+    Store("log", "undoes_late", Layer.SYNC_ERRORS, "removes what it refused at the next put only"),
     Store("log", "rewrites", Layer.RECOVERY, "its start replaces the log by one that is not synced"),
     Store("log", "empties", Layer.RECOVERY, "its start empties the log and writes what it held anew"),
-    Store("log", "swallow", Layer.ERRNO, "answers OK when nothing was written"),
+    Store("log", "swallow", Layer.ERRORS, "answers OK when nothing was written"),
     Store("log", "short", Layer.SHORT, "does not look how much was written"),
     Store("log", "waits_for_lock", Layer.LOCKED, "waits for a lock for as long as it takes"),
     Store("log", "locked_is_empty", Layer.LOCKED, "what another process has locked counts as not there"),
