@@ -15,7 +15,7 @@ import pytest
 from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Event, Failed, Operation, Recording, Sync, Write
 from holdfast.conformance.faults.tracer import Injection
-from tests.faults.tracer.traced import PATIENCE_S, program, run
+from tests.faults.tracer.traced import PATIENCE_S, program, run, whole
 from tests.pace import busy
 
 pytestmark = pytest.mark.usefixtures("tracer")
@@ -44,8 +44,7 @@ def without_times(whole: Recording, count: int) -> list[Operation]:
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """The whole run of STORE."""
-    done = run(STORE, tmp_path_factory.mktemp("untouched"))
-    done.assert_whole()
+    done = whole(STORE, tmp_path_factory.mktemp("untouched"))
     assert len(done.recording.operations) == 6
     return done.recording
 
@@ -94,8 +93,7 @@ def test_a_log_whose_index_is_made_first_leaves_the_program_its_lock(tmp_path: P
 
 
 def test_a_point_behind_the_end_is_not_reached(tmp_path: Path) -> None:
-    done = run(STORE, tmp_path, Injection(kill=7))
-    done.assert_whole()
+    done = whole(STORE, tmp_path, Injection(kill=7))
     assert not done.recording.ending.fired
 
 
@@ -123,8 +121,7 @@ class TestHalves:
     def test_short(self, write: str, half: bytes, tmp_path: Path) -> None:
         # The program gets the number of bytes done, and its input is unchanged.
         *before, last = write.split("; ")
-        done = run("\n".join([*before, f"print({last})"]), tmp_path, Injection(short=1))
-        done.assert_whole()
+        done = whole("\n".join([*before, f"print({last})"]), tmp_path, Injection(short=1))
         assert done.recording.ending.fired
         assert done.actions[1:] == [Write(1, 0, half)]
         assert int(done.output) == len(half)
@@ -137,8 +134,7 @@ def test_torn_at_what_is_no_write_is_a_kill(untouched: Recording, tmp_path: Path
 
 def test_a_short_write_is_one_and_the_next_is_whole(tmp_path: Path) -> None:
     source = 'fd = make("a", b"1"); os.writev(fd, [b"2345"]); os.writev(fd, [b"67"])'
-    done = run(source, tmp_path, Injection(short=2))
-    done.assert_whole()
+    done = whole(source, tmp_path, Injection(short=2))
     assert done.actions[1:] == [Write(1, 0, b"1"), Write(1, 1, b"23"), Write(1, 3, b"67")]
 
 
@@ -150,8 +146,7 @@ try: os.write(fd, b"34")
 except OSError as error: print(errno.errorcode[error.errno])
 print(os.write(fd, b"34"), flush=True)
 """
-    done = run(source, tmp_path, Injection(short=2, error=errno.ENOSPC, at=3, once=True))
-    done.assert_whole()
+    done = whole(source, tmp_path, Injection(short=2, error=errno.ENOSPC, at=3, once=True))
     assert done.output.split() == [b"2", b"ENOSPC", b"2"]
 
 
@@ -169,8 +164,7 @@ attempt(lambda: os.rename("a", "b"))
 
 
 def test_an_error_from_a_point_on_spares_events(tmp_path: Path) -> None:
-    done = run(TRIES, tmp_path, Injection(error=errno.ENOSPC, at=2))
-    done.assert_whole()
+    done = whole(TRIES, tmp_path, Injection(error=errno.ENOSPC, at=2))
     assert done.output.split() == [b"ENOSPC"] * 3
     assert done.recording.ending.fired
     assert done.actions[1:] == [Failed(28), Sync(1, error=28), Failed(28)]
@@ -178,8 +172,7 @@ def test_an_error_from_a_point_on_spares_events(tmp_path: Path) -> None:
 
 def test_an_error_once(tmp_path: Path) -> None:
     # Operation 3 is the event that says how the write went, so the sync is the first on files there or later.
-    done = run(TRIES, tmp_path, Injection(error=errno.EIO, at=3, once=True))
-    done.assert_whole()
+    done = whole(TRIES, tmp_path, Injection(error=errno.EIO, at=3, once=True))
     assert done.output.split() == [b"done", b"EIO", b"done"]
     assert Sync(1, error=errno.EIO) in done.actions
 

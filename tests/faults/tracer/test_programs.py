@@ -14,7 +14,7 @@ import pytest
 from holdfast.conformance.faults import recording
 from holdfast.conformance.faults.recording import Event, Mapped, Names, Sync, Write
 from holdfast.conformance.faults.tracer import Injection
-from tests.faults.tracer.traced import PATIENCE_S, run, trace
+from tests.faults.tracer.traced import PATIENCE_S, run, trace, whole
 
 pytestmark = pytest.mark.usefixtures("tracer")
 
@@ -51,8 +51,7 @@ base.close()
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE", "TRUNCATE"])
 def test_sqlite(mode: str, tmp_path: Path) -> None:
-    done = run(SQLITE.format(mode=mode), tmp_path)
-    done.assert_whole()
+    done = whole(SQLITE.format(mode=mode), tmp_path)
     syncs = [one.number for one in done.recording.operations if isinstance(one.action, Sync)]
     events = [one.number for one in done.recording.operations if isinstance(one.action, Event)]
     assert len(events) == 8
@@ -76,8 +75,7 @@ def test_sqlite_killed_anywhere(tmp_path: Path) -> None:
 def test_rocksdb(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     folder = next(path for path in sys.path if path.endswith("site-packages"))
-    done = run(f"sys.path.append({folder!r})\n" + ROCKS, tmp_path)
-    done.assert_whole()
+    done = whole(f"sys.path.append({folder!r})\n" + ROCKS, tmp_path)
     assert len([one for one in done.recording.operations if isinstance(one.action, Event)]) >= 8
     assert any(isinstance(action, Names) for action in done.actions)
 
@@ -94,8 +92,7 @@ threads = [threading.Thread(target=work, args=(name,)) for name in (b"a", b"b", 
 for one in threads: one.start()
 for one in threads: one.join()
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     shared = [one.offset for one in done.actions if isinstance(one, Write) and one.file == 1]
     assert shared == list(range(0, 240, 4))
     assert len({one.task for one in done.recording.operations}) == 4
@@ -112,8 +109,7 @@ if not child:
 os.waitpid(child, 0)
 subprocess.run(["cp", "shared", "again"], check=True)
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert {path.name for path in done.workdir.iterdir()} == {"shared", "sub", "deep", "copy", "again"}
     assert len({one.task for one in done.recording.operations}) == 5
 
@@ -136,8 +132,7 @@ for each in range(12):
     os.kill(child, 9)
     os.waitpid(child, 0)
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert len(done.actions) > 100
 
 
@@ -153,8 +148,7 @@ if not child:
 os.waitpid(child, 0)
 os.write(1, b"!")
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert any(isinstance(action, Mapped) for action in done.actions)
 
 

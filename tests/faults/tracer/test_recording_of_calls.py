@@ -20,7 +20,7 @@ from holdfast.conformance.faults.recording import (
     Unnamed,
     Write,
 )
-from tests.faults.tracer.traced import run
+from tests.faults.tracer.traced import run, whole
 
 pytestmark = pytest.mark.usefixtures("tracer")
 
@@ -92,8 +92,7 @@ MADE = Names((Named(b"a", 1),))
     ],
 )  # fmt: skip
 def test_a_call(source: str, expected: list[object], tmp_path: Path) -> None:
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert done.actions == [MADE, *expected]
 
 
@@ -107,8 +106,7 @@ def test_a_call(source: str, expected: list[object], tmp_path: Path) -> None:
     ],
 )
 def test_bytes_that_the_program_never_has(source: str, written: Write, tmp_path: Path) -> None:
-    done = run(f'a = make("a", b"abcdef"); b = make("b"); os.lseek(a, 0, 0)\n{source}', tmp_path)
-    done.assert_whole()
+    done = whole(f'a = make("a", b"abcdef"); b = make("b"); os.lseek(a, 0, 0)\n{source}', tmp_path)
     assert done.actions[-1] == written
 
 
@@ -124,8 +122,7 @@ def late():
 threading.Thread(target=late).start()
 os.splice(r, b, 4)
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert Write(1, 0, b"late") in done.actions
 
 
@@ -135,8 +132,7 @@ fd = os.open(".", os.O_TMPFILE | os.O_RDWR)
 os.write(fd, b"first")
 call(265, -100, b"/proc/self/fd/%d" % fd, -100, b"a", 0x400)
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert done.actions == [Write(1, 0, b"first"), MADE]
 
 
@@ -149,8 +145,7 @@ for each in range(50):
     os.unlink("a")
 print(len(seen))
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     numbers = [one.changes[0].file for one in done.actions if isinstance(one, Names)]
     assert sorted(set(numbers)) == list(range(1, 51))
     # Else this test tests nothing here.
@@ -174,8 +169,7 @@ os.rename("../folder", "f")
 os.rename("f", "g")
 os.rename("g", "../folder")
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert done.actions[:6] == [
         Write(1, 0, b"outside", durable=True),
         Names((Named(b"a", 1),)),
@@ -192,8 +186,7 @@ def test_what_was_there_before(tmp_path: Path) -> None:
     (tmp_path / "work/d/a").write_bytes(b"old")
     (tmp_path / "work/b").hardlink_to(tmp_path / "work/d/a")
     (tmp_path / "work/l").symlink_to("b")
-    done = run('os.truncate("l", 1); os.open("l", os.O_CREAT | os.O_TRUNC | os.O_RDWR)', tmp_path)
-    done.assert_whole()
+    done = whole('os.truncate("l", 1); os.open("l", os.O_CREAT | os.O_TRUNC | os.O_RDWR)', tmp_path)
     linked = next(one for one in done.recording.snapshot if one.type is Type.FILE)
     assert (set(linked.names), linked.data) == ({b"b", b"d/a"}, b"old")
     assert done.actions == [Truncate(linked.file, 1), Truncate(linked.file, 0)]
@@ -212,8 +205,7 @@ for wrong in (lambda: os.mkdir("../y"), lambda: os.unlink("no"), lambda: os.rena
     try: wrong()
     except OSError: pass
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert {name.name for name in done.workdir.iterdir()} == {"d", "l", "y", "w"}
     assert len(done.actions) == 7
 
@@ -229,8 +221,7 @@ m.flush(4096, 4096)
 m[1] = 2
 m.close(); os.close(fd)
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     seen = [one.action for one in done.recording.operations][2:]
     first, event, second, sync, third = seen
     assert isinstance(first, Mapped)
@@ -249,8 +240,7 @@ a.send(b"1"); a.sendmsg([b"2", b"3"]); os.write(a.fileno(), b"4"); os.writev(a.f
 fd = make("a", b"12345678"); os.sendfile(a.fileno(), fd, 0, 8)
 r, w = os.pipe(); os.splice(fd, w, 4, offset_src=0)
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     events = [one.action for one in done.recording.operations if isinstance(one.action, Event)]
     assert [event.size for event in events] == [1, 2, 1, 3, 8, 4]
     assert [event.channel.split(":")[0] for event in events] == ["socket"] * 5 + ["pipe"]
@@ -268,8 +258,7 @@ a, b = make("a", b"1"), make("b")
 try: call(16, b, 0x40049409, a)
 except OSError as error: assert error.errno == errno.EOPNOTSUPP, error
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert done.recording.refused == ("io_uring_setup", "io_setup", "ioctl")
 
 
@@ -285,8 +274,7 @@ for number, *args in ((46, a.fileno(), 8, 0), (20, w, 8, 2), (20, fd, 8, 2), (2,
     except OSError as error: assert error.errno == errno.EFAULT, (number, error)
     else: sys.exit(f"{number} did not fail")
 """
-    done = run(source, tmp_path)
-    done.assert_whole()
+    done = whole(source, tmp_path)
     assert done.actions == [MADE]
 
 
@@ -332,8 +320,7 @@ def test_calls_of_another_architecture_are_told(tmp_path: Path) -> None:
 def test_a_mode_an_owner_or_a_time_that_is_set_is_recorded(
     source: str, expected: tuple[int, object], tmp_path: Path
 ) -> None:
-    done = run(f'fd = make("a"); call(91, fd, 0o640)\n{source}', tmp_path)
-    done.assert_whole()
+    done = whole(f'fd = make("a"); call(91, fd, 0o640)\n{source}', tmp_path)
     changed = [one for one in done.actions if isinstance(one, Changed)]
     found = (tmp_path / "work" / "a").stat()
     assert len(changed) == 2
@@ -348,14 +335,13 @@ def test_a_mode_an_owner_or_a_time_that_is_set_is_recorded(
 
 def test_what_is_set_outside_or_in_vain_is_not_recorded(tmp_path: Path) -> None:
     (tmp_path / "outside").touch()
-    done = run(
+    done = whole(
         'make("a"); os.chmod("../outside", 0o600)\n'
         "for act in (lambda: os.chmod('none', 0o600), lambda: os.utime('none')):\n"
         "    try: act()\n"
         "    except FileNotFoundError: pass",
         tmp_path,
     )
-    done.assert_whole()
     assert done.actions == [MADE]
 
 

@@ -93,3 +93,10 @@ def program(source: str) -> list[str]:
 def run(source: str, tmp_path: Path, fault: Injection | None = None) -> Run:
     """Run a Python program under the tracer."""
     return trace(program(source), tmp_path, fault)
+
+
+def whole(source: str, tmp_path: Path, fault: Injection | None = None) -> Run:
+    """The same for one that is to do all of its work."""
+    done = run(source, tmp_path, fault)
+    done.assert_whole()
+    return done
