@@ -146,7 +146,9 @@ def print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow
         elif clause.not_testable is not None:
             verdict, count = "[dim]not testable[/dim]", "-"
         else:
-            verdict, count = styled(row.verdict), f"{row.conforming}/{row.cases}"
+            in_part = row.verdict is Verdict.CONFORMS and row.ran < row.cases
+            verdict = "[dim]in part[/dim]" if in_part else styled(row.verdict)
+            count = f"{row.conforming}/{row.cases}"
         scores = [_score(row.baseline[policy]) for policy in Policy]
         table.add_row(clause.id, clause.basis.value, verdict, count, *scores, escape(clause.text))
     print_table(console, table)
