@@ -1,4 +1,4 @@
-"""One side of a case while it is read: what the kinds of steps share. `steps/<kind>.py` say what each of them means."""
+"""One side of a case while it is read: what the kinds of steps share. Each `Step` in `steps/` says what it means."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The live run drives the generator with a real adapter, the gate drives it with the records of the evidence. There is no
 second interpretation of a case, so the gate can judge each case again. The kind of a step says what the step means, in
-`steps/<kind>.py`; nothing here knows a kind by name.
+`steps/`; nothing here knows a kind by name.
 """
 
 from __future__ import annotations
