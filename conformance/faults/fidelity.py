@@ -3,39 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from holdfast.conformance.faults.recording import (
-    Action,
-    Mapped,
-    Named,
-    Names,
-    Recording,
-    Truncate,
-    Type,
-    Write,
-    replay,
-)
-
-
-@dataclass(slots=True)
-class _File:
-    type: Type = Type.FILE
-    data: bytearray = field(default_factory=bytearray)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The entry at a name: its bytes if it is a file, its target if a link; `same` are all its names."""
-
-    type: Type
-    data: bytes
-    same: frozenset[bytes]
+from holdfast.conformance.faults.recording import Entry, Mapped, Named, Names, Recording, Truncate, Type, Write, replay
+from holdfast.conformance.faults.tracer.tree import Tree
 
 
 def differences(recording: Recording, workdir: Path, ignore: Iterable[str] = ()) -> tuple[str, ...]:
@@ -44,7 +18,8 @@ def differences(recording: Recording, workdir: Path, ignore: Iterable[str] = ())
     A name differs if only one side has it, or by its type, bytes, target or hard links. `ignore` are shell patterns of
     names that are of no interest (sockets, statistics, logs); one for a directory covers what is in it. Raises OSError.
     """
-    replayed, real = dict(_replayed(recording)), dict(_real(os.fsencode(workdir)))
+    replayed = _by_name(_replayed(recording))
+    real = _by_name(Tree(os.fsencode(os.path.realpath(workdir))).snapshot())
     patterns = tuple(ignore)
     different = [os.fsdecode(name) for name in {*replayed, *real} if replayed.get(name) != real.get(name)]
     return tuple(sorted(name for name in different if not _ignored(name, patterns)))
@@ -56,54 +31,29 @@ def _ignored(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(each, pattern) for pattern in patterns for each in above)
 
 
-def _replayed(recording: Recording) -> Iterator[tuple[bytes, _Found]]:
-    files: defaultdict[int, _File] = defaultdict(_File)
-    names: dict[bytes, int] = {}
-    for entry in recording.snapshot:
-        files[entry.file] = _File(entry.type, bytearray(entry.data))
-        names.update(dict.fromkeys(entry.names, entry.file))
+def _by_name(entries: Iterable[Entry]) -> dict[bytes, tuple[Type, bytes, frozenset[bytes]]]:
+    return {name: (one.type, one.data, frozenset(one.names)) for one in entries for name in one.names}
+
+
+def _replayed(recording: Recording) -> Iterator[Entry]:
+    """What must be there at the end."""
+    types = {entry.file: entry.type for entry in recording.snapshot}
+    data = defaultdict(bytearray, {entry.file: bytearray(entry.data) for entry in recording.snapshot})
+    names = {name: entry.file for entry in recording.snapshot for name in entry.names}
     for operation in recording.operations:
-        _apply(operation.action, files, names)
-    paths: defaultdict[int, set[bytes]] = defaultdict(set)
-    for name, number in names.items():
-        paths[number].add(name)
-    for name, number in names.items():
-        yield name, _Found(files[number].type, bytes(files[number].data), frozenset(paths[number]))
-
-
-def _apply(action: Action, files: defaultdict[int, _File], names: dict[bytes, int]) -> None:
-    if isinstance(action, Names):
-        for change in action.changes:
-            if isinstance(change, Named):
-                names[change.path] = change.file
-                # Its bytes may have come first: the file was made without a name, or outside.
-                known = files[change.file]
-                known.type = change.type
-                if change.type is Type.LINK:
-                    known.data = bytearray(change.data)
-            else:
+        action = operation.action
+        if isinstance(action, Write | Mapped | Truncate):
+            replay(action, data[action.file])
+        for change in action.changes if isinstance(action, Names) else ():
+            if not isinstance(change, Named):
                 names.pop(change.path, None)
-    elif isinstance(action, Write | Mapped | Truncate):
-        replay(action, files[action.file].data)
-
-
-def _real(root: bytes) -> Iterator[tuple[bytes, _Found]]:
-    found = {path: os.lstat(os.path.join(root, path)) for path in _walk(root)}
-    paths: defaultdict[tuple[int, int], set[bytes]] = defaultdict(set)
-    for path, status in found.items():
-        paths[status.st_dev, status.st_ino].add(path)
-    for path, status in found.items():
-        whole, data, kind = os.path.join(root, path), b"", Type.OTHER
-        if stat.S_ISREG(status.st_mode):
-            kind, data = Type.FILE, Path(os.fsdecode(whole)).read_bytes()
-        elif stat.S_ISLNK(status.st_mode):
-            kind, data = Type.LINK, os.readlink(whole)
-        elif stat.S_ISDIR(status.st_mode):
-            kind = Type.DIRECTORY
-        yield path, _Found(kind, data, frozenset(paths[status.st_dev, status.st_ino]))
-
-
-def _walk(root: bytes) -> Iterator[bytes]:
-    for folder, inner, files in os.walk(root):
-        for name in (*inner, *files):
-            yield os.path.relpath(os.path.join(folder, name), root)
+                continue
+            # Its bytes may have come first: the file was made without a name, or outside.
+            names[change.path], types[change.file] = change.file, change.type
+            if change.type is Type.LINK:
+                data[change.file] = bytearray(change.data)
+    paths: defaultdict[int, list[bytes]] = defaultdict(list)
+    for name, number in names.items():
+        paths[number].append(name)
+    for number, own in paths.items():
+        yield Entry(number, types[number], tuple(own), bytes(data[number]))
