@@ -66,12 +66,12 @@ def _serve(options: argparse.Namespace) -> None:
 
 def _launch(_options: argparse.Namespace) -> None:
     from holdfast.servers.lines import LaunchRequest
-    from holdfast.servers.serving import Launched, Nothing, run
+    from holdfast.servers.serving import Launched, run
 
     def start(request: LaunchRequest) -> Launched:
         package = package_of(request.contract)
         if find_spec(f"{package}.launch") is None:
-            return Nothing()
+            return Launched()
         launched: Launched = import_module(f"{package}.launch").launch(
             request.config, parent=Path(request.folder), stores=request.stores
         )

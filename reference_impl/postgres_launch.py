@@ -16,6 +16,7 @@ from holdfast.reference_impl.postgres_databases import EMPTY, MAINTENANCE, clone
 from holdfast.reference_impl.postgres_pool import TemplatePool
 from holdfast.servers.lines import Ready
 from holdfast.servers.postgres.embedded import EmbeddedServer
+from holdfast.servers.serving import Launched
 
 
 def maintenance_dsn(server_dsn: str) -> str:
@@ -58,8 +59,8 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True)
-class OnPostgres:
-    """Implements `serving.Launched` on PostgreSQL, embedded or not."""
+class OnPostgres(Launched):
+    """A database on PostgreSQL, embedded or not."""
 
     template: Template
     server: EmbeddedServer | None

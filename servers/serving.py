@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from holdfast.servers.lines import LaunchRequest, Ready, decode, encode
 
@@ -22,12 +22,13 @@ from holdfast.servers.lines import LaunchRequest, Ready, decode, encode
 SWEEP_S = 0.15
 
 
-class Launched(Protocol):
-    """Something provisioned that can be swept and taken down."""
+class Launched:
+    """What was provisioned, which can be swept and taken down. By itself it is nothing: a contract may need nothing."""
 
     @property
     def ready(self) -> Ready:
         """The answer."""
+        return Ready({})
 
     def sweep(self) -> None:
         """Remove what no session needs any more. Never raises."""
@@ -40,21 +41,9 @@ def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(0)
 
 
-class Nothing:
-    """Implements `Launched` for a contract that needs nothing provisioned."""
-
-    ready = Ready({})
-
-    def sweep(self) -> None:
-        """See `Launched`."""
-
-    def stop(self) -> None:
-        """See `Launched`."""
-
-
 @dataclass(frozen=True, slots=True)
-class FolderTemplate:
-    """Implements `Launched`: a folder that sessions copy into their workdirs; `config` names it for them."""
+class FolderTemplate(Launched):
+    """A folder that sessions copy into their workdirs; `config` names it for them."""
 
     folder: Path
     config: Mapping[str, str]
@@ -63,9 +52,6 @@ class FolderTemplate:
     def ready(self) -> Ready:
         """See `Launched`."""
         return Ready(self.config, paths=(str(self.folder),))
-
-    def sweep(self) -> None:
-        """See `Launched`. The copies lie in workdirs."""
 
     def stop(self) -> None:
         """See `Launched`."""

@@ -15,7 +15,7 @@ from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.postgres_launch import Template, launch_on
 from holdfast.servers.lines import Stores
 from holdfast.servers.postgres.confined import make_template as make_cluster
-from holdfast.servers.serving import FolderTemplate, Launched, Nothing
+from holdfast.servers.serving import FolderTemplate, Launched
 
 # What `store` is where no session needs a broker.
 NO_STORE = "none"
@@ -42,7 +42,7 @@ def launch(
 ) -> Launched:
     """Provision on the server of `dsn`, left as it was, else embedded or as files; nothing where `store` is none."""
     if config.get("store") == NO_STORE:
-        return Nothing()
+        return Launched()
     if "dsn" not in config and stores is Stores.CONFINED:
         folder = make_cluster(parent, _provide)
         return FolderTemplate(folder, {"cluster": str(folder)})

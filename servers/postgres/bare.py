@@ -13,8 +13,8 @@ from holdfast.servers.serving import Launched, run
 _DATABASE = "postgres"
 
 
-class BareServer:
-    """Implements `serving.Launched`: a server with its superuser; the config of the request is its settings."""
+class BareServer(Launched):
+    """A server with its superuser; the config of the request is its settings."""
 
     def __init__(self, request: LaunchRequest) -> None:
         """Start it. Raises ServerError."""
@@ -25,9 +25,6 @@ class BareServer:
         """See `Launched`. `dsn` is the superuser's, `programs` the folder of pg_dump and psql."""
         config = {"dsn": self._server.dsn(_DATABASE), "programs": str(self._server.programs)}
         return Ready(config, (self._server.pid,), (str(self._server.folder),))
-
-    def sweep(self) -> None:
-        """See `Launched`."""
 
     def stop(self) -> None:
         """See `Launched`."""
