@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -22,8 +21,8 @@ from holdfast.conformance.faults.order import spread
 from holdfast.conformance.faults.promises import Promises
 from holdfast.conformance.faults.recording import Event, Recording, Sync
 from holdfast.conformance.faults.report import BrokenPromise, Tally
-from holdfast.conformance.faults.runs import Runs, read_whole
-from holdfast.conformance.faults.subject import Subject, SubjectError
+from holdfast.conformance.faults.runs import Runs
+from holdfast.conformance.faults.subject import Subject
 from holdfast.conformance.faults.tracer import Injection
 
 # How many of the states that a crash leaves begin a recovery that is interrupted itself.
@@ -240,7 +239,7 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises)
 
     A store that is opened only once it is needed has nothing to recover until its facts are asked for.
     """
-    recording, out = _started(runs, first, given)
+    recording, out = _started(runs, first, given, lambda _: None)
     if all(isinstance(one.action, Event) for one in recording.operations):
         out.unlink(missing_ok=True)
         recording, out = _started(runs, first, given, methodcaller("dump"))
@@ -255,19 +254,12 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises)
 
 
 def _started(
-    runs: Runs, first: Candidate, given: Metadata, *then: Callable[[Subject], object]
+    runs: Runs, first: Candidate, given: Metadata, then: Callable[[Subject], object]
 ) -> tuple[Recording, Path]:
     """The recording of a start on this state and what comes right behind it, and its file. Raises RunError."""
     folder, out = runs.workspace.place()
     given.write(first, folder)
-    subject = runs.traced()
-    with suppress(SubjectError):
-        # A recovery that fails by itself belongs to the layer before this one.
-        subject.start(folder, Injection().argv(out, folder))
-        for act in then:
-            act(subject)
-    with suppress(SubjectError):
-        subject.stop()
-    recording = read_whole(out, runs.deadline)
+    # A recovery that fails by itself belongs to the layer before this one.
+    recording, _ = runs.recorded_in(folder, out, Injection(), then)
     shutil.rmtree(folder, ignore_errors=True)
     return recording, out

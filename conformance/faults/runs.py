@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeVar
 
 from holdfast.conformance.faults import fidelity
 from holdfast.conformance.faults.copying import copy
@@ -104,6 +105,7 @@ LEAST_TRIED = 8
 _MOST_WATCHED, _MOST_SHOWN = 500, 3
 
 
+_Done = TypeVar("_Done")
 # How a subject is asked for a workload.
 Send: TypeAlias = Callable[[Subject, Workload], History]
 
@@ -316,20 +318,10 @@ class Runs:
         if written:
             folder, out = self.workspace.place()
             copy(run.folder, folder)
-            subject = self.traced()
             watch = tuple((one.device, one.inode) for one in written)
-            try:
-                subject.start(folder, Injection(watch=watch).argv(out, folder))
-                subject.dump()
-            except SubjectError as error:
-                # One that did not come so far may have read nothing yet.
-                raise RunError(
-                    f"expected it to start again, for what it reads elsewhere to be seen, got: {error}"
-                ) from error
-            finally:
-                with suppress(SubjectError):
-                    subject.stop()
-            again = read_whole(out, self.deadline)
+            # One that did not come so far may have read nothing yet.
+            expected = "start again, for what it reads elsewhere to be seen"
+            again, _ = self.recorded_in(folder, out, Injection(watch=watch), methodcaller("dump"), expected)
             read_again = {(one.device, one.inode) for one in again.ending.read}
             places += [f"the file {one.path}" for one in written if (one.device, one.inode) in read_again]
             shutil.rmtree(folder, ignore_errors=True)
@@ -374,20 +366,28 @@ class Runs:
         `send` asks for it in another way than is usual.
         """
         folder, out = self.workspace.begun()
-        subject = self.traced()
-        history = History(())
+        expected = "start while it is recorded" if whole else ""
+        recording, history = self.recorded_in(folder, out, fault, lambda it: send(it, self.workload), expected)
+        return Run(folder, out, recording, history or History(()))
+
+    def recorded_in(
+        self, folder: Path, out: Path, fault: Injection, then: Callable[[Subject], _Done], expected: str = ""
+    ) -> tuple[Recording, _Done | None]:
+        """The recording of a start in this folder, and what comes of `then` right behind it. Raises RunError.
+
+        Where nothing is `expected` of it, it may fail; struck, it may end as it likes.
+        """
+        subject, done = self.traced(), None
         try:
             subject.start(folder, fault.argv(out, folder))
-            history = send(subject, self.workload)
+            done = then(subject)
         except SubjectError as error:
-            if whole:
-                raise RunError(f"expected it to start while it is recorded, got: {error}") from error
+            if expected:
+                raise RunError(f"expected it to {expected}, got: {error}") from error
         finally:
-            # Struck, it may end as it likes.
             with suppress(SubjectError):
                 subject.stop()
-        recording = read_whole(out, self.deadline)
-        return Run(folder, out, recording, history)
+        return read_whole(out, self.deadline), done
 
     def copied(self, folder: Path) -> Path | None:
         """A copy of a work directory, if anything is to be kept."""
