@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from multiprocessing import get_context
 from typing import Any
 
 from holdfast.conformance.cases.expect import broken
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.cases.report import ReportError
-from holdfast.conformance.gate.faults import inconclusive_fault, judge_fault, tried_of
-from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, some_of
+from holdfast.conformance.durability import verdicts
+from holdfast.conformance.durability.verdicts import ABILITY, ABLE, failure_in, is_recorded, judged, not_tested
+from holdfast.conformance.durability.workload import scopes_of, seed_of
+from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, held, some_of
 from holdfast.conformance.matrix.count import counted
 from holdfast.conformance.run.judge import Recorded, foreign, judge_case
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
@@ -23,6 +27,7 @@ from holdfast.conformance.verdict import EVENT_KINDS, Exit, FailureMode, Verdict
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
 from holdfast.servers.processors import processors
 from holdfast.specs import Contract
+from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import Level, Proof
 from holdfast.specs.schema import explain, published_validator
 
@@ -151,6 +156,70 @@ def _broken(
     return "no such method" if method is None else broken(method, answer, not_claimed)
 
 
+# Faults: judged again from the report of their layer, by the function that judged them in the run. Pure.
+
+# A fault has two sessions: one makes the store and one inspects it. A fault that is judged from recordings has a third,
+# which is recorded without a fault.
+_SESSIONS = 2
+
+
+def _report_of(fault: FaultCase, records: Sequence[Record]) -> tuple[Record | None, str]:
+    """The record with the report of the layer; or why these records have none."""
+    reports = [record for record in records if record.action == fault.layer.value and record.event is not None]
+    if len(reports) != 1 or (reports[0].event or {}).get("kind") != "done":
+        return None, f"they hold {len(reports)} reports of the layer {fault.layer.value}, and one that is done is due"
+    return reports[0], ""
+
+
+def inconclusive_fault(fault: FaultCase, records: Sequence[Record]) -> str | None:
+    """Why these records cannot show a fault that struck and was survived; None if they can."""
+    report, why = _report_of(fault, records)
+    if report is None:
+        return why
+    asked = sum((record.request or {}).get("op") == "open" for record in records)
+    due = _SESSIONS + is_recorded(fault.layer)
+    if asked < due:
+        return f"they hold {asked} sessions, and {due} are due: to make the store, to look at it, to record it"
+    return None
+
+
+def tried_of(sides: Iterable[Mapping[str, Sequence[Exchange]]]) -> tuple[int, int]:
+    """How much the layers of these cases tried, and of how much: points, states and variants."""
+    tried = total = 0
+    for exchanges in sides:
+        for exchange in chain.from_iterable(exchanges.values()):
+            with suppress(verdicts.ReportError):
+                layer = verdicts.read(None if exchange.event is None else exchange.event.detail)
+                tried, total = tried + layer.tried, total + layer.total
+    return tried, total
+
+
+def judge_fault(
+    contract: Contract, fault: FaultCase, records: Sequence[Record], *, seed: str, environment: Mapping[str, str]
+) -> Judgement:
+    """The judgement of a fault from its records. KIT_FAULT where the records do not belong to it."""
+    report, why = _report_of(fault, records)
+    if report is None:
+        # Where the workload could not be prepared, the records show the failure of the adapter.
+        failure = failure_in(records) or Judgement(Verdict.NO_VERDICT, FailureMode.MISSING, why)
+        return failure if failure.n is None else failure.placed(Side.MAIN, None)
+    try:
+        layer = verdicts.read((report.event or {}).get("detail"))
+        seed_due = int(seed_of(scopes_of(contract.work_of(fault), contract=contract.name, seed=seed)), 16)
+        if layer.seed != seed_due:
+            raise verdicts.ReportError(f"its seed is {layer.seed}, and the run's seed makes it {seed_due}")
+        judgement = judged(fault, layer).placed(Side.MAIN, report.n)
+    except verdicts.ReportError as error:
+        return Judgement(Verdict.KIT_FAULT, detail=f"the report of the layer {fault.layer.value}: {error}")
+    except Exception as error:
+        # A changed file may hold anything, and must not open the gate.
+        return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
+    able = environment.get(ABILITY, "nothing of it")
+    if judgement.verdict is Verdict.CONFORMS and is_recorded(fault.layer) and not able.startswith(ABLE):
+        return not_tested(fault, f"the header says of {ABILITY}: {able}")
+    return judgement
+
+
 # The exchanges of a run by case and by side.
 Sides = Mapping[str, Mapping[str, tuple[Exchange, ...]]]
 
@@ -229,7 +298,7 @@ def _embellished(planned: PlannedCase, line: VerdictLine, again: Judgement) -> I
         said.append(line.detail)
     if any(said):
         text = f"{planned.id}: recorded is conforms, and beside it stand words or an excuse that no such case has"
-        yield GateReason(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", Exit.INCOMPLETE, (planned.id,))
+        yield held(ReasonCode.JUDGED_OTHERWISE, f"{text}; run again", (planned.id,))
 
 
 def _disputed(
@@ -240,7 +309,7 @@ def _disputed(
     if _agree(recorded, again):
         if _is_misplaced(recorded, sides):
             text = f"{planned.id}: recorded is {line.verdict}, {recorded.place}, where it cannot be; run again"
-            yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+            yield held(ReasonCode.JUDGED_OTHERWISE, text, (planned.id,))
         return
     same = (recorded.verdict, recorded.silence) == (again.verdict, again.silence)
     was, found = (f"{each.verdict.value} ({each.place})" if same else each.verdict.value for each in (recorded, again))
@@ -272,7 +341,7 @@ def _inconclusive(
         why = f"they cannot be read ({type(error).__name__}: {error})"
     if why is not None:
         text = f"{planned.id}: recorded is conforms, its exchanges cannot show that: {why}; run again"
-        yield GateReason(ReasonCode.JUDGED_OTHERWISE, text, Exit.INCOMPLETE, (planned.id,))
+        yield held(ReasonCode.JUDGED_OTHERWISE, text, (planned.id,))
 
 
 def _recorded(line: VerdictLine) -> Judgement:
@@ -363,16 +432,16 @@ def _results(
     name = requirement.name
     if not any(case.id in lines for case in needed):
         text = f"{name}: not one of {len(needed)} cases has a result; nothing is proven"
-        yield GateReason(ReasonCode.ZERO_CASES, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.ZERO_CASES, text)
         return
     missing = tuple(case.id for case in needed if case.id not in lines)
     if missing:
         text = f"{name}: {len(missing)} of {len(needed)} cases have no result ({some_of(missing)}); run again"
-        yield GateReason(ReasonCode.MISSING_RESULTS, text, Exit.INCOMPLETE, missing)
+        yield held(ReasonCode.MISSING_RESULTS, text, missing)
     other = tuple(case.id for case in needed if case.id in lines and lines[case.id].clauses != case.clauses)
     if other:
         text = f"{name}: results name other clauses than the plan ({some_of(other)}); run again"
-        yield GateReason(ReasonCode.OTHER_PLAN, text, Exit.INCOMPLETE, other)
+        yield held(ReasonCode.OTHER_PLAN, text, other)
 
 
 def _by_verdict(
@@ -432,7 +501,7 @@ def _clauses(requirement: Requirement, plan: Sequence[PlannedCase]) -> Iterator[
     bare = tuple(name for name in uncovered(requirement.contract, plan) if clauses[name].level is Level.MUST)
     if bare:
         text = f"{requirement.name}: {len(bare)} clauses have no case in this version of the kit ({some_of(bare)})"
-        yield GateReason(ReasonCode.CLAUSES_UNCOVERED, f"{text}; nothing proves them", Exit.INCOMPLETE)
+        yield held(ReasonCode.CLAUSES_UNCOVERED, f"{text}; nothing proves them")
 
 
 def _notes(

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from holdfast import __version__
-from holdfast.conformance.gate.cases import of_cases
-from holdfast.conformance.gate.fitness import of_fitness
+from holdfast.conformance.fitness.model import EvidenceClass, Part
+from holdfast.conformance.fitness.policy import CONTRACT
+from holdfast.conformance.gate.cases import fitness_clauses, of_cases
 from holdfast.conformance.gate.model import (
     Expected,
     Extent,
@@ -23,6 +26,7 @@ from holdfast.conformance.gate.model import (
     GateReason,
     ReasonCode,
     Requirement,
+    held,
     some_of,
 )
 from holdfast.conformance.gate.run import (
@@ -36,9 +40,12 @@ from holdfast.conformance.gate.run import (
 )
 from holdfast.conformance.run.kit import kit_digest
 from holdfast.conformance.verdict import Exit, gravest
-from holdfast.reports.evidence import Artefacts, Header, KitIdentity, Run, SeedOrigin, seed_of_nonce
-from holdfast.specs import SpecError, load_contract
+from holdfast.reports.evidence import Artefacts, Header, KitIdentity, Run, SeedOrigin, SurfaceLine, seed_of_nonce
+from holdfast.specs import Contract, SpecError, load_contract
 from holdfast.specs.typed import instant_text
+
+if TYPE_CHECKING:
+    from holdfast.conformance.fitness.proof import Proof
 
 # What the gate asks of a run's identity: which files ran, of which commit, for whom, when, and from which seed. The
 # caller identifies a run by what he knows of it: without `--nonce`, `--commit` and `--adapter-digest` it may be any run
@@ -53,26 +60,26 @@ def of_identity(run: Run, header: Header, expected: Expected) -> Iterator[GateRe
     yield from _files(run.artefacts, expected)
     if expected.commit is not None and header.adapter.commit != expected.commit:
         text = f"commit {expected.commit} was asked for, the run says {header.adapter.commit or 'nothing of a commit'}"
-        yield _held(ReasonCode.OTHER_COMMIT, f"{text}; run that commit with --commit {expected.commit}")
+        yield held(ReasonCode.OTHER_COMMIT, f"{text}; run that commit with --commit {expected.commit}")
     if expected.not_before is not None and header.started < expected.not_before:
         text = f"the run started at {instant_text(header.started)}, not before {instant_text(expected.not_before)}"
-        yield _held(ReasonCode.TOO_EARLY, f"{text} was asked for; run again")
+        yield held(ReasonCode.TOO_EARLY, f"{text} was asked for; run again")
     yield from _seed(header, expected)
 
 
 def _files(artefacts: Artefacts | None, expected: Expected) -> Iterator[GateReason]:
     if artefacts is None:
         text = "the run does not say which files ran (a line of type artefacts); run again"
-        yield _held(ReasonCode.DAMAGED, f"the evidence is not complete: {text}")
+        yield held(ReasonCode.DAMAGED, f"the evidence is not complete: {text}")
         return
     if artefacts.changed:
         text = f"files of the adapter changed while the run went on ({some_of(artefacts.changed)})"
         advice = "run again while nothing is built; a file that the adapter writes does not belong on its command line"
-        yield _held(ReasonCode.ADAPTER_CHANGED, f"{text}: it is unknown which of them was tested; {advice}")
+        yield held(ReasonCode.ADAPTER_CHANGED, f"{text}: it is unknown which of them was tested; {advice}")
     if expected.adapter_digest is not None and artefacts.digest != expected.adapter_digest:
         came = artefacts.digest or "none, for no file of it was hashed"
         text = f"the adapter with the digest {expected.adapter_digest} was asked for, the run has {came}"
-        yield _held(ReasonCode.OTHER_ADAPTER, f"{text}; verify that build, in the same way (docs/evidence.md)")
+        yield held(ReasonCode.OTHER_ADAPTER, f"{text}; verify that build, in the same way (docs/evidence.md)")
 
 
 def _seed(header: Header, expected: Expected) -> Iterator[GateReason]:
@@ -80,26 +87,131 @@ def _seed(header: Header, expected: Expected) -> Iterator[GateReason]:
     derived = said is not None and header.seed == seed_of_nonce(said)
     if origin is SeedOrigin.CHOSEN and not expected.allow_seed:
         text = "the seed of the run was chosen (--seed), so the adapter could know beforehand what it would be asked"
-        yield _held(ReasonCode.SEED_CHOSEN, f"{text}; run without --seed, or allow it with --allow-seed")
+        yield held(ReasonCode.SEED_CHOSEN, f"{text}; run without --seed, or allow it with --allow-seed")
     if origin is SeedOrigin.FRESH and (said is not None or _FRESH.match(header.seed) is None):
         text = "its seed is said to be fresh, and is not one that holdfast draws"
-        yield _held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
+        yield held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
     if origin is SeedOrigin.NONCE and not derived:
         text = "its seed is said to be of its nonce, and is not"
-        yield _held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
+        yield held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
     if expected.nonce is None:
         return
     if said != expected.nonce:
         came = "has none" if said is None else "has another one"
         text = f"the nonce {expected.nonce} was asked for, the run {came}"
-        yield _held(ReasonCode.OTHER_NONCE, f"{text}; run with --nonce {expected.nonce}")
+        yield held(ReasonCode.OTHER_NONCE, f"{text}; run with --nonce {expected.nonce}")
     elif not derived and not expected.allow_seed:
         text = "the seed of the run does not follow from its nonce; run with --nonce and without --seed"
-        yield _held(ReasonCode.OTHER_NONCE, text)
+        yield held(ReasonCode.OTHER_NONCE, text)
 
 
-def _held(code: ReasonCode, text: str) -> GateReason:
-    return GateReason(code, text, Exit.INCOMPLETE)
+# What the gate asks of a fitness proof: a named live surface was found fit, and is still judged fit. The run must be
+# of the same schema.
+#
+# The function that judged the evidence of the proof judges it again. A policy that asks for less than the contract
+# holds the gate: other operations, a lower horizon. Its other changes neither open nor hold the gate. They stand in the
+# notes, because the reader of a YES must know them.
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFitness:
+    """What holds the gate, and what its reader must know."""
+
+    reasons: tuple[GateReason, ...]
+    notes: tuple[str, ...]
+
+
+def of_fitness(
+    required: Sequence[Requirement],
+    fitness: FitnessProof | None,
+    *,
+    kit: KitIdentity,
+    now: datetime,
+    surfaces: Sequence[SurfaceLine] = (),
+) -> FoundFitness:
+    """Judge the given proof; a missing proof is a reason to hold. `now` is aware.
+
+    `surfaces` are the stores that the run used, as its evidence says.
+    """
+    if fitness is None:
+        return FoundFitness(tuple(_missing(required)), ())
+    # Judging a surface imports the drivers of its databases, and most gates have no proof to judge.
+    from holdfast.conformance.fitness import verify
+    from holdfast.conformance.fitness.proof import ProofError, read
+    from holdfast.conformance.fitness.tie import not_tied
+
+    where = f"the fitness proof {fitness.path} of surface {fitness.surface}"
+    expected = verify.Expected(fitness.surface, fitness.server, fitness.challenge)
+    try:
+        proof = read(Path(fitness.path))
+        contract = _contract(required)
+    except (ProofError, SpecError) as error:
+        return FoundFitness((held(ReasonCode.FITNESS_UNVERIFIED, f"{where} cannot be used: {error}"),), ())
+    problems = verify.verify(proof, contract=contract, kit=kit, now=now, expected=expected)
+    lines = [line for line in surfaces if line.contract == contract.name]
+    asked = any(each.contract.name == CONTRACT and fitness_clauses(each) for each in required)
+    loose = list(not_tied(proof.assessment, lines)) if asked else []
+    # A proof says nothing about the clauses of another contract.
+    others = [each for each in required if each.contract.name != contract.name]
+    departing = proof.assessment.policy.less_than_contract()
+    lower = "look at the surface again with a policy that asks for no less"
+    reasons = (
+        *(held(ReasonCode.FITNESS_UNVERIFIED, f"{where}: {problem}") for problem in problems),
+        *(held(ReasonCode.FITNESS_DEPARTS, f"{where}: {each}; {lower}") for each in departing),
+        *(held(ReasonCode.FITNESS_UNTIED, f"the run and the fitness proof are not tied: {each}") for each in loose),
+        *_missing(others),
+    )
+    notes = [*_notes(proof, lines), *([] if problems or departing or loose else _resting(required))]
+    return FoundFitness(reasons, tuple(notes))
+
+
+def _contract(required: Sequence[Requirement]) -> Contract:
+    # The digest that is required here: a caller may give it another one.
+    named = (each.contract for each in required if each.contract.name == CONTRACT)
+    return next(named, None) or load_contract(CONTRACT)
+
+
+def _missing(required: Sequence[Requirement]) -> Iterator[GateReason]:
+    for requirement in required:
+        clauses = fitness_clauses(requirement)
+        if clauses:
+            text = (
+                f"{requirement.name}: no fitness proof was given; {len(clauses)} clauses ({some_of(clauses)}) "
+                "can be proven only of a named live surface: --fitness F --surface SCHEMA.TABLE --server ID/DATABASE"
+            )
+            yield held(ReasonCode.FITNESS_MISSING, text)
+
+
+def _resting(required: Sequence[Requirement]) -> Iterator[str]:
+    for requirement in required:
+        if requirement.contract.name == CONTRACT and (clauses := fitness_clauses(requirement)):
+            yield f"{requirement.name}: {len(clauses)} clauses ({some_of(clauses)}) rest on the fitness proof"
+
+
+def _notes(proof: Proof, lines: Sequence[SurfaceLine]) -> Iterator[str]:
+    assessed, held = proof.assessment, proof.document
+    if assessed.server is not None:
+        challenge = "no challenge" if held.challenge is None else f"challenge {held.challenge!r}"
+        yield f"the proof is of the server {assessed.server.name}, with {challenge}"
+    for line in lines:
+        if not line.problem:
+            yield f"the run was made on {line.server}, by the word of the {line.source}, schema {line.schema_digest}"
+    if assessed.surface is not None:
+        name, parts = assessed.surface.name, assessed.surface.parts
+        described = ", ".join(f"{part.value} {parts[part]}" for part in Part if part in parts)
+        writer = assessed.surface.writer or "unknown"
+        yield (
+            f"surface {name}: {assessed.judgement.status.value} on {instant_text(held.made)} in {assessed.target} "
+            f"({described}, writer {writer}, digest {held.digest})"
+        )
+    for departure in assessed.policy.departures():
+        yield f"surface {'' if assessed.surface is None else assessed.surface.name}: {departure}"
+    if assessed.evidence is not None:
+        for each in EvidenceClass:
+            if each in assessed.evidence.lost:
+                yield f"evidence of the class {each.value} is not there: {assessed.evidence.lost[each]}"
+    for note in assessed.judgement.notes:
+        yield f"fitness: {note}"
 
 
 __all__ = [
@@ -177,9 +289,9 @@ def decide(
     left_out: list[str] = []
     if not required:
         text = "no contract is required, so nothing would be proven; name one with --require"
-        reasons.append(GateReason(ReasonCode.NOTHING_REQUIRED, text, Exit.INCOMPLETE))
+        reasons.append(held(ReasonCode.NOTHING_REQUIRED, text))
     if header is None and not run.defects:
-        reasons.append(GateReason(ReasonCode.DAMAGED, "the evidence has no header", Exit.INCOMPLETE))
+        reasons.append(held(ReasonCode.DAMAGED, "the evidence has no header"))
     if run.vectors and header is not None and all(case.startswith("vectors/") for case in header.plan):
         reasons += of_vectors(run, required)
         return _decided(reasons)

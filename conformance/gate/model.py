@@ -131,6 +131,11 @@ class GateReason(Form, frozen=True):
     cases: tuple[str, ...] = ()
 
 
+def held(code: ReasonCode, text: str, cases: tuple[str, ...] = ()) -> GateReason:
+    """A reason to hold because something is not proven."""
+    return GateReason(code, text, Exit.INCOMPLETE, cases)
+
+
 class GateDecision(Form, frozen=True):
     """The answer. `notes` hold nothing but must be seen; `left_out` are cases that `/core` does not ask for;
     `not_asked` are checks that an option would have made.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from holdfast.conformance.gate.model import GateReason, ReasonCode, Requirement, some_of
+from holdfast.conformance.gate.model import GateReason, ReasonCode, Requirement, held, some_of
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit, Verdict, can_be_excused, exit_of, gravest, gravest_finding
 from holdfast.reports.earlier import PARTIAL, PREVIOUS
@@ -39,10 +39,10 @@ def of_file(run: Run) -> Iterator[GateReason]:
     for defect in run.defects[:_DEFECTS_SHOWN]:
         code = _CODE_OF.get(defect.kind, ReasonCode.DAMAGED)
         lead = "the evidence is not complete" if code is ReasonCode.CUT_OFF else "the evidence is damaged"
-        yield GateReason(code, f"{lead}: {defect}", Exit.INCOMPLETE)
+        yield held(code, f"{lead}: {defect}")
     if len(run.defects) > _DEFECTS_SHOWN:
         more = len(run.defects) - _DEFECTS_SHOWN
-        yield GateReason(ReasonCode.DAMAGED, f"the evidence is damaged: {more} more findings", Exit.INCOMPLETE)
+        yield held(ReasonCode.DAMAGED, f"the evidence is damaged: {more} more findings")
 
 
 def of_name(path: Path) -> Iterator[GateReason]:
@@ -50,10 +50,10 @@ def of_name(path: Path) -> Iterator[GateReason]:
     names = {str(path), os.path.realpath(path)}
     if any(name.endswith(PREVIOUS) for name in names):
         text = f"{path} is of an older run, which a later one set aside; give the evidence of the later one"
-        yield GateReason(ReasonCode.OLDER_RUN, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.OLDER_RUN, text)
     if any(name.endswith(PARTIAL) for name in names):
         text = f"{path} is of a run that has not come to its end, or never did; wait for it, or run again"
-        yield GateReason(ReasonCode.UNFINISHED_RUN, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.UNFINISHED_RUN, text)
 
 
 def of_vectors(run: Run, required: Sequence[Requirement]) -> Iterator[GateReason]:
@@ -76,16 +76,16 @@ def of_run(run: Run, header: Header, *, kit: KitIdentity, now: datetime, max_age
     """The kit, the selection, the age and the end of a run."""
     if (header.kit.name, header.kit.version) != (kit.name, kit.version):
         text = f"the run was made by {header.kit.name} {header.kit.version}, installed is {kit.name} {kit.version}"
-        yield GateReason(ReasonCode.OTHER_KIT, f"{text}; run again with the installed one", Exit.INCOMPLETE)
+        yield held(ReasonCode.OTHER_KIT, f"{text}; run again with the installed one")
     elif header.kit.digest != kit.digest:
         text = f"the run was made by other code that calls itself {kit.version} too; run again with the installed one"
-        yield GateReason(ReasonCode.OTHER_KIT, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.OTHER_KIT, text)
     if header.selection.expression is not None:
         text = (
             f"the run was narrowed to {header.selection.expression!r}; run again without narrowing "
             "(-k, --clause, --case, --no-faults, --quick)"
         )
-        yield GateReason(ReasonCode.NARROWED, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.NARROWED, text)
     yield from _parts(run, header)
     yield from _age(run, header, now=now, max_age=max_age)
     yield from _end(run)
@@ -97,10 +97,10 @@ def _parts(run: Run, header: Header) -> Iterator[GateReason]:
     strange = [case for case in header.plan if case.partition("/")[0] not in names]
     if len(set(names)) != len(names) or list(header.selection.contracts) != names or strange:
         text = "the contracts that it selects, names and plans are not the same"
-        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+        yield held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
     if run.vectors:
         text = "a line of `holdfast vectors verify` stands among those of `holdfast verify`"
-        yield GateReason(ReasonCode.EXTRA_RESULTS, f"{text}; run again", Exit.INCOMPLETE)
+        yield held(ReasonCode.EXTRA_RESULTS, f"{text}; run again")
 
 
 def _age(run: Run, header: Header, *, now: datetime, max_age: timedelta) -> Iterator[GateReason]:
@@ -109,15 +109,15 @@ def _age(run: Run, header: Header, *, now: datetime, max_age: timedelta) -> Iter
         text = (
             f"the run is from the future: it says {max(header.started, finished).isoformat()}, now is {now.isoformat()}"
         )
-        yield GateReason(ReasonCode.FUTURE, f"{text}; set the clocks right and run again", Exit.INCOMPLETE)
+        yield held(ReasonCode.FUTURE, f"{text}; set the clocks right and run again")
     elif finished < header.started:
-        yield GateReason(ReasonCode.DAMAGED, "the run finished before it started; run again", Exit.INCOMPLETE)
+        yield held(ReasonCode.DAMAGED, "the run finished before it started; run again")
     elif finished - header.started + CLOCK_TOLERANCE < timedelta(microseconds=_last_us(run)):
         text = f"the run took {finished - header.started} by its clock, its exchanges took longer"
-        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+        yield held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
     elif now - header.started > max_age:
         text = f"the run is {_span(now - header.started)} old, at most {_span(max_age)} are allowed; run again"
-        yield GateReason(ReasonCode.STALE, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.STALE, text)
 
 
 def _last_us(run: Run) -> int:
@@ -142,15 +142,15 @@ def _end(run: Run) -> Iterator[GateReason]:
     if ended not in _ENDED and ended not in due:
         if ended in {gravest([exit_, Exit.INCOMPLETE]) for exit_ in due}:
             text = "the run ended as incomplete beside its verdicts: it was narrowed, or a clause has no case"
-            yield GateReason(ReasonCode.NOT_PROVEN, f"{text}; see the notes of the run", Exit.INCOMPLETE)
+            yield held(ReasonCode.NOT_PROVEN, f"{text}; see the notes of the run")
         else:
             text = (
                 f"the footer says exit {int(ended)}, the verdict lines call for {' or '.join(str(int(d)) for d in due)}"
             )
-            yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+            yield held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
     if run.verdicts and run.footer.verdict != shown:
         text = f"the footer says {run.footer.verdict}, the gravest finding is {shown}"
-        yield GateReason(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again", Exit.INCOMPLETE)
+        yield held(ReasonCode.DAMAGED, f"the evidence contradicts itself: {text}; run again")
 
 
 def _exits_due(run: Run) -> tuple[Exit, ...]:
@@ -174,7 +174,7 @@ def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason
     if len(pins) != 1:
         ran = ", ".join(pin.contract for pin in header.contracts) or "none"
         text = f"{contract.name} is required, the run is about {ran}; run with --contract {contract.name}"
-        yield GateReason(ReasonCode.NOT_IN_RUN, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.NOT_IN_RUN, text)
         return
     (pin,) = pins
     differing = [
@@ -188,7 +188,7 @@ def of_contract(header: Header, requirement: Requirement) -> Iterator[GateReason
     ]
     if differing:
         text = f"{contract.name}: the run had another {' and '.join(differing)} than what is installed"
-        yield GateReason(ReasonCode.OTHER_CONTRACT, f"{text}; run again", Exit.INCOMPLETE)
+        yield held(ReasonCode.OTHER_CONTRACT, f"{text}; run again")
     yield from _plan(header, requirement)
     yield from _claim(header.adapter.claims, requirement)
 
@@ -210,7 +210,7 @@ def _plan(header: Header, requirement: Requirement) -> Iterator[GateReason]:
     ]
     said = "; ".join(filter(None, parts)) or "the cases stand in another order, or more than once"
     text = f"{name}: the plan of the run is not the plan of the installed contract: {said}; run again"
-    yield GateReason(ReasonCode.OTHER_PLAN, text, Exit.INCOMPLETE, tuple(missing + extra))
+    yield held(ReasonCode.OTHER_PLAN, text, tuple(missing + extra))
 
 
 def _claim(claims: Sequence[Claimed], requirement: Requirement) -> Iterator[GateReason]:
@@ -219,7 +219,7 @@ def _claim(claims: Sequence[Claimed], requirement: Requirement) -> Iterator[Gate
     if contract.version not in versions:
         came = f"version {', '.join(versions)} of it" if versions else "nothing of the kind"
         text = f"{contract.name} {contract.version} is required, the adapter claims {came}; see `claims` in its hello"
-        yield GateReason(ReasonCode.NOT_CLAIMED, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.NOT_CLAIMED, text)
 
 
 def foreign_results(run: Run, header: Header) -> Iterator[GateReason]:
@@ -228,7 +228,7 @@ def foreign_results(run: Run, header: Header) -> Iterator[GateReason]:
     cases = sorted(({line.case for line in run.verdicts} | {line.case for line in run.exchanges}) - planned)
     if cases:
         text = f"the evidence speaks of {len(cases)} cases that are not in its plan ({some_of(cases)}); run again"
-        yield GateReason(ReasonCode.EXTRA_RESULTS, text, Exit.INCOMPLETE, tuple(cases))
+        yield held(ReasonCode.EXTRA_RESULTS, text, tuple(cases))
 
 
 def of_baseline(run: Run, header: Header, baseline: Run) -> Iterator[GateReason]:
@@ -237,10 +237,10 @@ def of_baseline(run: Run, header: Header, baseline: Run) -> Iterator[GateReason]
     if baseline.defects or before is None:
         what = str(baseline.defects[0]) if baseline.defects else "it has no header"
         text = f"the baseline is damaged: {what}; give a whole run"
-        yield GateReason(ReasonCode.BASELINE_UNUSABLE, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.BASELINE_UNUSABLE, text)
     elif baseline.digest == run.digest or before.started > header.started:
         text = "the baseline is not older than the run; --baseline takes the run of an earlier build"
-        yield GateReason(ReasonCode.BASELINE_UNUSABLE, text, Exit.INCOMPLETE)
+        yield held(ReasonCode.BASELINE_UNUSABLE, text)
     if before is None:
         return
     now = {claim.contract: claim for claim in header.adapter.claims}

@@ -16,8 +16,8 @@ from msgspec import structs
 from holdfast.conformance.cases.record import Record
 from holdfast.conformance.durability.verdicts import ReportedFinding, is_recorded, read
 from holdfast.conformance.faults.oracle import CrashClass
+from holdfast.conformance.gate.cases import inconclusive_fault
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
-from holdfast.conformance.gate.faults import inconclusive_fault
 from holdfast.reports.evidence import Event, Run, read_evidence
 from tests.hostile.verify import Outcome, verify
 

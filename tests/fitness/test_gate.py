@@ -17,8 +17,7 @@ from holdfast.conformance.fitness.policy import Policy, policy_of
 from holdfast.conformance.fitness.proof import proof_json, write
 from holdfast.conformance.fitness.tie import schema_digest
 from holdfast.conformance.gate.cases import fitness_clauses
-from holdfast.conformance.gate.decision import Extent, FitnessProof, ReasonCode, Requirement
-from holdfast.conformance.gate.fitness import of_fitness
+from holdfast.conformance.gate.decision import Extent, FitnessProof, ReasonCode, Requirement, of_fitness
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import KitIdentity, Relation
 from holdfast.specs import load_contract, strictjson

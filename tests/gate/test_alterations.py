@@ -1,8 +1,8 @@
 """Real runs, altered in every field: what the gate accepts is what docs/evidence.md says a forger can write, no more.
 
-A blind alteration leaves chain and seal as they were and is always refused. A forger mends them, and finds only what
-`reports.evidence.believed` lists. Runs of contracts that take long are narrowed to a few cases of each form; there the
-gate holds for the others, and an alteration counts as accepted if it gives no reason more.
+A blind alteration leaves chain and seal as they were and is always refused. A forger mends them, and finds only what is
+in the table there. Runs of contracts that take long are narrowed to a few cases of each form; there the gate holds for
+the others, and an alteration counts as accepted if it gives no reason more.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.gate.faults import judge_fault
+from holdfast.conformance.gate.cases import judge_fault
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.run.settings import RunSettings
