@@ -7,7 +7,8 @@ live tables, if the user asks for it. Everything else is tried on a clone elsewh
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,7 +50,6 @@ from holdfast.servers.janitor import Janitor
 
 # The time that is kept for a second reading of the catalogue, even if the clone takes long: a tenth, and at most this.
 _KEPT_S = 15.0
-_OPTION = {Part.EFFECT: "--effect", Part.NONCE: "--nonce", Part.AUDIT: "--audit"}
 # How many names help a user who mistyped one; all of them would hide the error.
 _SHOWN = 8
 
@@ -81,7 +81,6 @@ def assess(
     """Inspect a surface and judge it. `server` is a scratch server to use; without one, one is made and taken down.
 
     `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none. After
-    `live` is the DSN of the writer for the rolled-back probe on the live tables; without it there is none. After
     `timeout` seconds no database is awaited any longer; what is not proven by then stays unproven.
     Raises FitnessError when the question cannot be asked.
     """
@@ -92,7 +91,32 @@ def assess(
     clones = deadline.earlier(min(_KEPT_S, timeout / 10))
     writer = None if live is None else _directly(target_of(live), deadline)
     target = _directly(target_of(dsn), deadline)
-    return _on_postgres(target, names, policy, deadline, lambda: _server(server, clones), writer)
+
+    def ready() -> AbstractContextManager[Scratch]:
+        return scratch(clones) if server is None else nullcontext(replace(server, deadline=clones))
+
+    return _on_postgres(target, names, policy, deadline, ready, writer)
+
+
+def _surface(
+    target: str, policy: Policy, parts: Mapping[Part, RelationName], writer: str | None, seen: tuple[Candidate, ...]
+) -> Surface | Assessment:
+    """The surface of these parts; without an effect the assessment that there is none."""
+    if Part.EFFECT in parts:
+        ordered = {part: parts[part] for part in Part if part in parts}
+        return Surface(policy.name or str(parts[Part.EFFECT]), ordered, writer)
+    assessed = len({each.relation for each in seen})
+    text = (
+        f"no relation here is one that could hold consumed keys ({assessed} were looked at); nothing was made: "
+        "provision a surface, or name the relation with --effect"
+    )
+    return Assessment(target, policy, None, None, not_present(Code.MISSING_RELATION.value, text), seen)
+
+
+def _nearest(word: str, names: Iterable[str]) -> str:
+    """The names of which one may have been meant: those that are like a word, or all."""
+    known = list(names)
+    return ", ".join((difflib.get_close_matches(word, known, n=_SHOWN) or known)[:_SHOWN])
 
 
 # PostgreSQL
@@ -108,10 +132,6 @@ def _directly(target: Target, deadline: Deadline) -> Target:
         return poolers.must_be_direct(target, deadline)
 
 
-def _server(lent: Scratch | None, deadline: Deadline) -> AbstractContextManager[Scratch]:
-    return scratch(deadline) if lent is None else nullcontext(replace(lent, deadline=deadline))
-
-
 def _on_postgres(
     target: Target, names: Names, policy: Policy, deadline: Deadline, server: Server, live: Target | None
 ) -> Assessment:
@@ -119,78 +139,52 @@ def _on_postgres(
         named = {part: _existing(connection, target, part, text) for part, text in names.given().items()}
         if names.writer is not None:
             _must_be_role(connection, target, names.writer)
-        observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else _searched(connection, named, policy)
+        observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else search.search(connection, policy)
+        observed = tuple(each for each in observed if each.part not in named)
         parts = {**search.choose(observed, named=named), **named}
-        if Part.EFFECT not in parts:
-            return _absent(target.described, policy, observed)
-        writer = names.writer or search.writer(connection, parts[Part.EFFECT])
-        surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), writer)
+        effect = parts.get(Part.EFFECT)
+        writer = names.writer or (None if effect is None else search.writer(connection, effect))
+        surface = _surface(target.described, policy, parts, writer, observed)
+        if isinstance(surface, Assessment):
+            return surface
         snapshot = take(connection, surface, policy)
         household = _household(connection)
         place = None if live is None else connection.execute(_PLACE).fetchone()
     if live is not None:
         _must_be_writer(live, surface, place, deadline)
-    evidence = _evidence(target, household, surface, snapshot, policy, server)
+    lost: dict[EvidenceClass, str] = {}
+    probes: tuple[Probe, ...] = ()
+    try:
+        if isinstance(household, LostError):
+            raise household
+        with server() as there, clone(target, household, surface, snapshot, policy, there) as copy:
+            probes = probe_clone(copy, surface, snapshot, policy)
+    except (LostError, psycopg.Error) as error:
+        lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), target.first_line(error))
     if live is not None:
-        probes = (*evidence.probes, *_probed_live(live, surface, snapshot, policy, deadline))
-        evidence = replace(evidence, probes=probes)
-    why = _changed(target, surface, snapshot, policy, deadline)
-    if why:
-        lost = {**evidence.lost, EvidenceClass.CATALOGUE: why, EvidenceClass.PRIVILEGES: why}
-        evidence = replace(evidence, lost=lost)
+        probes += _probed_live(live, surface, snapshot, policy, deadline)
+    if why := _changed(target, surface, snapshot, policy, deadline):
+        lost |= dict.fromkeys((EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES), why)
+    evidence = Evidence(surface, snapshot, probes, lost)
     return Assessment(target.described, policy, surface, evidence, judge(evidence, policy), observed)
 
 
-def _searched(connection: Connection, named: Mapping[Part, RelationName], policy: Policy) -> tuple[Candidate, ...]:
-    return tuple(each for each in search.search(connection, policy) if each.part not in named)
-
-
-def _in_order(parts: Mapping[Part, RelationName]) -> dict[Part, RelationName]:
-    return {part: parts[part] for part in Part if part in parts}
-
-
-def _absent(target: str, policy: Policy, observed: tuple[Candidate, ...]) -> Assessment:
-    assessed = len({each.relation for each in observed})
-    text = (
-        f"no relation here is one that could hold consumed keys ({assessed} were looked at); nothing was made: "
-        "provision a surface, or name the relation with --effect"
-    )
-    return Assessment(target, policy, None, None, not_present(Code.MISSING_RELATION.value, text), observed)
+# schema.table, each perhaps in double quotes.
+_NAME = r'"(?:[^"]|"")+"|[^".]+'
+_DOTTED = re.compile(rf"({_NAME})\.({_NAME})")
 
 
 def relation_named(part: Part, text: str) -> RelationName:
     """Read schema.table, each perhaps in double quotes. Raises FitnessError."""
-    words = _words(text)
-    if len(words) != 2 or not all(words):
+    words = _DOTTED.fullmatch(text)
+    if words is None:
         raise FitnessError(
-            f"{_OPTION[part]}: expected schema.table, got {text!r}; the schema is needed, because a bare name means "
+            f"--{part.value}: expected schema.table, got {text!r}; the schema is needed, because a bare name means "
             'another table to another role (quote what has a dot or capitals: \'"My Schema"."t"\')'
         )
-    return RelationName(*words)
-
-
-def _words(text: str) -> list[str]:
-    """The parts of a dotted name as SQL reads them: in lower case unless they are quoted; empty if it reads none."""
-    words, rest = list[str](), text
-    while rest:
-        if rest[0] == '"':
-            end = 1
-            while end < len(rest) and (rest[end] != '"' or rest[end : end + 2] == '""'):
-                end += 2 if rest[end] == '"' else 1
-            if end >= len(rest):
-                return []
-            words.append(rest[1:end].replace('""', '"'))
-            rest = rest[end + 1 :]
-        else:
-            word, dot, tail = rest.partition(".")
-            if '"' in word:
-                return []
-            words.append(word.lower())
-            rest = dot + tail
-        if rest and (rest[0] != "." or rest == "."):
-            return []
-        rest = rest[1:]
-    return words
+    # As SQL reads them: in lower case unless they are quoted.
+    schema, name = (word[1:-1].replace('""', '"') if word.startswith('"') else word.lower() for word in words.groups())
+    return RelationName(schema, name)
 
 
 def _existing(connection: Connection, target: Target, part: Part, text: str) -> RelationName:
@@ -203,27 +197,19 @@ def _existing(connection: Connection, target: Target, part: Part, text: str) -> 
     there = [RelationName(str(schema), str(name)) for schema, name in rows]
     if wanted in there:
         return wanted
-    raise FitnessError(
-        f"{_OPTION[part]} {wanted}: there is no such relation in {target.described}; {_near(wanted, there)}"
-    )
-
-
-def _near(wanted: RelationName, there: Sequence[RelationName]) -> str:
-    if not there:
-        return "it has no relations at all: is it the right database?"
     elsewhere = [str(each) for each in there if each.name == wanted.name]
     near = difflib.get_close_matches(str(wanted), map(str, there), n=_SHOWN)
     found = list(dict.fromkeys([*elsewhere, *near])) or [str(each) for each in there]
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"it has {', '.join(found[:_SHOWN])}{more}"
+    has = f"{', '.join(found[:_SHOWN])}{more}" if there else "no relations at all: is it the right database?"
+    raise FitnessError(f"--{part.value} {wanted}: there is no such relation in {target.described}; it has {has}")
 
 
 def _must_be_role(connection: Connection, target: Target, writer: str) -> None:
     if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (writer,)).fetchone():
         return
     rows = connection.execute("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1").fetchall()
-    names = [str(name) for (name,) in rows]
-    shown = ", ".join((difflib.get_close_matches(writer, names, n=_SHOWN) or names)[:_SHOWN])
+    shown = _nearest(writer, (str(name) for (name,) in rows))
     raise FitnessError(f"--writer {writer}: there is no such role in {target.described}; it has {shown}")
 
 
@@ -252,27 +238,6 @@ def _household(connection: Connection) -> Household | LostError:
         if connection.closed:
             raise
         return LostError(f"the roles of the live server cannot be read: {type(error).__name__}: {error}")
-
-
-def _evidence(
-    target: Target,
-    household: Household | LostError,
-    surface: Surface,
-    snapshot: Snapshot,
-    policy: Policy,
-    server: Server,
-) -> Evidence:
-    lost: dict[EvidenceClass, str] = {}
-    probes: tuple[Probe, ...] = ()
-    try:
-        if isinstance(household, LostError):
-            raise household
-        with server() as there, clone(target, household, surface, snapshot, policy, there) as copy:
-            probes = probe_clone(copy, surface, snapshot, policy)
-    except (LostError, psycopg.Error) as error:
-        why = target.first_line(error)
-        lost |= {EvidenceClass.CLONE: why, EvidenceClass.CONCURRENCY: why}
-    return Evidence(surface, snapshot, probes, lost)
 
 
 # Which database of which server it is, under any name.
@@ -321,12 +286,11 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
         )
     target = f"the SQLite file {path}"
     named = {part: _in_file(path, part, text, policy) for part, text in names.given().items()}
-    wanted = {Part.EFFECT, Part.NONCE} <= named.keys()
-    observed = () if wanted else tuple(each for each in sqlite.search(path, policy) if each.part not in named)
-    parts = {**sqlite.choose(observed, named=named), **named}
-    if Part.EFFECT not in parts:
-        return _absent(target, policy, observed)
-    surface = Surface(policy.name or str(parts[Part.EFFECT]), _in_order(parts), None)
+    observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else sqlite.search(path, policy)
+    observed = tuple(each for each in observed if each.part not in named)
+    surface = _surface(target, policy, {**sqlite.choose(observed, named=named), **named}, None, observed)
+    if isinstance(surface, Assessment):
+        return surface
     # The copies hold the rows of the live file: they must not outlive this process, however it ends.
     with Janitor() as janitor:
         evidence = sqlite.gather_evidence(path, surface, policy, within=janitor.make_folder())
@@ -342,4 +306,4 @@ def _in_file(path: Path, part: Part, text: str, policy: Policy) -> RelationName:
         return RelationName(wanted.schema, there[wanted.name.lower()])
     near = difflib.get_close_matches(wanted.name.lower(), there, n=_SHOWN) or sorted(there)
     shown = ", ".join(there[name] for name in near[:_SHOWN]) or "no relations at all: is it the right file?"
-    raise FitnessError(f"{_OPTION[part]} {wanted.name}: there is no such relation in {file}; it has {shown}")
+    raise FitnessError(f"--{part.value} {wanted.name}: there is no such relation in {file}; it has {shown}")

@@ -41,12 +41,10 @@ def judge(evidence: Evidence, policy: Policy) -> FitnessJudgement:
         findings = sqlite.findings(evidence, policy)
         return FitnessJudgement(status_of(findings), findings, tuple(sqlite.notes(evidence)))
     catalogue = Catalogue(evidence.snapshot)
-    findings = tuple(_finding(criterion, evidence, policy, catalogue) for criterion in Criterion)
+    found: list[CriterionResult] = []
+    for criterion, (inspect, needs) in _JUDGES.items():
+        judging = Judging(criterion, evidence, policy, catalogue, needs)
+        judging.check(inspect)
+        found.append(judging.finding())
+    findings = tuple(found)
     return FitnessJudgement(status_of(findings), findings, notes.notes(evidence, catalogue))
-
-
-def _finding(criterion: Criterion, evidence: Evidence, policy: Policy, catalogue: Catalogue) -> CriterionResult:
-    inspect, needs = _JUDGES[criterion]
-    judging = Judging(criterion, evidence, policy, catalogue, needs)
-    judging.check(inspect)
-    return judging.finding()

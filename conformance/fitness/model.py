@@ -71,6 +71,10 @@ class Part(Enum):
     AUDIT = "audit"
 
 
+# How the names of the probes of a part end.
+SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
+
+
 @unique
 class EvidenceClass(Enum):
     """How something was seen. A criterion is proven only if all classes that it needs agree."""

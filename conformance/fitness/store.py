@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from holdfast.conformance.fitness import gather, sqlite
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import FitnessError
-from holdfast.conformance.fitness.model import Part, RelationName, Snapshot, Surface
+from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import candidates, snapshot
 from holdfast.conformance.fitness.postgres.connecting import Connection
@@ -49,22 +49,14 @@ class Rows:
     holding: int
 
 
-@dataclass(frozen=True, slots=True)
-class Inspected:
-    """What was read of a store: its relations and writer, and the catalogue."""
-
-    surface: Surface
-    snapshot: Snapshot
-
-
 class Store(Protocol):
     """A store that can be inspected. Every method raises FitnessError."""
 
     def rows(self, key: str) -> Rows:
         """The rows of the effect relation at this moment."""
 
-    def inspect(self) -> Inspected:
-        """The catalogue at this moment."""
+    def inspect(self) -> Evidence:
+        """The relations and the writer, and the catalogue at this moment; nothing is probed."""
 
 
 @unique
@@ -123,7 +115,7 @@ class _PostgresStore:
         assert found is not None
         return Rows(*found)
 
-    def inspect(self) -> Inspected:
+    def inspect(self) -> Evidence:
         """See `Store`."""
         with self._reading() as connection:
             writer = self.writer or candidates.writer(connection, self.parts[Part.EFFECT])
@@ -133,7 +125,7 @@ class _PostgresStore:
         missing = [each for each in self.parts.values() if (each.schema, each.name) not in there]
         if missing:
             raise FitnessError(f"there is no relation {', '.join(map(str, missing))} in {self.target.described}")
-        return Inspected(surface, observed)
+        return Evidence(surface, observed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +152,7 @@ class _SqliteStore:
 
         return read(self.file, counted)
 
-    def inspect(self) -> Inspected:
+    def inspect(self) -> Evidence:
         """See `Store`."""
         surface = Surface(str(self.parts[Part.EFFECT]), self.parts, None)
-        observed = take(self.file, surface, Policy())
-        return Inspected(surface, observed)
+        return Evidence(surface, take(self.file, surface, Policy()))

@@ -39,17 +39,19 @@ class Expected:
 
 def verify(proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime, expected: Expected) -> tuple[str, ...]:
     """Why the proof does not show that the expected surface is fit; empty if it does. `now` is aware. Pure."""
-    return tuple(_problems(proof, contract=contract, kit=kit, now=now, expected=expected))
+    return tuple(_problems(proof, contract, kit, now, expected))
 
 
-def _problems(
-    proof: Proof, *, contract: Contract, kit: KitIdentity, now: datetime, expected: Expected
-) -> Iterator[str]:
+def _problems(proof: Proof, contract: Contract, kit: KitIdentity, now: datetime, expected: Expected) -> Iterator[str]:
     assessed = proof.assessment
     if seal_of(proof.raw) != proof.raw["seal"]:
         yield "the seal is broken, so something was changed after it was written; look again"
     yield from _of_identity(proof.document, contract, kit)
-    yield from _of_age(proof.document, assessed.policy.max_age, now)
+    age, made = now - proof.document.made, instant_text(proof.document.made)
+    if age < -_CLOCK_TOLERANCE:
+        yield f"it was made at {made}, which is in the future"
+    if age > assessed.policy.max_age:
+        yield f"it was made at {made} and its policy lets it stand for {assessed.policy.max_age}; look again"
     if assessed.surface is None or assessed.evidence is None:
         yield f"it says {assessed.judgement.status.value}: there was no surface to prove anything of"
         return
@@ -57,11 +59,14 @@ def _problems(
     if effect != expected.surface:
         # The relation itself: a policy can give any table the name of another one.
         yield f"it speaks of the relation {effect!r}, and {expected.surface!r} was asked for"
-    wanted = assessed.policy.name or effect
-    if assessed.surface.name != wanted:
-        yield f"its policy and its relations call the surface {wanted!r}, not {assessed.surface.name!r}"
+    name = assessed.policy.name or effect
+    if assessed.surface.name != name:
+        yield f"its policy and its relations call the surface {name!r}, not {assessed.surface.name!r}"
     yield from _of_server(proof, expected.server)
-    yield from _of_challenge(proof.document, expected.challenge)
+    wanted, held = expected.challenge, proof.document.challenge
+    if wanted not in (None, held):
+        got = "none" if held is None else repr(held)
+        yield f"expected the challenge {wanted!r} in it, got {got}; look again with --challenge {wanted!r}"
     names = [probe.name for probe in assessed.evidence.probes]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         yield f"it holds probes twice, so it is unknown which one counts: {', '.join(twice)}"
@@ -110,20 +115,6 @@ def _of_server(proof: Proof, expected: str | None) -> Iterator[str]:
             f"it says that it was made at {instant_text(made)}, and the clock of its server said {clock} then; "
             "one of the two was edited, or the clocks differ: set them right and look again"
         )
-
-
-def _of_challenge(proof: ProofDocument, expected: str | None) -> Iterator[str]:
-    if expected is not None and proof.challenge != expected:
-        got = "none" if proof.challenge is None else repr(proof.challenge)
-        yield f"expected the challenge {expected!r} in it, got {got}; look again with --challenge {expected!r}"
-
-
-def _of_age(proof: ProofDocument, max_age: timedelta, now: datetime) -> Iterator[str]:
-    age = now - proof.made
-    if age < -_CLOCK_TOLERANCE:
-        yield f"it was made at {instant_text(proof.made)}, which is in the future"
-    if age > max_age:
-        yield f"it was made at {instant_text(proof.made)} and its policy lets it stand for {max_age}; look again"
 
 
 def _of_judgement(assessed: Assessment, evidence: Evidence) -> Iterator[str]:

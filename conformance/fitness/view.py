@@ -1,23 +1,22 @@
-"""An assessment as text, the same for the console and for the page."""
+"""An assessment as text, the same for the console and for the page: one HTML file without network and scripts."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import (
     Criterion,
-    CriterionResult,
-    Evidence,
     EvidenceClass,
     Probe,
     ProbeAnswer,
     Reason,
     Row,
-    Standing,
     Statement,
 )
 from holdfast.reports.plain import cut
@@ -51,52 +50,17 @@ _LONG_REASON = 120
 _ROWS_SHOWN = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """One statement of a probe and what came back."""
-
-    who: str
-    sql: str
-    answer: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownProbe:
-    """One probe. `failed` says why it could not be tried."""
-
-    name: str
-    how: str
-    tried: tuple[Tried, ...]
-    failed: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownReason:
-    """One reason with what shows it."""
-
-    code: str
-    standing: Standing
-    text: str
-    rows: tuple[str, ...]
-    probes: tuple[ShownProbe, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownFinding:
-    """One criterion with everything it rests on."""
-
-    letter: str
-    title: str
-    standing: Standing
-    reasons: tuple[ShownReason, ...]
-    rows: tuple[str, ...]
-    probes: tuple[ShownProbe, ...]
-
-
-def findings(assessment: Assessment) -> tuple[ShownFinding, ...]:
-    """All nine, in order."""
+def reasons(assessment: Assessment) -> dict[Criterion, tuple[tuple[Reason, str], ...]]:
+    """The reasons of each criterion with their text: what stops a whole class stops many criteria, and is said once."""
     said: dict[tuple[str, str], str] = {}
-    return tuple(_finding(each, assessment.evidence, said) for each in assessment.judgement.findings)
+
+    def text_of(reason: Reason) -> str:
+        letter = said.setdefault((reason.code, reason.text), reason.criterion.value)
+        again = letter != reason.criterion.value and len(reason.text) > _LONG_REASON
+        return f"the same as for ({letter})" if again else reason.text
+
+    findings = assessment.judgement.findings
+    return {each.criterion: tuple((reason, text_of(reason)) for reason in each.reasons) for each in findings}
 
 
 def notes(assessment: Assessment) -> tuple[str, ...]:
@@ -123,29 +87,11 @@ def candidates(assessment: Assessment) -> tuple[tuple[str, str, str], ...]:
     )
 
 
-def _finding(finding: CriterionResult, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownFinding:
-    """`said` has each reason so far with the letter of its criterion: what stops a whole class stops many criteria."""
-    return ShownFinding(
-        finding.criterion.value,
-        TITLES[finding.criterion],
-        finding.standing,
-        tuple(_reason(each, evidence, said) for each in finding.reasons),
-        _rows(finding.rows),
-        _probes(finding.probes, evidence),
-    )
-
-
-def _reason(reason: Reason, evidence: Evidence | None, said: dict[tuple[str, str], str]) -> ShownReason:
-    letter = said.setdefault((reason.code, reason.text), reason.criterion.value)
-    again = letter != reason.criterion.value and len(reason.text) > _LONG_REASON
-    text = f"the same as for ({letter})" if again else reason.text
-    return ShownReason(reason.code, reason.standing, text, _rows(reason.rows), _probes(reason.probes, evidence))
-
-
-def _rows(rows: Sequence[Row]) -> tuple[str, ...]:
-    shown = [", ".join(f"{name}={_value(value)}" for name, value in row.items()) for row in rows[:_ROWS_SHOWN]]
-    if len(rows) > _ROWS_SHOWN:
-        shown.append(f"and {len(rows) - _ROWS_SHOWN} more")
+def rows(found: Sequence[Row]) -> tuple[str, ...]:
+    """Rows of a catalogue, each on one line."""
+    shown = [", ".join(f"{name}={_value(value)}" for name, value in row.items()) for row in found[:_ROWS_SHOWN]]
+    if len(found) > _ROWS_SHOWN:
+        shown.append(f"and {len(found) - _ROWS_SHOWN} more")
     return tuple(shown)
 
 
@@ -153,18 +99,18 @@ def _value(value: Any) -> str:
     return cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), _LONGEST_VALUE)
 
 
-def _probes(names: Sequence[str], evidence: Evidence | None) -> tuple[ShownProbe, ...]:
+def probes(assessment: Assessment, names: Sequence[str]) -> tuple[Probe, ...]:
+    """The probes of these names that are there."""
+    evidence = assessment.evidence
     found = [] if evidence is None else [evidence.probe(name) for name in dict.fromkeys(names)]
-    return tuple(_probe(each) for each in found if each is not None)
+    return tuple(each for each in found if each is not None)
 
 
-def _probe(probe: Probe) -> ShownProbe:
-    answers: list[ProbeAnswer | None] = [*probe.answers, *([None] * (len(probe.statements) - len(probe.answers)))]
-    tried = tuple(
-        Tried(f"{statement.role} in session {statement.session}", _sql(statement), _answer(answer))
-        for statement, answer in zip(probe.statements, answers, strict=False)
-    )
-    return ShownProbe(probe.name, probe.evidence.value, tried, probe.failed)
+def tried(probe: Probe) -> Iterator[tuple[str, str, str]]:
+    """Each statement of a probe: by whom, what, and what came back."""
+    for statement, answer in zip_longest(probe.statements, probe.answers):
+        if statement is not None:
+            yield f"{statement.role} in session {statement.session}", _sql(statement), _answer(answer)
 
 
 def _sql(statement: Statement) -> str:
@@ -183,3 +129,26 @@ def _answer(answer: ProbeAnswer | None) -> str:
     rows: list[Mapping[str, Any]] = list(answer.rows[:_ROWS_SHOWN])
     returned = f"returned {_value(json.dumps(rows, ensure_ascii=False, default=str))}" if rows else ""
     return ", ".join(part for part in (counted, returned) if part) or answer.message or "done"
+
+
+def page(assessment: Assessment, document: Mapping[str, Any]) -> str:
+    """The page; `document` is the proof of the same assessment."""
+    environment = Environment(
+        loader=PackageLoader("holdfast.conformance.fitness"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template("fitness.html.j2").render(
+        assessed=assessment,
+        surface=assessment.surface,
+        document=document,
+        findings=assessment.judgement.findings,
+        titles=TITLES,
+        reasons=reasons(assessment),
+        notes=notes(assessment),
+        candidates=candidates(assessment),
+        rows=rows,
+        probes=probes,
+        tried=tried,
+    )

@@ -18,8 +18,7 @@ from holdfast.conformance.fitness import sqlite, view
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names, assess
-from holdfast.conformance.fitness.model import FitnessJudgement, Standing, Status
-from holdfast.conformance.fitness.page import page
+from holdfast.conformance.fitness.model import FitnessJudgement, Reason, Standing, Status
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
 from holdfast.conformance.fitness.proof import ProofError, proof_json, write
 from holdfast.conformance.fitness.target import holds_secret
@@ -61,7 +60,7 @@ def assess_and_print(options: Options) -> Exit:
         if options.json_ is not None:
             write(document, options.json_)
     if options.html is not None:
-        _write_page(options.html, page(assessment, document))
+        _write_page(options.html, view.page(assessment, document))
     status = exit_of(assessment.judgement)
     if options.format_ is Format.JSON:
         print_json(document)
@@ -150,44 +149,39 @@ def _print(console: Console, assessment: Assessment, document: Mapping[str, Any]
     if assessment.server is not None:
         console.print(f"server: {assessment.server.name}", markup=False)
     table = table_of("", "what must be proven", "standing", "why not")
-    shown = view.findings(assessment)
-    for finding in shown:
+    reasons = view.reasons(assessment)
+    for finding in judgement.findings:
         codes = ", ".join(dict.fromkeys(reason.code for reason in finding.reasons))
-        colour = _COLOUR[finding.standing]
-        table.add_row(
-            f"({finding.letter})", escape(finding.title), f"[{colour}]{finding.standing.value}[/]", escape(codes)
-        )
+        standing = f"[{_COLOUR[finding.standing]}]{finding.standing.value}[/]"
+        title = escape(view.TITLES[finding.criterion])
+        table.add_row(f"({finding.criterion.value})", title, standing, escape(codes))
     print_table(console, table)
     # Without a surface the reason of each criterion is the same one.
-    for finding in shown[:1] if assessment.surface is None else shown:
-        for reason in finding.reasons:
-            _print_reason(console, finding.letter, reason)
-    _print_rest(console, assessment)
+    for finding in judgement.findings[:1] if assessment.surface is None else judgement.findings:
+        for reason, text in reasons[finding.criterion]:
+            _print_reason(console, assessment, reason, text)
+    for note in view.notes(assessment):
+        console.print(f"note: {note}", style="dim", markup=False)
+    if rows := view.candidates(assessment):
+        table = table_of("relation", "as", "why it is not one", title="what was looked at")
+        for name, part, why in rows:
+            table.add_row(escape(name), part, escape(why))
+        print_table(console, table)
     if document["digest"] is not None:
         console.print(f"digest: {document['digest']}", markup=False)
     console.print(f"exit:   {int(status)}", markup=False)
 
 
-def _print_reason(console: Console, letter: str, reason: view.ShownReason) -> None:
-    console.print(f"[{_COLOUR[reason.standing]}]({letter}) {reason.code}[/]: {escape(reason.text)}")
-    for row in reason.rows:
+def _print_reason(console: Console, assessment: Assessment, reason: Reason, text: str) -> None:
+    console.print(f"[{_COLOUR[reason.standing]}]({reason.criterion.value}) {reason.code}[/]: {escape(text)}")
+    for row in view.rows(reason.rows):
         console.print(f"      catalogue  {row}", markup=False)
-    for probe in reason.probes:
+    for probe in view.probes(assessment, reason.probes):
+        tried = list(view.tried(probe))
         if probe.failed:
             console.print(f"      probe      {probe.name}: could not be tried: {probe.failed}", markup=False)
-        elif probe.tried:
-            console.print(f"      probe      {probe.name} ({probe.how})", markup=False)
-            for tried in probe.tried[-_TRIED_SHOWN:]:
-                console.print(f"                 {tried.who}: {cut(tried.sql, _LONGEST_SHOWN)}", markup=False)
-                console.print(f"                 -> {cut(tried.answer, _LONGEST_SHOWN)}", markup=False)
-
-
-def _print_rest(console: Console, assessment: Assessment) -> None:
-    for note in view.notes(assessment):
-        console.print(f"note: {note}", style="dim", markup=False)
-    rows = view.candidates(assessment)
-    if rows:
-        table = table_of("relation", "as", "why it is not one", title="what was looked at")
-        for name, part, why in rows:
-            table.add_row(escape(name), part, escape(why))
-        print_table(console, table)
+        elif tried:
+            console.print(f"      probe      {probe.name} ({probe.evidence.value})", markup=False)
+            for who, sql, answer in tried[-_TRIED_SHOWN:]:
+                console.print(f"                 {who}: {cut(sql, _LONGEST_SHOWN)}", markup=False)
+                console.print(f"                 -> {cut(answer, _LONGEST_SHOWN)}", markup=False)

@@ -50,7 +50,7 @@ def _arbiters(judging: Judging) -> None:
         relation, column = judging.part(part), judging.policy.column(_ONCE[part])
         if relation is None:
             continue
-        if (index := sound_unique(judging, relation, column)) is None:
+        if (index := sound_unique(judging.catalogue, relation, column)) is None:
             text = f"no unique index on {column} of {relation} can be the arbiter of ON CONFLICT ({column})"
             judging.refute(Code.ARBITER_UNUSABLE, text, part=part)
         else:

@@ -7,7 +7,7 @@ Everything else that moves along with the clock, or is not read here, is said to
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, unique
@@ -58,29 +58,25 @@ _PLAIN_TYPE = (
     r"|numeric(?:\(\d+,\d+\))?|double precision|real)"
 )
 _UNIT = r"\(?(?:1000|1000000)(?:\.0+)?\)?(?:::(?:numeric|double precision|bigint|integer))?"
-_SAME = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?<![\w$.\"])\({_NOW}\)",
-        rf"{_NOW}::{_PLAIN_TYPE}(?![\w$.(\[])",
-        rf"\bEXTRACT\(epoch FROM {_NOW}\)",
-        rf"(?<![\w$.\"])(?:floor|round|trunc|to_jsonb)\({_NOW}\)",
-        # As milliseconds or microseconds.
-        rf"{_NOW} \* {_UNIT}(?= *(?:\)|\Z))",
-    )
-)
-# With a text: which zone, which field, which form.
-_WITH_TEXT = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?<![\w$.\"])(?P<word>timezone|date_part|date_trunc)\({_LITERAL}::text, {_NOW}\)",
-        rf"{_NOW} (?P<word>AT TIME ZONE) {_LITERAL}::text",
-        rf"(?<![\w$.\"])(?P<word>to_char)\({_NOW}, {_LITERAL}::text\)",
-        rf"(?P<word>)\({_LITERAL}::text\)::{_PLAIN_TYPE}(?![\w$.(\[])",
-    )
-)
 # A zone by its digits may lie days away (POSIX); one by its name is one that people live in.
-_ZONE = re.compile(r"[A-Za-z]+(?:[/_-][A-Za-z]+)*")
+_ZONE = re.compile(r"[A-Za-z]+(?:[/_-][A-Za-z]+)*").fullmatch
+_ALONE = r"(?<![\w$.\"])"
+# What is the moment of making too; of a text in it, such as a zone or a field, only if that is as said.
+_SAME: tuple[tuple[str, Callable[[str], object] | None], ...] = (
+    (rf"{_ALONE}\({_NOW}\)", None),
+    (rf"{_NOW}::{_PLAIN_TYPE}(?![\w$.(\[])", None),
+    (rf"\bEXTRACT\(epoch FROM {_NOW}\)", None),
+    (rf"{_ALONE}(?:floor|round|trunc|to_jsonb)\({_NOW}\)", None),
+    # As milliseconds or microseconds.
+    (rf"{_NOW} \* {_UNIT}(?= *(?:\)|\Z))", None),
+    (rf"{_ALONE}timezone\({_LITERAL}::text, {_NOW}\)", _ZONE),
+    (rf"{_ALONE}date_part\({_LITERAL}::text, {_NOW}\)", lambda said: said == "epoch"),
+    (rf"{_ALONE}date_trunc\({_LITERAL}::text, {_NOW}\)", lambda _: True),
+    (rf"{_NOW} AT TIME ZONE {_LITERAL}::text", _ZONE),
+    # Digits and letters of the form itself would stand in what is written.
+    (rf"{_ALONE}to_char\({_NOW}, {_LITERAL}::text\)", lambda said: not re.search(r"\d", said)),
+    (rf"\({_LITERAL}::text\)::{_PLAIN_TYPE}(?![\w$.(\[])", lambda said: said.strip().lower() == "now"),
+)
 
 _EVER = "infinity"
 _DATE = re.compile(r"\s*[+-]?\d{4,}-?\d\d-?\d\d(?:[T ].*)?|.*\d{4}-\d\d-\d\d.*", re.DOTALL)
@@ -153,26 +149,15 @@ def _masked(text: str, moments: Collection[str], said: list[str]) -> str:
 
 
 def _reduced(masked: str, said: list[str]) -> str:
-    def same(found: re.Match[str]) -> str:
-        word, described = found["word"], said[int(found[2])]
-        fine = {
-            "timezone": _ZONE.fullmatch(described),
-            "AT TIME ZONE": _ZONE.fullmatch(described),
-            "date_part": described == "epoch",
-            "date_trunc": True,
-            # Digits and letters of the form itself would stand in what is written.
-            "to_char": not re.search(r"\d", described),
-            "": described.strip().lower() == "now",
-        }[word]
-        return _NOW if fine else found.group()
-
     before = ""
     while before != masked:
         before = masked
-        for pattern in _SAME:
-            masked = pattern.sub(_NOW, masked)
-        for pattern in _WITH_TEXT:
-            masked = pattern.sub(same, masked)
+        for pattern, fine in _SAME:
+
+            def same(found: re.Match[str], fine: Callable[[str], object] | None = fine) -> str:
+                return _NOW if fine is None or fine(said[int(found[1])]) else found[0]
+
+            masked = re.sub(pattern, same, masked)
     return masked
 
 

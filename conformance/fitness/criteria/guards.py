@@ -9,8 +9,8 @@ from holdfast.conformance.fitness.criteria.atomic import server_setting, setting
 from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded
 from holdfast.conformance.fitness.criteria.owners import acts_as, owned, owners_of
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, there
-from holdfast.conformance.fitness.criteria.triggers import SUFFIX, VERBS, guarded_by_triggers, only_raises, plain
-from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
+from holdfast.conformance.fitness.criteria.triggers import VERBS, guarded_by_triggers, only_raises, plain
+from holdfast.conformance.fitness.model import SUFFIX, Part, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import Roles, name_of, text_of
 
 _CHANGES = ("UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
@@ -355,22 +355,19 @@ def _file_functions(judging: Judging) -> None:
 def changes_tried(judging: Judging, part: Part) -> None:
     """Every change, as the writer and as the owner, and an insert by a stranger."""
     name, suffix = judging.part(part), SUFFIX[part]
-    # What no error and no count of rows means. If something swallowed the INSERT, it is UPDATE that has to be refused.
+    # What no error and no count of rows means. If something swallowed the INSERT, or no unique index is there that ON
+    # CONFLICT could name, it is UPDATE that has to be refused.
     silence = {"truncate": NoRows.DONE, "upsert": NoRows.HARMLESS}
+    without = {"upsert": ("42P10", "55000", "0A000")}
     # An audit needs no unique key that an upsert could name; UPDATE is what it would do.
     for verb in VERBS if part is Part.AUDIT else (*VERBS, "upsert"):
+        no_rows, others = silence.get(verb, NoRows.NOTHING_DONE), without.get(verb, ())
+
+        def by(answer: ProbeAnswer, others: tuple[str, ...] = others) -> bool:
+            return guarded(answer) or answer.sqlstate in others
+
         for who in ("writer", "owner") if judging.writer is not None else ("owner",):
             text = f"{verb.upper()} of {name} was not refused to the {who}"
-            by, no_rows = _not_upserted if verb == "upsert" else guarded, silence.get(verb, NoRows.NOTHING_DONE)
             judging.refused(f"{who}-{verb}{suffix}", Code.CHANGE_ADMITTED, text, part=part, by=by, no_rows=no_rows)
-    text = f"a role without privileges inserted into {name}"
-    judging.refused(f"stranger-insert{suffix}", Code.STRANGER_ADMITTED, text, part=part, by=_denied)
-
-
-def _not_upserted(answer: ProbeAnswer) -> bool:
-    """Guarded, or without a unique index that ON CONFLICT could name: then it is UPDATE that has to be refused."""
-    return guarded(answer) or answer.sqlstate in ("42P10", "55000", "0A000")
-
-
-def _denied(answer: ProbeAnswer) -> bool:
-    return answer.sqlstate == NO_PRIVILEGE
+    text, trial = f"a role without privileges inserted into {name}", f"stranger-insert{suffix}"
+    judging.refused(trial, Code.STRANGER_ADMITTED, text, part=part, by=lambda said: said.sqlstate == NO_PRIVILEGE)

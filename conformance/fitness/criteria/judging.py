@@ -168,7 +168,9 @@ class Judging(Reasons):
         """What must not go through. Going through refutes with `code`; an answer that shows nothing is inconclusive."""
         for probe, answer in self.staged(name) if staged else self.tried(name):
             if answer.sqlstate is None and (answer.affected != 0 or no_rows is NoRows.DONE):
-                self.refute(code, f"{text}: {_done(answer)}", part=part, probes=[probe.name])
+                # TRUNCATE counts no rows.
+                rows = f", {answer.affected} {'row' if answer.affected == 1 else 'rows'}" if answer.affected else ""
+                self.refute(code, f"{text}: no error{rows}", part=part, probes=[probe.name])
             elif answer.sqlstate is None and no_rows is NoRows.NO_REFUSAL:
                 ignored = (
                     f"the row of the probe {probe.name} was neither refused nor added: no error, and no row; a "
@@ -244,12 +246,6 @@ def guarded(answer: ProbeAnswer) -> bool:
     """Whether a privilege or a guard has refused a change."""
     state = answer.sqlstate or ""
     return state == NO_PRIVILEGE or (bool(state) and not state.startswith((*_SHOWS_NOTHING, *_BY_CHANCE)))
-
-
-def _done(answer: ProbeAnswer) -> str:
-    """What came instead of an error. TRUNCATE counts no rows."""
-    counted = f", {answer.affected} {'row' if answer.affected == 1 else 'rows'}" if answer.affected else ""
-    return f"no error{counted}"
 
 
 def _said(answer: ProbeAnswer) -> str:

@@ -13,6 +13,7 @@ from holdfast.conformance.fitness.criteria.tables import ordinary, plain_insert,
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS
 from holdfast.conformance.fitness.policy import KEYS, NONCE
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 
 # Types whose equality is that of their bytes, and which keep what they are given.
 _TEXTS = ("pg_catalog.text", "pg_catalog.varchar")
@@ -48,14 +49,14 @@ def _concerns(index: Row, column: str) -> bool:
     return column in index["columns"] or has_word(str(index["expressions"] or ""), column)
 
 
-def sound_unique(judging: Judging, relation: RelationName, column: str) -> Row | None:
+def sound_unique(catalogue: Catalogue, relation: RelationName, column: str) -> Row | None:
     """A unique index on exactly this column that holds for all rows, at once; None if there is none."""
-    indexes = judging.catalogue.unique(relation)
+    indexes = catalogue.unique(relation)
     return next((index for index in indexes if index["columns"] == [column] and not any(_defects(index))), None)
 
 
 def _unique(judging: Judging, part: Part, relation: RelationName, column: str) -> None:
-    if (index := sound_unique(judging, relation, column)) is not None:
+    if (index := sound_unique(judging.catalogue, relation, column)) is not None:
         judging.rest_on(index)
         return
     near = [index for index in judging.catalogue.unique(relation) if _concerns(index, column)]
@@ -94,7 +95,7 @@ def _column(judging: Judging, part: Part, relation: RelationName, name: str, tri
         if row["deterministic"] is False:
             text = f"{what} has the collation {row['collation']}, to which different texts are equal"
             judging.refute(Code.KEY_COLLATION, text, part=part, rows=[row])
-        index = sound_unique(judging, relation, name)
+        index = sound_unique(judging.catalogue, relation, name)
         used = None if index is None else index["collations"][0]
         # An index that has another collation than its column has its own order.
         stable = row["byte_order"] if used in (None, row["collation"]) else used in _BYTE_ORDERED
@@ -171,7 +172,7 @@ def _attempts(judging: Judging, relation: RelationName) -> None:
         text = f"the policy takes {attempt} for the attempt, and {relation} has no column of that name"
         judging.unproven(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
     columns = {str(row["name"]) for row in judging.catalogue.of("columns", relation)}
-    alone = {name for name in columns if sound_unique(judging, relation, name) is not None}
+    alone = {name for name in columns if sound_unique(judging.catalogue, relation, name) is not None}
     # Beside a column that is unique by itself an attempt decides nothing; of a key that is not it is reported above.
     harmless = {*alone, *map(judging.policy.column, KEYS)} - {attempt}
     for index in judging.catalogue.unique(relation):

@@ -25,7 +25,10 @@ def notes(evidence: Evidence, catalogue: Catalogue) -> tuple[str, ...]:
 
 
 def _server(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    row = catalogue.circumstance("server")
+    rows = catalogue.rows("server")
+    if len(rows) != 1:
+        raise UnreadError("server", f"expected one row, got {len(rows)}")
+    (row,) = rows
     yield f"PostgreSQL {row['version']}, database {row['database']}, read as {row['reader']}"
     if row["replica"]:
         yield "this server is a replica: settings of commit and what is prepared were read here, not on the primary"

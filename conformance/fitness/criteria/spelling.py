@@ -7,7 +7,7 @@ as well; that cannot be decided from here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 # What a reason suggests for another form.
 WRITE_AS = "~ '^[0-9a-f]{64}$'"
@@ -18,6 +18,8 @@ _SET = r"\[([A-Za-z0-9_:/@=.+-]+)\]"
 _ATOM = re.compile(rf"(?:{_SET}|{_PLAIN})(?:\{{[1-9][0-9]*\}})?")
 _ALPHABETS = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _UNKNOWN = "?"
+# Between brackets; a hyphen at an end is one.
+RANGE = re.compile(r"(.)-(.)", re.DOTALL)
 _LENGTH = "(?:length|char_length|character_length|octet_length)"
 
 
@@ -41,22 +43,14 @@ def is_of_one_case(inside: str) -> bool:
     """Whether what stands between brackets names single characters and ranges, and no letter in both cases."""
     if re.fullmatch(_SET, f"[{inside}]") is None:
         return False
-    named = "".join(_characters(inside))
+    named = RANGE.sub(_span, inside)
     return _UNKNOWN not in named and not any(each.isalpha() and each.swapcase() in named for each in named)
 
 
-def _characters(inside: str) -> Iterator[str]:
-    """Every character that brackets name; unknown are those of a range that goes beyond one alphabet."""
-    place = 0
-    while place < len(inside):
-        if inside[place + 1 : place + 2] != "-" or place + 2 >= len(inside):
-            yield inside[place]
-            place += 1
-            continue
-        first, last = inside[place], inside[place + 2]
-        alphabet = next((each for each in _ALPHABETS if first in each and last in each), "")
-        yield alphabet[alphabet.find(first) : alphabet.find(last) + 1] or _UNKNOWN
-        place += 3
+def _span(ends: re.Match[str]) -> str:
+    """Every character of a range; unknown are those of one that goes beyond one alphabet."""
+    alphabet = next((each for each in _ALPHABETS if ends[1] in each and ends[2] in each), "")
+    return alphabet[alphabet.find(ends[1]) : alphabet.find(ends[2]) + 1] or _UNKNOWN
 
 
 def _is_fixed(pattern: str) -> bool:

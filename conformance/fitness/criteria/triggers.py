@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.tables import OFF
-from holdfast.conformance.fitness.model import Part, RelationName, Row
+from holdfast.conformance.fitness.model import SUFFIX, Part, RelationName, Row
 
 # pg_trigger.tgenabled of a trigger that fires in an ordinary session.
 _FIRES = ("O", "A")
 VERBS = ("update", "delete", "truncate")
-# How the names of probes of a part end.
-SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
 
 
 def guarded_by_triggers(judging: Judging, part: Part) -> None:

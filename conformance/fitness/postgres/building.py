@@ -5,21 +5,25 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
+
+import psycopg
 
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, Surface
-from holdfast.conformance.fitness.policy import NONCE, Policy
-from holdfast.conformance.fitness.postgres.rows import Insert, RowBuilder, Sample, quoted, relation_text
+from holdfast.conformance.fitness.policy import KEYS, NONCE, Policy
+from holdfast.conformance.fitness.postgres.rows import TRIAL, Insert, RowBuilder, Sample, quoted, relation_text
 from holdfast.conformance.fitness.postgres.sessions import Attempt, Session
 
-KEY, REPLAY_KEY = "logical_request_key", "replay_key"
+KEY, REPLAY_KEY = KEYS
+_NO_EQUALITY = frozenset({"json", "xml", "point"})
 
 
-class ProbeBuilder:
+class ProbeBuilder(RowBuilder):
     """Makes and sends the rows of one surface. `helper` inserts the rows that these refer to outside the surface."""
 
     def __init__(
         self,
-        row_builder: RowBuilder,
+        connection: psycopg.Connection[Any],
         surface: Surface,
         policy: Policy,
         *,
@@ -28,21 +32,18 @@ class ProbeBuilder:
         prefix: str = "",
         first: int = 1,
     ) -> None:
-        """Learn the form of rows; theirs are the numbers from `first` on. Raises RowError."""
-        self.row_builder = row_builder
-        self.policy = policy
+        """Learn the form of rows on `connection`; theirs are the numbers from `first` on. Raises RowError."""
+        # The number before them is that of the rows by which values are found; nothing of them stays.
+        super().__init__(connection, surface, policy, trial=first - 1 or TRIAL)
         self.helper = helper
         self._evidence = evidence
         self._prefix = prefix
         self._numbers = itertools.count(first)
-        parts = [Part.EFFECT]
-        # A nonce in the effect's own row needs no row of its own, and proves nothing.
-        if Part.NONCE in surface.parts and surface.parts[Part.NONCE] != surface.parts[Part.EFFECT]:
-            parts.append(Part.NONCE)
-        self.order = row_builder.learn(tuple(parts))
-        apart = surface.parts.get(Part.AUDIT) not in {None, *(surface.parts[part] for part in parts)}
-        # An audit within another part is no audit; it is tried as that part.
-        self.audit = (Part.AUDIT,) if apart else ()
+        # A nonce in the effect's own row needs no row of its own, and proves nothing; and an audit within another part
+        # is no audit, and is tried as that part.
+        effect, nonce, audit = (surface.parts.get(part) for part in (Part.EFFECT, Part.NONCE, Part.AUDIT))
+        self.order = self.learn((Part.EFFECT,) if nonce in (None, effect) else (Part.EFFECT, Part.NONCE))
+        self.audit = () if audit in (None, effect, nonce) else (Part.AUDIT,)
 
     def attempt(self, name: str, *, evidence: EvidenceClass | None = None) -> Attempt:
         """The record of a probe of that name."""
@@ -50,7 +51,7 @@ class ProbeBuilder:
 
     def cannot(self, name: str, reason: str, *, evidence: EvidenceClass | None = None) -> Probe:
         """A probe that cannot be tried."""
-        return self.attempt(name, evidence=evidence).failed(reason)
+        return self.attempt(name, evidence=evidence).done(reason)
 
     def fresh(self, words: Mapping[str, int] | None = None) -> Sample:
         """A row that differs from all others, except in these words."""
@@ -62,33 +63,26 @@ class ProbeBuilder:
 
     def lacks(self, part: Part, word: str) -> str:
         """Why a word of the contract cannot be tried on a part; empty if it can."""
-        if part not in self.row_builder.relations or (part is Part.NONCE and part not in self.order):
+        if part not in self.relations or (part is Part.NONCE and part not in self.order):
             return f"there is no {part.value} relation of its own"
-        if self.row_builder.has(part, word):
+        if self.has(part, word):
             return ""
-        return f"no column for {word} takes a value in {self.row_builder.relations[part]}"
+        return f"no column for {word} takes a value in {self.relations[part]}"
 
     def cannot_be_said(self, part: Part, word: str) -> str:
         """Why no statement can give a word a value; empty if one can, if need be instead of what the server numbers."""
-        column = self.row_builder.table(part).columns.get(self.policy.column(word))
+        column = self.table(part).columns.get(self.policy.column(word))
         if column is None or column.generated:
-            return f"no column for {word} takes a value in {self.row_builder.relations[part]}"
+            return f"no column for {word} takes a value in {self.relations[part]}"
         return ""
-
-    def missing(self, part: Part, word: str) -> str:
-        """Why a word of the contract cannot be read from a part; empty if it can."""
-        if self.policy.column(word) in self.row_builder.table(part).columns:
-            return ""
-        return f"there is no column for {word} in {self.row_builder.relations[part]}"
 
     def before(self, part: Part) -> tuple[Part, ...]:
         """The parts whose rows must be there first."""
         return self._parts(part)[:-1]
 
-    def select(self, part: Part, word: str, condition: str) -> str:
-        """A query for the value of a word's column, under the name of the word."""
-        column, table = quoted(self.policy.column(word)), relation_text(self.row_builder.relations[part])
-        return f"SELECT {column} AS {word} FROM {table} WHERE {condition}"
+    def conflict(self, word: str) -> str:
+        """The end of an INSERT that adds no row where the value of a word is known."""
+        return f" ON CONFLICT ({quoted(self.policy.column(word))}) DO NOTHING"
 
     def put(
         self,
@@ -107,7 +101,7 @@ class ProbeBuilder:
         answer = ProbeAnswer()
         for part in self._parts(upto):
             last = part is upto
-            insert = self.row_builder.insert(part, sample, changed if last else None)
+            insert = self.insert(part, sample, changed if last else None)
             answer = self.send(attempt, session, insert, sample, suffix if last else "")
             if answer.sqlstate is not None:
                 break
@@ -120,7 +114,7 @@ class ProbeBuilder:
 
     def prepare(self, attempt: Attempt, insert: Insert, sample: Sample) -> None:
         """Insert the rows outside the surface that a row refers to, unless they are there from an earlier one."""
-        for parent in self.row_builder.parents((insert,), sample):
+        for parent in self.parents((insert,), sample):
             statement, answer = self.helper.send(parent.text(" ON CONFLICT DO NOTHING"), parent.parameters)
             if answer.sqlstate is not None or answer.affected:
                 attempt.keep(statement, answer)
@@ -134,7 +128,7 @@ class ProbeBuilder:
 
     def value(self, part: Part, word: str, sample: Sample) -> str:
         """The value of a word's column in the row of a sample."""
-        return str(self.row_builder.insert(part, sample).values[self.policy.column(word)])
+        return str(self.insert(part, sample).values[self.policy.column(word)])
 
     def count(
         self, samples: Mapping[str, tuple[Part, Sample]], *, before: Mapping[str, int] | None = None
@@ -151,17 +145,26 @@ class ProbeBuilder:
                 continue
             condition, values = self.find(part, sample, len(parameters))
             parameters += values
-            table = relation_text(self.row_builder.relations[part])
+            table = relation_text(self.relations[part])
             less = f" - {known}" if (known := (before or {}).get(name, 0)) else ""
             texts.append(f"(SELECT pg_catalog.count(*)::int{less} FROM {table} WHERE {condition}) AS {name}")
         return f"SELECT {', '.join(texts)}", tuple(parameters)
 
     def find(self, part: Part, sample: Sample, offset: int = 0) -> tuple[str, tuple[str | None, ...]]:
         """A condition that finds the row of a sample, by the contract's key if it has one; places after `offset`."""
-        word = {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part)
-        insert = self.row_builder.insert(part, sample)
-        column = None if word is None else self.policy.column(word)
-        return self.row_builder.locate(insert, prefer=column, offset=offset)
+        word, table, insert = (
+            {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part),
+            self.table(part),
+            self.insert(part, sample),
+        )
+        given = {name for name, value in insert.values.items() if value is not None}
+        keys = [unique.columns for unique in sorted(table.uniques, key=lambda unique: len(unique.columns))]
+        if word is not None:
+            keys.insert(0, (self.policy.column(word),))
+        comparable = [name for name in sorted(given) if table.columns[name].type not in _NO_EQUALITY]
+        columns = next((each for each in keys if given.issuperset(each)), comparable)
+        condition = " AND ".join(f"{quoted(name)} = ${place}" for place, name in enumerate(columns, offset + 1))
+        return condition or "TRUE", tuple(insert.values[name] for name in columns)
 
 
 @contextmanager

@@ -8,20 +8,9 @@ from typing import Any
 import psycopg
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.keys import sound_unique
 from holdfast.conformance.fitness.errors import FitnessError
-from holdfast.conformance.fitness.model import (
-    Candidate,
-    Criterion,
-    Evidence,
-    EvidenceClass,
-    Part,
-    Reason,
-    RelationName,
-    Standing,
-    Surface,
-)
+from holdfast.conformance.fitness.model import Candidate, Criterion, Part, Reason, RelationName, Standing
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 from holdfast.conformance.fitness.postgres.snapshot import read
@@ -50,8 +39,6 @@ _WRITERS = """
     WHERE n.nspname = %s AND c.relname = %s AND granted.grantee <> c.relowner
       AND g.rolsuper IS DISTINCT FROM true
 """
-_OPTION = {Part.EFFECT: "--effect", Part.NONCE: "--nonce", Part.AUDIT: "--audit"}
-_NOTHING = (EvidenceClass.CATALOGUE,)
 
 
 def search(connection: psycopg.Connection[Any], policy: Policy) -> tuple[Candidate, ...]:
@@ -64,10 +51,35 @@ def search(connection: psycopg.Connection[Any], policy: Policy) -> tuple[Candida
         found = [(str(schema), str(name)) for schema, name in connection.execute(_RELATIONS).fetchall()]
     catalogue = Catalogue(read(connection, found, None))
     relations = [RelationName(schema, name) for schema, name in found]
-    effects = _nearest([_as_effect(catalogue, relation, policy) for relation in relations], catalogue, policy)
-    is_effect = {each.relation for each in effects if not each.reasons}
-    nonces = [_as_nonce(catalogue, relation, policy, effect=relation in is_effect) for relation in relations]
-    return (*effects, *_that_consume(nonces, catalogue, policy))
+    keys, bound = [policy.column(word) for word in KEYS], [policy.column(word) for word in BINDINGS]
+    effects = {
+        each: (
+            *_missing(Criterion.SINGLE_USE, Part.EFFECT, each, _lacks(catalogue, each, keys)),
+            *_missing(Criterion.BINDING, Part.EFFECT, each, _lacks(catalogue, each, bound)),
+            *_not_unique(Criterion.SINGLE_USE, Part.EFFECT, catalogue, each, keys[0]),
+        )
+        for each in relations
+    }
+    if all(effects.values()):
+        # None is an effect: those that lack least, of all that hold the key and bind anything to it.
+        lacking = {
+            each: (len(_lacks(catalogue, each, [*keys, *bound])), len(reasons))
+            for each, reasons in effects.items()
+            if not _lacks(catalogue, each, keys[:1]) and len(_lacks(catalogue, each, bound)) < len(bound)
+        }
+        least = min(lacking.values(), default=None)
+        effects |= {each: () for each, lacks in lacking.items() if lacks == least}
+    nonces = {each: _no_nonce(catalogue, each, policy, effect=not effects[each]) for each in relations}
+    # Of several those that say which request consumed the nonce: what was issued is a record of the nonce as well.
+    good = [each for each, reasons in nonces.items() if not reasons]
+    if any(catalogue.column(each, keys[0]) is not None for each in good):
+        for each in good:
+            nonces[each] = _missing(Criterion.NONCE, Part.NONCE, each, _lacks(catalogue, each, keys[:1]))
+    return tuple(
+        Candidate(each, part, reasons)
+        for part, known in ((Part.EFFECT, effects), (Part.NONCE, nonces))
+        for each, reasons in known.items()
+    )
 
 
 def choose(candidates: Sequence[Candidate], *, named: Mapping[Part, RelationName]) -> Mapping[Part, RelationName]:
@@ -80,8 +92,7 @@ def choose(candidates: Sequence[Candidate], *, named: Mapping[Part, RelationName
             continue
         if len(fit) > 1:
             raise FitnessError(
-                f"several relations could be the {part.value}: {', '.join(map(str, fit))}; "
-                f"name one with {_OPTION[part]}"
+                f"several relations could be the {part.value}: {', '.join(map(str, fit))}; name one with --{part.value}"
             )
         chosen[part] = fit[0]
     return chosen
@@ -97,11 +108,6 @@ def writer(connection: psycopg.Connection[Any], effect: RelationName) -> str | N
     return str(rows[0][0]) if len(rows) == 1 and rows[0][0] is not None else None
 
 
-def _sheet(catalogue: Catalogue, relation: RelationName, part: Part, criterion: Criterion, policy: Policy) -> Judging:
-    surface = Surface(str(relation), {part: relation}, None)
-    return Judging(criterion, Evidence(surface, catalogue.snapshot), policy, catalogue, _NOTHING)
-
-
 def _lacks(catalogue: Catalogue, relation: RelationName, names: Sequence[str]) -> list[str]:
     return [name for name in names if catalogue.column(relation, name) is None]
 
@@ -111,71 +117,26 @@ def _missing(criterion: Criterion, part: Part, relation: RelationName, names: Se
     return (Reason(criterion, Standing.REFUTED, Code.MISSING_COLUMNS.value, text, part),) if names else ()
 
 
-def _as_effect(catalogue: Catalogue, relation: RelationName, policy: Policy) -> Candidate:
-    keys = _lacks(catalogue, relation, [policy.column(word) for word in KEYS])
-    bound = _lacks(catalogue, relation, [policy.column(word) for word in BINDINGS])
-    reasons = [
-        *_missing(Criterion.SINGLE_USE, Part.EFFECT, relation, keys),
-        *_missing(Criterion.BINDING, Part.EFFECT, relation, bound),
-        *_not_unique(catalogue, relation, Part.EFFECT, Criterion.SINGLE_USE, policy.column(KEYS[0]), policy),
-    ]
-    return Candidate(relation, Part.EFFECT, tuple(reasons))
-
-
-def _as_nonce(catalogue: Catalogue, relation: RelationName, policy: Policy, *, effect: bool) -> Candidate:
+def _no_nonce(catalogue: Catalogue, relation: RelationName, policy: Policy, *, effect: bool) -> tuple[Reason, ...]:
     column = policy.column(NONCE)
-    reasons = list(_missing(Criterion.NONCE, Part.NONCE, relation, _lacks(catalogue, relation, [column])))
+    reasons = _missing(Criterion.NONCE, Part.NONCE, relation, _lacks(catalogue, relation, [column]))
     if effect:
         text = f"{relation} is an effect: a consume record is a relation of its own"
-        reasons.append(Reason(Criterion.NONCE, Standing.REFUTED, Code.NONCE_NOT_SEPARATE.value, text, Part.NONCE))
-    elif not reasons:
-        reasons += _not_unique(catalogue, relation, Part.NONCE, Criterion.NONCE, column, policy)
-    return Candidate(relation, Part.NONCE, tuple(reasons))
-
-
-def _that_consume(nonces: Sequence[Candidate], catalogue: Catalogue, policy: Policy) -> Sequence[Candidate]:
-    """Of several, those that say which request consumed the nonce: what was issued is a record of the nonce as well."""
-    key = policy.column(KEYS[0])
-    good = {each.relation for each in nonces if not each.reasons}
-    telling = {relation for relation in good if catalogue.column(relation, key) is not None}
-    if not telling:
-        return nonces
-    return [
-        Candidate(each.relation, each.part, _missing(Criterion.NONCE, each.part, each.relation, [key]))
-        if each.relation in good - telling
-        else each
-        for each in nonces
-    ]
-
-
-def _nearest(effects: Sequence[Candidate], catalogue: Catalogue, policy: Policy) -> Sequence[Candidate]:
-    """If none is an effect: those that lack least, of all that hold the key and bind anything to it."""
-    if any(not each.reasons for each in effects):
-        return effects
-    key, bound = policy.column(KEYS[0]), [policy.column(word) for word in BINDINGS]
-    columns = [*(policy.column(word) for word in KEYS), *bound]
-    lacking = {
-        each.relation: (len(_lacks(catalogue, each.relation, columns)), len(each.reasons))
-        for each in effects
-        if not _lacks(catalogue, each.relation, [key]) and len(_lacks(catalogue, each.relation, bound)) < len(bound)
-    }
-    least = min(lacking.values(), default=None)
-    return [
-        Candidate(each.relation, each.part, ()) if lacking.get(each.relation, ()) == least else each for each in effects
-    ]
+        apart = Reason(Criterion.NONCE, Standing.REFUTED, Code.NONCE_NOT_SEPARATE.value, text, Part.NONCE)
+        return (*reasons, apart)
+    return reasons or _not_unique(Criterion.NONCE, Part.NONCE, catalogue, relation, column)
 
 
 def _not_unique(
-    catalogue: Catalogue, relation: RelationName, part: Part, criterion: Criterion, column: str, policy: Policy
-) -> Sequence[Reason]:
-    judging = _sheet(catalogue, relation, part, criterion, policy)
-    if sound_unique(judging, relation, column) is not None:
+    criterion: Criterion, part: Part, catalogue: Catalogue, relation: RelationName, column: str
+) -> tuple[Reason, ...]:
+    if sound_unique(catalogue, relation, column) is not None:
         return ()
+    rows = catalogue.unique(relation)
     shown = [
         f"{index['name']} UNIQUE ({', '.join(str(each or 'an expression') for each in index['columns'])})"
-        for index in catalogue.unique(relation)
+        for index in rows
     ]
     tail = f"; unique there: {', '.join(shown)}" if shown else ""
     text = f"nothing makes {column} of {relation} unique by itself{tail}"
-    rows = tuple(catalogue.unique(relation))
     return (Reason(criterion, Standing.REFUTED, Code.KEY_NOT_UNIQUE.value, text, part, rows),)

@@ -84,21 +84,12 @@ class Catalogue:
         """What a relation inherits from, or is a partition of."""
         return tuple(row for row in self.rows("inheritance") if name_of(row) == relation)
 
-    def circumstance(self, query: str) -> Row:
-        """The only row of a query."""
-        rows = self.rows(query)
-        if len(rows) != 1:
-            raise UnreadError(query, f"expected one row, got {len(rows)}")
-        return rows[0]
-
     @cached_property
     def roles(self) -> Roles:
         """Who can do what by way of whom."""
-        owners = {str(row["owner"]) for row in self.rows("database")}
-        return Roles(
-            {str(row["role"]): row for row in self.rows("roles")},
-            (*self.rows("memberships"), *(_implied(owner) for owner in owners)),
-        )
+        implied = {"role": DATABASE_OWNER, "inherit": True, "set": False, "admin": False}
+        owners = ({**implied, "member": owner} for owner in {str(row["owner"]) for row in self.rows("database")})
+        return Roles({str(row["role"]): row for row in self.rows("roles")}, (*self.rows("memberships"), *owners))
 
 
 def name_of(row: Row) -> RelationName:
@@ -108,10 +99,6 @@ def name_of(row: Row) -> RelationName:
 
 def _parent_of(row: Row) -> RelationName:
     return RelationName(str(row["parent_schema"]), str(row["parent"]))
-
-
-def _implied(owner: str) -> Row:
-    return {"role": DATABASE_OWNER, "member": owner, "inherit": True, "set": False, "admin": False}
 
 
 @dataclass(frozen=True)
@@ -132,8 +119,8 @@ class Roles:
     def _closure(self, role: str) -> tuple[frozenset[str], frozenset[str]]:
         being: frozenset[str] = frozenset({role})
         while True:
-            being = self._reach(being, ("set",))
-            using = self._reach(being, ("inherit",))
+            being = self._reach(being, "set")
+            using = self._reach(being, "inherit")
             # Who may let others into a role may let himself in, and then be it.
             let_in = {str(row["role"]) for row in self.memberships if row["admin"] and row["member"] in using}
             if let_in <= being:
@@ -147,16 +134,16 @@ class Roles:
         """
         if not self.has(role, "create_role"):
             return self.powers(role)
-        return self._reach(self._reach({role}, ("set",)), ("inherit",))
+        return self._reach(self._reach({role}, "set"), "inherit")
 
-    def _reach(self, start: Iterable[str], ways: tuple[str, ...]) -> frozenset[str]:
+    def _reach(self, start: Iterable[str], way: str) -> frozenset[str]:
         found = set(start)
         waiting = list(found)
         while waiting:
             member = waiting.pop()
             for row in self.memberships:
                 role = str(row["role"])
-                if row["member"] == member and role not in found and any(row[way] for way in ways):
+                if row["member"] == member and role not in found and row[way]:
                     found.add(role)
                     waiting.append(role)
         return frozenset(found)

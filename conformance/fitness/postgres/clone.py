@@ -9,9 +9,8 @@ import os
 import secrets
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -25,7 +24,7 @@ from holdfast.conformance.fitness.postgres import roles
 from holdfast.conformance.fitness.postgres.blockers import holders_of_program
 from holdfast.conformance.fitness.postgres.connecting import SLOW_S
 from holdfast.conformance.fitness.postgres.scratch import Scratch
-from holdfast.conformance.fitness.postgres.sessions import Session, opened
+from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.postgres.snapshot import take
 from holdfast.conformance.fitness.target import HIDDEN, Target
 from holdfast.reports.plain import cut
@@ -70,10 +69,15 @@ class Clone:
         """As one of the live roles."""
         return self.scratch.dsn_of(self.database, user=role)
 
-    def opened(self, *sessions: tuple[str, str]) -> AbstractContextManager[tuple[Session, ...]]:
+    @contextmanager
+    def opened(self, *sessions: tuple[str, str]) -> Iterator[tuple[Session, ...]]:
         """Sessions by (label, role), closed at the end. Raises psycopg.Error."""
-        named = ((label, role, self.dsn_as(role)) for label, role in sessions)
-        return opened(*named, deadline=self.scratch.deadline)
+        with ExitStack() as stack:
+            made = []
+            for label, role in sessions:
+                made.append(Session(label, role, self.dsn_as(role), self.scratch.deadline))
+                stack.callback(made[-1].close)
+            yield tuple(made)
 
 
 @contextmanager
@@ -87,12 +91,23 @@ def clone(
     """
     # A name that no live role has, and that ends with the clone: it owns nothing.
     stranger = f"holdfast_stranger_{secrets.token_hex(4)}"
-    dumped = _dump(live, scratch)
+    dumped, database = _dump(live, scratch), roles.database_of(household)
     try:
         with scratch.connect() as keeper:
-            made = Clone(scratch, household.database_name, stranger, _restored(keeper, household, dumped, scratch))
-            _must_be_equal(made, surface, snapshot, policy)
-            _people(keeper, household, stranger)
+            with _or_lost("roles and database cannot be made again"):
+                roles.make(keeper, household)
+            made = Clone(scratch, database, stranger, _restore(dumped, database, scratch))
+            with (
+                _or_lost("the catalogue of the clone cannot be read"),
+                closing(scratch.connect(made.dsn)) as connection,
+            ):
+                observed = take(connection, surface, policy)
+            if differences := tuple(_differences(snapshot, observed)):
+                failures = f"not restored: {'; '.join(made.failed[:_SHOWN])}; " if made.failed else ""
+                raise LostError(f"the clone is not like the live surface: {failures}{'; '.join(differences[:_SHOWN])}")
+            with _or_lost("the roles of the clone cannot log in"):
+                roles.open_for_login(keeper, household)
+                keeper.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(stranger)))
         yield made
     finally:
         # Also when there is no time left: a borrowed server must not keep what was made on it.
@@ -101,22 +116,14 @@ def clone(
             keeper.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(stranger)))
 
 
-def _restored(
-    keeper: psycopg.Connection[Any], household: roles.Household, dumped: bytes, scratch: Scratch
-) -> tuple[str, ...]:
+@contextmanager
+def _or_lost(what: str) -> Iterator[None]:
+    """An error of the server as a LostError: what it said, without the connection that it was said on."""
     try:
-        roles.make(keeper, household)
+        yield
     except psycopg.Error as error:
-        raise LostError(f"roles and database cannot be made again: {_said(error)}") from error
-    return _restore(dumped, household.database_name, scratch)
-
-
-def _people(keeper: psycopg.Connection[Any], household: roles.Household, stranger: str) -> None:
-    try:
-        roles.open_for_login(keeper, household)
-        keeper.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(stranger)))
-    except psycopg.Error as error:
-        raise LostError(f"the roles of the clone cannot log in: {_said(error)}") from error
+        said = error.diag.message_primary or "no answer"
+        raise LostError(f"{what}: {type(error).__name__}: {said}") from error
 
 
 def _dump(live: Target, scratch: Scratch) -> bytes:
@@ -235,25 +242,14 @@ def _end(child: subprocess.Popen[bytes]) -> None:
                 stream.close()
 
 
-def _must_be_equal(made: Clone, surface: Surface, live: Snapshot, policy: Policy) -> None:
-    """The same queries must say the same of both. Raises LostError with what differs."""
-    try:
-        with closing(made.scratch.connect(made.dsn)) as connection:
-            observed = take(connection, surface, policy)
-    except psycopg.Error as error:
-        raise LostError(f"the catalogue of the clone cannot be read: {_said(error)}") from error
-    differences = tuple(_differences(live, observed))
-    if differences:
-        failures = f"not restored: {'; '.join(made.failed[:_SHOWN])}; " if made.failed else ""
-        raise LostError(f"the clone is not like the live surface: {failures}{'; '.join(differences[:_SHOWN])}")
-
-
 def _differences(live: Snapshot, cloned: Snapshot) -> Iterator[str]:
-    texts = all(_writes_short_names(each) for each in (live, cloned))
+    """What the same queries say otherwise of the two."""
+    # Whether both servers write `SELECT a FROM t` where older ones write `SELECT t.a FROM t`.
+    alike = all(each.circumstances["server"][0]["number"] >= _SHORT_NAMES_SINCE for each in (live, cloned))
     for query in load_queries(CONTRACT).queries:
         if not query.clone:
             continue
-        left_out = frozenset() if texts else _TEXTS.get(query.name, frozenset())
+        left_out = frozenset() if alike else _TEXTS.get(query.name, frozenset())
         here, there = (_comparable(query.name, each.structure.get(query.name, ()), left_out) for each in (live, cloned))
         for text in sorted(here - there):
             yield f"{query.name} lacks {cut(text, _ROW_SHOWN)}"
@@ -261,33 +257,19 @@ def _differences(live: Snapshot, cloned: Snapshot) -> Iterator[str]:
             yield f"{query.name} has in addition {cut(text, _ROW_SHOWN)}"
 
 
-def _writes_short_names(snapshot: Snapshot) -> bool:
-    """Whether the server writes `SELECT a FROM t` where older ones write `SELECT t.a FROM t`."""
-    return bool(snapshot.circumstances["server"][0]["number"] >= _SHORT_NAMES_SINCE)
-
-
 def _comparable(query: str, rows: Iterable[Row], left_out: frozenset[str]) -> set[str]:
-    kept = (_as_restored(query, row) for row in rows if not _left_out(query, row))
-    return {canonical({name: row[name] for name in row.keys() - left_out}).decode() for row in kept}
-
-
-def _left_out(query: str, row: Row) -> bool:
-    """An index that was never finished is not dumped; the live catalogue says of it all there is to say."""
-    return query == "indexes" and row["valid"] is False
-
-
-def _as_restored(query: str, row: Row) -> dict[str, Any]:
-    """A row without what a restored one says otherwise, and what means nothing."""
-    made = dict(row)
-    if query == "columns" and row["collation"] == "pg_catalog.default":
-        # The scratch server has no locales but C. Under every locale of a database, equal is what has equal bytes.
-        made.pop("byte_order")
-    if query == "constraints" and row["kind"] != "c":
-        # Of an index whether children have it too is said by them; that of a partition is attached later.
-        made.pop("no_inherit")
-    return made
-
-
-def _said(error: psycopg.Error) -> str:
-    """What the server said, without the connection that it was said on."""
-    return f"{type(error).__name__}: {error.diag.message_primary or 'no answer'}"
+    """Rows without what a restored one says otherwise, and what means nothing."""
+    found = set()
+    for row in rows:
+        apart = set(left_out)
+        # An index that was never finished is not dumped; the live catalogue says of it all there is to say.
+        if query == "indexes" and row["valid"] is False:
+            continue
+        if query == "columns" and row["collation"] == "pg_catalog.default":
+            # The scratch server has no locales but C. Under every locale of a database, equal is what has equal bytes.
+            apart.add("byte_order")
+        if query == "constraints" and row["kind"] != "c":
+            # Of an index whether children have it too is said by them; that of a partition is attached later.
+            apart.add("no_inherit")
+        found.add(canonical({name: row[name] for name in row.keys() - apart}).decode())
+    return found

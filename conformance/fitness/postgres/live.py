@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from holdfast.conformance.fitness.criteria.judging import LIVE
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
 from holdfast.conformance.fitness.policy import Policy
@@ -21,12 +22,11 @@ from holdfast.conformance.fitness.postgres.blockers import inquirer
 from holdfast.conformance.fitness.postgres.building import ProbeBuilder
 from holdfast.conformance.fitness.postgres.connecting import Connection
 from holdfast.conformance.fitness.postgres.probes import admission
-from holdfast.conformance.fitness.postgres.rows import RowBuilder, RowError
+from holdfast.conformance.fitness.postgres.rows import RowError
 from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest
 from holdfast.conformance.fitness.postgres.tampering import gentle
 from holdfast.conformance.fitness.target import Target
 
-PREFIX = "live-"
 # No session is kept waiting for longer.
 _STATEMENT_MS, _LOCK_MS = 2000, 500
 # Early enough to ask for the holder of a lock while the probe waits for it.
@@ -95,9 +95,8 @@ def probe_live(
 def _probes(connection: psycopg.Connection[Any], surface: Surface, policy: Policy, writer: str) -> Iterator[Probe]:
     number = _LOW + secrets.randbelow(_SPREAD)
     session = Guest("live", writer, connection)
-    row_builder = RowBuilder(connection, surface, policy, trial=number)
     builder = ProbeBuilder(
-        row_builder, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=PREFIX, first=number + 1
+        connection, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=LIVE, first=number + 1
     )
     first, attempt = builder.fresh(), builder.attempt("first")
     session.begin()
@@ -115,4 +114,4 @@ def _probes(connection: psycopg.Connection[Any], surface: Surface, policy: Polic
 
 
 def _failed(reason: str) -> Probe:
-    return Probe(f"{PREFIX}first", EvidenceClass.LIVE, (), (), reason)
+    return Probe(f"{LIVE}first", EvidenceClass.LIVE, (), (), reason)

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import psycopg
 
-from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
+from holdfast.conformance.fitness.model import SUFFIX, EvidenceClass, Part, Probe, Snapshot, Surface
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS
 from holdfast.conformance.fitness.policy import BINDINGS, NONCE, WORDS, Policy
 from holdfast.conformance.fitness.postgres import races
 from holdfast.conformance.fitness.postgres.building import KEY, REPLAY_KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.rows import RowBuilder, RowError, Sample
+from holdfast.conformance.fitness.postgres.rows import RowError, Sample, quoted, relation_text
 from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.postgres.tampering import tampering
 
@@ -31,23 +31,26 @@ def probe_clone(clone: Clone, surface: Surface, snapshot: Snapshot, policy: Poli
     """
     made: list[Probe] = []
     try:
-        with closing(clone.scratch.connect(clone.dsn)) as connection:
-            for probe in _probes(clone, surface, policy, RowBuilder(connection, surface, policy)):
-                made.append(probe)  # noqa: PERF402 - what was made before an error counts
+        for probe in _probes(clone, surface, policy):
+            made.append(probe)  # noqa: PERF402 - what was made before an error counts
     except (RowError, psycopg.Error) as error:
         name = "rest" if made else "first"
         made.append(Probe(name, EvidenceClass.CLONE, (), (), f"the probes could not go on: {error}"))
     return tuple(made)
 
 
-def _probes(clone: Clone, surface: Surface, policy: Policy, row_builder: RowBuilder) -> Iterator[Probe]:
-    writer = surface.writer or row_builder.table(Part.EFFECT).owner
-    with ExitStack() as stack:
+def _probes(clone: Clone, surface: Surface, policy: Policy) -> Iterator[Probe]:
+    with closing(clone.scratch.connect(clone.dsn)) as connection, ExitStack() as stack:
         helper = stack.enter_context(clone.opened(("helper", clone.scratch.superuser)))[0]
-        builder = ProbeBuilder(row_builder, surface, policy, helper=helper, evidence=EvidenceClass.CLONE)
+        builder = ProbeBuilder(connection, surface, policy, helper=helper, evidence=EvidenceClass.CLONE)
+        writer = surface.writer or builder.table(Part.EFFECT).owner
         session = stack.enter_context(clone.opened(("writer", writer)))[0]
-        first = builder.fresh()
-        admitted = _first(builder, session, first)
+        first, attempt = builder.fresh(), builder.attempt("first")
+        session.begin()
+        if builder.put(attempt, session, first).sqlstate is None:
+            attempt.send(session, "COMMIT")
+        session.rollback()
+        admitted = attempt.done()
         yield admitted
         if any(answer.sqlstate is not None for answer in admitted.answers):
             return
@@ -59,110 +62,74 @@ def _probes(clone: Clone, surface: Surface, policy: Policy, row_builder: RowBuil
         yield from races.races(builder, clone, writer, first)
 
 
-def _first(builder: ProbeBuilder, session: Session, first: Sample) -> Probe:
-    attempt = builder.attempt("first")
-    session.begin()
-    answer = builder.put(attempt, session, first)
-    if answer.sqlstate is None:
-        attempt.send(session, "COMMIT")
-    session.rollback()
-    return attempt.done()
-
-
 def admission(builder: ProbeBuilder, session: Session, first: Sample) -> Iterator[Probe]:
     """The rows that are admitted beside an existing row, and those that are not. Nothing of them stays."""
-    yield _one(builder, session, "second", builder.fresh())
-    yield from _keys(builder, session, first)
+
+    def one(name: str, part: Part, word: str, *same: str, change: _Twin | None = None) -> Probe:
+        """A fresh row of a part with the `same` words as the first, and another value, or another spelling, of one."""
+        if reason := builder.lacks(part, word):
+            return builder.cannot(name, reason)
+        changed = None if change is None else {word: change(builder.value(part, word, first))}
+        return _sent(builder, session, name, builder.like(first, *same), part, changed)
+
+    def neighbour(part: Part, word: str) -> _Twin:
+        return lambda value: _neighbour(value, builder.value(part, word, builder.fresh()))
+
+    yield _sent(builder, session, "second", builder.fresh())
+    for stem, word in (("key", KEY), ("replay-key", REPLAY_KEY)):
+        yield one(f"same-{stem}", Part.EFFECT, word, word)
+        if word == KEY:
+            same = (each for each in WORDS if each not in _OF_AN_ATTEMPT)
+            yield one("same-key-new-attempt", Part.EFFECT, word, *same)
+        for suffix, make in {"null": _null, **{name: make for name, (make, _) in NEIGHBOURS.items()}}.items():
+            yield one(f"{stem}-{suffix}", Part.EFFECT, word, change=make)
+        yield one(f"{stem}-prefix", Part.EFFECT, word, change=neighbour(Part.EFFECT, word))
     yield _attempt_again(builder, session, first)
-    yield from _nonces(builder, session, first)
-    yield from _bindings(builder, session)
+    yield one("nonce-again", Part.NONCE, NONCE, NONCE)
+    yield one("nonce-null", Part.NONCE, NONCE, change=_null)
+    yield one("nonce-prefix", Part.NONCE, NONCE, change=neighbour(Part.NONCE, NONCE))
+    for word in BINDINGS:
+        yield one(f"without-{word}", Part.EFFECT, word, change=_null)
+        yield one(f"empty-{word}", Part.EFFECT, word, change=lambda _: "")
+    if reason := builder.cannot_be_said(Part.EFFECT, "decision"):
+        yield builder.cannot("without-decision", reason)
+    else:
+        yield _sent(builder, session, "without-decision", builder.fresh(), Part.EFFECT, {"decision": None})
+    yield _other_operation(builder, session)
+    yield one("own-operation", Part.EFFECT, "operation", change=lambda _: builder.policy.operations[0])
     yield from _arbiters(builder, session, first)
     yield from _composites(builder, session)
 
 
 # What a neighbour of a known value is made of; None is NULL.
 _Twin: TypeAlias = Callable[[str], str | None]
-_NEIGHBOURS: Mapping[str, _Twin] = {"null": lambda _: None, **{name: make for name, (make, _) in NEIGHBOURS.items()}}
 
 
-def _keys(builder: ProbeBuilder, session: Session, first: Sample) -> Iterator[Probe]:
-    for prefix, word in (("key", KEY), ("replay-key", REPLAY_KEY)):
-        names = [f"same-{prefix}", *(f"{prefix}-{name}" for name in (*_NEIGHBOURS, "prefix"))]
-        if word == KEY:
-            names.insert(1, "same-key-new-attempt")
-        if reason := builder.lacks(Part.EFFECT, word):
-            yield from (builder.cannot(name, reason) for name in names)
-            continue
-        yield _one(builder, session, names[0], builder.like(first, word), upto=Part.EFFECT)
-        if word == KEY:
-            same = [each for each in WORDS if each not in _OF_AN_ATTEMPT]
-            yield _one(builder, session, "same-key-new-attempt", builder.like(first, *same), upto=Part.EFFECT)
-        value = builder.value(Part.EFFECT, word, first)
-        for name, make in _NEIGHBOURS.items():
-            yield _one(
-                builder,
-                session,
-                f"{prefix}-{name}",
-                builder.fresh(),
-                upto=Part.EFFECT,
-                changed={word: make(value)},
-            )
-        neighbour = {word: _neighbour(builder, Part.EFFECT, word, first)}
-        yield _one(builder, session, f"{prefix}-prefix", builder.fresh(), upto=Part.EFFECT, changed=neighbour)
+def _null(_known: str) -> None:
+    return None
+
+
+def _neighbour(value: str, other: str) -> str:
+    """Another value of the same form: what differs last between two of them is that of the other one."""
+    places = [place for place in range(min(len(value), len(other))) if value[place] != other[place]]
+    return value[: places[-1]] + other[places[-1]] + value[places[-1] + 1 :] if places else other
 
 
 def _attempt_again(builder: ProbeBuilder, session: Session, first: Sample) -> Probe:
     """A known attempt in rows that are otherwise fresh; checks that are due only at the commit are made at once."""
-    if reason := builder.lacks(Part.EFFECT, "attempt"):
-        return builder.cannot("attempt-again", reason)
     attempt = builder.attempt("attempt-again")
+    if reason := builder.lacks(Part.EFFECT, "attempt"):
+        return attempt.done(reason)
     with rolled_back(session):
         if builder.put(attempt, session, builder.like(first, "attempt")).sqlstate is None:
             attempt.send(session, "SET CONSTRAINTS ALL IMMEDIATE")
     return attempt.done()
 
 
-def _neighbour(builder: ProbeBuilder, part: Part, word: str, known: Sample) -> str:
-    """Another value of the same form: what differs last between two of them is that of the other one."""
-    value, other = builder.value(part, word, known), builder.value(part, word, builder.fresh())
-    places = [place for place in range(min(len(value), len(other))) if value[place] != other[place]]
-    return value[: places[-1]] + other[places[-1]] + value[places[-1] + 1 :] if places else other
-
-
-def _nonces(builder: ProbeBuilder, session: Session, first: Sample) -> Iterator[Probe]:
-    reason = builder.lacks(Part.NONCE, NONCE)
-    for name in ("nonce-again", "nonce-null", "nonce-prefix"):
-        if reason:
-            yield builder.cannot(name, reason)
-        elif name == "nonce-again":
-            yield _one(builder, session, name, builder.like(first, NONCE), upto=Part.NONCE)
-        else:
-            value = None if name == "nonce-null" else _neighbour(builder, Part.NONCE, NONCE, first)
-            yield _one(builder, session, name, builder.fresh(), upto=Part.NONCE, changed={NONCE: value})
-
-
-def _bindings(builder: ProbeBuilder, session: Session) -> Iterator[Probe]:
-    for word in (*BINDINGS, "decision"):
-        reason = builder.lacks(Part.EFFECT, word) if word != "decision" else builder.cannot_be_said(Part.EFFECT, word)
-        for name, value in (("without", None), ("empty", "")):
-            if word == "decision" and name == "empty":
-                continue
-            if reason:
-                yield builder.cannot(f"{name}-{word}", reason)
-            else:
-                yield _one(builder, session, f"{name}-{word}", builder.fresh(), upto=Part.EFFECT, changed={word: value})
-    if reason := builder.lacks(Part.EFFECT, "operation"):
-        yield builder.cannot("other-operation", reason)
-        yield builder.cannot("own-operation", reason)
-        return
-    yield _other_operation(builder, session)
-    own = {"operation": builder.policy.operations[0]}
-    yield _one(builder, session, "own-operation", builder.fresh(), upto=Part.EFFECT, changed=own)
-
-
 def _other_operation(builder: ProbeBuilder, session: Session) -> Probe:
-    attempt = builder.attempt("other-operation")
-    known = builder.policy.operations
+    attempt, known = builder.attempt("other-operation"), builder.policy.operations
+    if reason := builder.lacks(Part.EFFECT, "operation"):
+        return attempt.done(reason)
     for value in (*_OTHERS, f"{known[0]} ", known[0].upper()):
         if value in known:
             continue
@@ -178,49 +145,40 @@ def _arbiters(builder: ProbeBuilder, session: Session, first: Sample) -> Iterato
         if reason := builder.lacks(part, word):
             yield builder.cannot(name, reason)
             continue
-        attempt, suffix = builder.attempt(name), _conflict(builder, word)
+        attempt = builder.attempt(name)
         for sample in (builder.fresh(), builder.like(first, word)):
             with rolled_back(session):
-                answer = builder.put(attempt, session, sample, upto=part, suffix=suffix)
+                answer = builder.put(attempt, session, sample, upto=part, suffix=builder.conflict(word))
             if answer.sqlstate is not None:
                 break
         yield attempt.done()
 
 
-def _conflict(builder: ProbeBuilder, word: str) -> str:
-    return f' ON CONFLICT ("{builder.policy.column(word)}") DO NOTHING'
-
-
 def _composites(builder: ProbeBuilder, session: Session) -> Iterator[Probe]:
     """Two rows that are equal in all columns of a composite unique index but one."""
-    table = builder.row_builder.table(Part.EFFECT)
+    table = builder.table(Part.EFFECT)
     total = [frozenset(unique.columns) for unique in table.uniques if unique.total]
     for unique in table.uniques:
         columns = frozenset(unique.columns)
         if len(columns) < 2 or any(other < columns for other in total):
             continue
-        for name in unique.columns:
-            if not table.columns[name].made_by_server:
-                yield _composite(builder, session, unique.name, columns - {name}, name)
+        for other in unique.columns:
+            if table.columns[other].made_by_server:
+                continue
+            attempt, one = builder.attempt(f"composite-{unique.name}-{other}"), builder.fresh()
+            same = builder.fresh({builder.word(name): one.base for name in columns - {other}})
+            with rolled_back(session):
+                for sample in (one, same):
+                    if builder.put(attempt, session, sample, upto=Part.EFFECT).sqlstate is not None:
+                        break
+            yield attempt.done()
 
 
-def _composite(builder: ProbeBuilder, session: Session, index: str, same: frozenset[str], other: str) -> Probe:
-    attempt = builder.attempt(f"composite-{index}-{other}")
-    one = builder.fresh()
-    words = {builder.row_builder.word(name): one.base for name in same}
-    with rolled_back(session):
-        for sample in (one, builder.fresh(words)):
-            if builder.put(attempt, session, sample, upto=Part.EFFECT).sqlstate is not None:
-                break
-    return attempt.done()
-
-
-def _one(
+def _sent(
     builder: ProbeBuilder,
     session: Session,
     name: str,
     sample: Sample,
-    *,
     upto: Part | None = None,
     changed: Mapping[str, str | None] | None = None,
 ) -> Probe:
@@ -232,26 +190,29 @@ def _one(
 
 
 def _read_back(builder: ProbeBuilder, clone: Clone, writer: str, first: Sample) -> Probe:
+    name, relation = builder.policy.column("decision"), builder.relations[Part.EFFECT]
     attempt = builder.attempt("read-back")
-    if reason := builder.lacks(Part.EFFECT, KEY) or builder.missing(Part.EFFECT, "decision"):
-        return attempt.failed(reason)
+    if reason := builder.lacks(Part.EFFECT, KEY):
+        return attempt.done(reason)
+    if name not in builder.table(Part.EFFECT).columns:
+        return attempt.done(f"there is no column for decision in {relation}")
     try:
         with clone.opened(("reader", writer)) as (reader,):
             condition, values = builder.find(Part.EFFECT, first)
-            attempt.send(reader, builder.select(Part.EFFECT, "decision", condition), values)
+            query = f"SELECT {quoted(name)} AS decision FROM {relation_text(relation)} WHERE {condition}"
+            attempt.send(reader, query, values)
     except psycopg.Error as error:
-        return attempt.failed(f"the writer cannot connect again: {error.sqlstate or type(error).__name__}")
+        return attempt.done(f"the writer cannot connect again: {error.sqlstate or type(error).__name__}")
     return attempt.done()
 
 
 def _strangers(builder: ProbeBuilder, clone: Clone) -> Iterator[Probe]:
     with clone.opened(("stranger", clone.stranger)) as (stranger,):
         for part in (*builder.order, *builder.audit):
-            suffix = "" if part is Part.EFFECT else f"-{part.value}"
-            attempt, sample = builder.attempt(f"stranger-insert{suffix}"), builder.fresh()
+            attempt, sample = builder.attempt(f"stranger-insert{SUFFIX[part]}"), builder.fresh()
             # The rows that the row refers to are there, so that only the right to insert can be missing.
             for before in builder.before(part):
-                builder.send(attempt, builder.helper, builder.row_builder.insert(before, sample), sample)
+                builder.send(attempt, builder.helper, builder.insert(before, sample), sample)
             with rolled_back(stranger):
-                builder.send(attempt, stranger, builder.row_builder.insert(part, sample), sample)
+                builder.send(attempt, stranger, builder.insert(part, sample), sample)
             yield attempt.done()

@@ -6,8 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import psycopg
@@ -17,43 +16,34 @@ from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Probe
 from holdfast.conformance.fitness.policy import NONCE
 from holdfast.conformance.fitness.postgres.building import KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.rows import RowError, Sample, quoted
+from holdfast.conformance.fitness.postgres.rows import RowError, Sample
 from holdfast.conformance.fitness.postgres.scratch import RECOVERY_S
 from holdfast.conformance.fitness.postgres.sessions import Attempt, Session, gone
 
 # How long the second session may need to run into the first.
 _MEET_S = 2.0
 _POLL_S = 0.002
+_ARBITER = "race-arbiter"
 _NOT_ADMITTED = "a fresh row was not admitted, so that nothing can be undone or lost"
 _BLOCKED = "SELECT $1::int = ANY (pg_catalog.pg_blocking_pids($2::int)) AS waits"
 
 
-@dataclass(frozen=True, slots=True)
-class Race:
-    """Two rows that are equal in `word`: the first is inserted, the second waits, and then the first one `ends`."""
-
-    name: str
-    part: Part
-    word: str
-    ends: str
-    arbiter: bool = False
-
-
+# Two rows that are equal in a word: the first is inserted, the second waits, and then the first one ends.
 _RACES = (
-    Race("race", Part.EFFECT, KEY, "COMMIT"),
-    Race("race-after-rollback", Part.EFFECT, KEY, "ROLLBACK"),
-    Race("race-arbiter", Part.EFFECT, KEY, "COMMIT", arbiter=True),
-    Race("race-nonce", Part.NONCE, NONCE, "COMMIT"),
+    ("race", Part.EFFECT, KEY, "COMMIT"),
+    ("race-after-rollback", Part.EFFECT, KEY, "ROLLBACK"),
+    (_ARBITER, Part.EFFECT, KEY, "COMMIT"),
+    ("race-nonce", Part.NONCE, NONCE, "COMMIT"),
 )
 
 
 def races(builder: ProbeBuilder, clone: Clone, writer: str, first: Sample) -> Iterator[Probe]:
     """All of them. The last one makes the server restart, so that every other session is gone."""
     with clone.opened(("one", writer), ("two", writer)) as (one, two):
-        for race in _RACES:
-            yield _tried(
-                builder, race.name, builder.lacks(race.part, race.word), partial(_race, builder, one, two, race)
-            )
+        for name, part, word, ends in _RACES:
+            suffix = builder.conflict(word) if name == _ARBITER else ""
+            race = partial(_race, builder, one, two, part, word, ends, suffix)
+            yield _tried(builder, name, builder.lacks(part, word), race)
         yield _tried(builder, "rollback", "", partial(_rollback, builder, one))
         reason = "" if builder.audit else "there is no audit relation of its own"
         yield _tried(builder, "audit-survives", reason, partial(_audit, builder, one, two))
@@ -67,50 +57,48 @@ def _tried(builder: ProbeBuilder, name: str, reason: str, run: Callable[[Attempt
         reason = reason or run(attempt)
     except (RowError, psycopg.Error) as error:
         reason = f"{type(error).__name__}: {error}"
-    return attempt.failed(reason) if reason else attempt.done()
+    return attempt.done(reason)
 
 
-def _race(builder: ProbeBuilder, winner: Session, loser: Session, race: Race, attempt: Attempt) -> str:
-    suffix = f" ON CONFLICT ({quoted(builder.policy.column(race.word))}) DO NOTHING" if race.arbiter else ""
+def _race(
+    builder: ProbeBuilder,
+    winner: Session,
+    loser: Session,
+    part: Part,
+    word: str,
+    ends: str,
+    suffix: str,
+    attempt: Attempt,
+) -> str:
     one = builder.fresh()
-    two = builder.like(one, race.word)
+    two = builder.like(one, word)
     with rolled_back(winner, loser), ThreadPoolExecutor(1) as aside:
-        if builder.put(attempt, winner, one, upto=race.part).sqlstate is not None:
+        if builder.put(attempt, winner, one, upto=part).sqlstate is not None:
             return _NOT_ADMITTED
-        for part in builder.before(race.part):
-            builder.send(attempt, loser, builder.row_builder.insert(part, two), two)
-        insert = builder.row_builder.insert(race.part, two)
+        for before in builder.before(part):
+            builder.send(attempt, loser, builder.insert(before, two), two)
+        insert = builder.insert(part, two)
         builder.prepare(attempt, insert, two)
         waiting = aside.submit(loser.send, insert.text(suffix), insert.parameters)
-        met = _meet(builder, winner, loser, waiting, attempt)
-        attempt.send(winner, race.ends)
+        # Whether the second session waited for the first, as an inspection showed.
+        deadline, met = time.monotonic() + _MEET_S, False
+        while not met:
+            statement, answer = builder.helper.send(_BLOCKED, (winner.backend, loser.backend))
+            met = bool(answer.rows and answer.rows[0]["waits"])
+            if waiting.done() or time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        attempt.keep(statement, answer)
+        attempt.send(winner, ends)
         statement, answer = waiting.result()
         if answer.sqlstate == NOT_SERIALIZED:
             # It is the loser's answer that counts, so that the rows are reported before it.
-            attempt.send(builder.helper, *builder.count({THERE: (race.part, one)}))
+            attempt.send(builder.helper, *builder.count({THERE: (part, one)}))
         attempt.keep(statement, answer)
         if answer.sqlstate is None:
             # A constraint that answers only at the commit answers too late, but that is an answer nevertheless.
             loser.send("COMMIT")
     return "" if met or answer.sqlstate is None else "the sessions did not meet"
-
-
-def _meet(
-    builder: ProbeBuilder,
-    winner: Session,
-    loser: Session,
-    waiting: Future[tuple[Statement, ProbeAnswer]],
-    attempt: Attempt,
-) -> bool:
-    """Whether the second session waited for the first, as an inspection showed."""
-    deadline = time.monotonic() + _MEET_S
-    while True:
-        statement, answer = builder.helper.send(_BLOCKED, (winner.backend, loser.backend))
-        waits = bool(answer.rows and answer.rows[0]["waits"])
-        if waits or waiting.done() or time.monotonic() > deadline:
-            attempt.keep(statement, answer)
-            return waits
-        time.sleep(_POLL_S)
 
 
 def _rollback(builder: ProbeBuilder, session: Session, attempt: Attempt) -> str:
@@ -135,7 +123,7 @@ def _audit(builder: ProbeBuilder, session: Session, auditor: Session, attempt: A
     with rolled_back(session):
         if builder.put(attempt, session, sample).sqlstate is not None:
             return _NOT_ADMITTED
-        builder.send(attempt, auditor, builder.row_builder.insert(Part.AUDIT, sample), sample)
+        builder.send(attempt, auditor, builder.insert(Part.AUDIT, sample), sample)
         attempt.send(session, "ROLLBACK")
     wanted = {"audit": (Part.AUDIT, sample), "effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample)}
     text, values = builder.count(wanted, before={"audit": answer.rows[0]["audit"]})

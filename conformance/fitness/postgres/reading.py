@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 
 import psycopg
 
@@ -25,11 +25,21 @@ _IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
 @contextmanager
 def reading(target: Target, deadline: Deadline, purpose: str) -> Iterator[Connection]:
     """A transaction that cannot write. Each error of the database becomes a FitnessError without secrets."""
-    with errors_described(target, purpose), closing(_reached(target, deadline, purpose)) as connection:
-        _must_be_known(connection, target)
-        with moment(connection):
-            connection.execute(_IDLE)
-            yield connection
+    with errors_described(target, purpose), ExitStack() as stack:
+        inquire = inquirer(target, deadline)
+        connection = Connection.reach(
+            target.dsn, purpose=purpose, longest=STATEMENT_S, deadline=deadline, inquire=inquire
+        )
+        stack.callback(connection.close)
+        major = connection.info.server_version // 10_000
+        if not OLDEST <= major <= NEWEST:
+            raise FitnessError(
+                f"{target.described}: expected PostgreSQL {OLDEST} to {NEWEST}, got {major}: its catalogue may say "
+                "things that this version of holdfast does not know"
+            )
+        stack.enter_context(moment(connection))
+        connection.execute(_IDLE)
+        yield connection
 
 
 @contextmanager
@@ -52,18 +62,3 @@ def errors_described(target: Target, purpose: str) -> Iterator[None]:
         raise FitnessError(
             f"{target.described} cannot be asked: {said}{why or '; check that the server runs and lets this role in'}"
         ) from None
-
-
-def _reached(target: Target, deadline: Deadline, purpose: str) -> Connection:
-    return Connection.reach(
-        target.dsn, purpose=purpose, longest=STATEMENT_S, deadline=deadline, inquire=inquirer(target, deadline)
-    )
-
-
-def _must_be_known(connection: Connection, target: Target) -> None:
-    major = connection.info.server_version // 10_000
-    if not OLDEST <= major <= NEWEST:
-        raise FitnessError(
-            f"{target.described}: expected PostgreSQL {OLDEST} to {NEWEST}, got {major}: its catalogue may say things "
-            "that this version of holdfast does not know"
-        )

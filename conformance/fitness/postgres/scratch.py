@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,18 +73,9 @@ class Scratch:
             time.sleep(_POLL_S)
 
 
-@dataclass(frozen=True, slots=True)
-class Bare:
-    """An empty server: the DSN of its superuser, the folder of its programs, and the mark of what ends with it."""
-
-    dsn: str
-    programs: Path
-    mark: Mapping[str, str]
-
-
 @contextmanager
-def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> Iterator[Bare]:
-    """An empty server of its own with these settings.
+def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> Iterator[Scratch]:
+    """An empty server of its own with these settings, as initdb made it.
 
     Raises StartError, also if it is not there at the deadline.
     """
@@ -102,7 +93,7 @@ def bare_server(settings: Mapping[str, str], *, deadline: Deadline = NEVER) -> I
         # Said in full: PGHOSTADDR, PGPORT or PGOPTIONS of the environment mean the user's own server.
         # And what a clone says must come as text, as on the live server, in every encoding of its database.
         dsn = make_conninfo(launcher.config["dsn"], hostaddr="", port=_PORT, options="", client_encoding="UTF8")
-        yield Bare(dsn, Path(launcher.config["programs"]), janitor.mark)
+        yield Scratch(dsn, _BOOTSTRAP, Path(launcher.config["programs"]), janitor.mark, deadline)
 
 
 @contextmanager
@@ -110,22 +101,20 @@ def scratch(deadline: Deadline = NEVER) -> Iterator[Scratch]:
     """A server for clones, until the deadline. Raises LostError if it cannot be started here."""
     with ExitStack() as stack:
         try:
-            bare = stack.enter_context(bare_server(_SETTINGS, deadline=deadline))
-            made = _with_a_name_of_its_own(bare, deadline)
+            made = _renamed(stack.enter_context(bare_server(_SETTINGS, deadline=deadline)))
         except (StartError, OSError, psycopg.Error) as error:
             raise LostError(f"no scratch server could be started: {error}") from error
         yield made
 
 
-def _with_a_name_of_its_own(bare: Bare, deadline: Deadline) -> Scratch:
+def _renamed(bare: Scratch) -> Scratch:
     """Free the names that a live server may use: its clone has roles and a database of the same names."""
     suffix = secrets.token_hex(4)
     superuser, bootstrap = f"holdfast_scratch_{suffix}", f"holdfast_bootstrap_{suffix}"
-    with closing(_reach(make_conninfo(bare.dsn, dbname=MAINTENANCE), deadline)) as connection:
+    with closing(_reach(bare.dsn_of(MAINTENANCE), bare.deadline)) as connection:
         connection.execute(sql.SQL("CREATE ROLE {} SUPERUSER LOGIN").format(sql.Identifier(superuser)))
-    dsn = make_conninfo(bare.dsn, dbname=MAINTENANCE, user=superuser)
-    made = Scratch(dsn, superuser, bare.programs, bare.mark, deadline)
-    with closing(_reach(made.dsn, deadline)) as connection:
+    made = replace(bare, dsn=bare.dsn_of(MAINTENANCE, user=superuser), superuser=superuser)
+    with closing(_reach(made.dsn, made.deadline)) as connection:
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(_BOOTSTRAP)))
         connection.execute(
             sql.SQL("ALTER ROLE {} RENAME TO {}").format(sql.Identifier(_BOOTSTRAP), sql.Identifier(bootstrap))

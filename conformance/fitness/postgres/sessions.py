@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -99,8 +98,7 @@ class Attempt:
     def __init__(self, name: str, evidence: EvidenceClass) -> None:
         self.name = name
         self.evidence = evidence
-        self._statements: list[Statement] = []
-        self._answers: list[ProbeAnswer] = []
+        self._sent: list[tuple[Statement, ProbeAnswer]] = []
 
     def send(self, session: Session, text: str, parameters: Sequence[Any] = ()) -> ProbeAnswer:
         """Send a statement, and keep it with its answer."""
@@ -110,28 +108,12 @@ class Attempt:
 
     def keep(self, statement: Statement, answer: ProbeAnswer) -> None:
         """Keep what was sent elsewhere."""
-        self._statements.append(statement)
-        self._answers.append(answer)
+        self._sent.append((statement, answer))
 
-    def done(self) -> Probe:
-        """What came of it."""
-        return Probe(self.name, self.evidence, tuple(self._statements), tuple(self._answers))
-
-    def failed(self, reason: str) -> Probe:
-        """It could not be tried; what was tried on the way stays visible, and shows nothing."""
-        return Probe(self.name, self.evidence, tuple(self._statements), tuple(self._answers), reason)
-
-
-@contextmanager
-def opened(*sessions: tuple[str, str, str], deadline: Deadline) -> Iterator[tuple[Session, ...]]:
-    """Sessions by (label, role, dsn), closed at the end. Raises psycopg.Error."""
-    with ExitStack() as stack:
-        made = []
-        for label, role, dsn in sessions:
-            session = Session(label, role, dsn, deadline)
-            stack.callback(session.close)
-            made.append(session)
-        yield tuple(made)
+    def done(self, failed: str = "") -> Probe:
+        """What came of it; if it could not be tried, what was tried on the way stays visible, and shows nothing."""
+        statements, answers = zip(*self._sent, strict=True) if self._sent else ((), ())
+        return Probe(self.name, self.evidence, statements, answers, failed)
 
 
 def gone(answer: ProbeAnswer) -> bool:
@@ -143,15 +125,11 @@ def _answer(cursor: psycopg.RawCursor[Any]) -> ProbeAnswer:
     if cursor.description is None:
         return ProbeAnswer(affected=max(cursor.rowcount, 0))
     names = [column.name for column in cursor.description]
-    return ProbeAnswer(affected=cursor.rowcount, rows=tuple(_row(names, row) for row in cursor.fetchall()))
-
-
-def _row(names: Sequence[str], row: Sequence[Any]) -> Mapping[str, Any]:
     # Only what JSON has; anything else as the text that Python has for it.
-    return {
-        name: value if value is None or isinstance(value, bool | int | str) else str(value)
-        for name, value in zip(names, row, strict=True)
-    }
+    rows = (
+        [each if each is None or isinstance(each, bool | int | str) else str(each) for each in row] for row in cursor
+    )
+    return ProbeAnswer(affected=cursor.rowcount, rows=tuple(dict(zip(names, row, strict=True)) for row in rows))
 
 
 def _refusal(error: psycopg.Error) -> ProbeAnswer:

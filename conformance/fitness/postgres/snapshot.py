@@ -30,6 +30,11 @@ _UNREADABLE = (
     errors.FeatureNotSupported,
     errors.CharacterNotInRepertoire,
 )
+# Whether a relation belongs to a superuser.
+_BY_A_SUPERUSER = """
+SELECT r.rolsuper FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_roles r ON r.oid = c.relowner WHERE n.nspname = %s AND c.relname = %s
+"""
 
 
 class StrangerError(Exception):
@@ -62,14 +67,13 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
                     rows = _rows(connection, query, given)
             except _UNREADABLE as error:
                 unreadable[query.name] = f"{error.sqlstate} {error.diag.message_primary or ''}".strip()
-                continue
             except StrangerError as error:
                 unreadable[query.name] = str(error)
-                continue
-            if query.kind is QueryKind.STRUCTURE:
-                structure[query.name] = rows
             else:
-                circumstances[query.name] = list(rows)
+                if query.kind is QueryKind.STRUCTURE:
+                    structure[query.name] = rows
+                else:
+                    circumstances[query.name] = list(rows)
     circumstances[UNREADABLE] = unreadable
     return Snapshot(Dialect.POSTGRESQL, structure, circumstances)
 
@@ -89,28 +93,16 @@ def moment(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 def _rows(connection: psycopg.Connection[Any], query: Query, given: Mapping[str, Any]) -> tuple[Row, ...]:
     """The rows of a query. Raises StrangerError where reading could run a user's functions."""
-    for schema, name in query.needs:
-        trusted = _made_by_a_superuser(connection, schema, name)
-        if trusted is None:
+    for needed in query.needs:
+        found = connection.execute(_BY_A_SUPERUSER, needed).fetchone()
+        if found is None:
             return ()
-        if not trusted:
-            raise StrangerError(f"{schema}.{name} belongs to no superuser, so reading it could run anybody's functions")
+        if not found[0]:
+            name = ".".join(needed)
+            raise StrangerError(f"{name} belongs to no superuser, so reading it could run anybody's functions")
     with connection.cursor(row_factory=dict_row) as cursor:
         cursor.execute(sql.SQL(query.sql), given)
         return in_order({name: _plain(value) for name, value in row.items()} for row in cursor)
-
-
-def _made_by_a_superuser(connection: psycopg.Connection[Any], schema: str, name: str) -> bool | None:
-    """Whether a relation belongs to a superuser; None if there is no such relation."""
-    with connection.cursor(row_factory=dict_row) as cursor:
-        cursor.execute(
-            "SELECT r.rolsuper AS trusted FROM pg_catalog.pg_class c "
-            "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-            "JOIN pg_catalog.pg_roles r ON r.oid = c.relowner WHERE n.nspname = %s AND c.relname = %s",
-            (schema, name),
-        )
-        found = cursor.fetchone()
-        return None if found is None else bool(found["trusted"])
 
 
 def _plain(value: Any) -> Any:

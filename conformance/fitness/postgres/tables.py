@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.rows import class_row
 
 from holdfast.conformance.fitness.model import RelationName
 from holdfast.conformance.fitness.postgres.catalogue import MADE_UP
@@ -21,18 +21,19 @@ SELECT c.oid, pg_catalog.pg_get_userbyid(c.relowner) AS owner
 # A domain is resolved to the type it is made of; a length is the domain's or the column's own.
 _COLUMNS = """
 WITH RECURSIVE depth AS (
-  SELECT a.attnum, t.oid AS domain, t.oid AS type, a.atttypmod AS modifier
+  SELECT a.attnum, t.oid AS type, a.atttypmod AS modifier
     FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
    WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped
   UNION ALL
-  SELECT d.attnum, d.domain, t.typbasetype, t.typtypmod
+  SELECT d.attnum, t.typbasetype, t.typtypmod
     FROM depth d JOIN pg_catalog.pg_type t ON t.oid = d.type AND t.typtype = 'd'
 )
-SELECT a.attname AS name, t.typname AS type, t.typcategory::text AS category, d.modifier,
+SELECT a.attname AS name, t.typname AS type, t.typcategory::text AS category,
+       -- With the header of a length: a varchar(10) has the modifier 14.
+       CASE WHEN t.typname IN ('varchar', 'bpchar') AND d.modifier >= 4 THEN d.modifier - 4 END AS length,
        a.attnotnull AS not_null, a.atthasdef OR a.attidentity <> '' AS has_default,
        a.attgenerated <> '' AS generated, a.attidentity = 'a' AS numbered,
        a.attidentity <> '' OR coalesce(pg_catalog.pg_get_expr(v.adbin, v.adrelid) ~ %(fresh)s, false) AS made_up,
-       CASE WHEN d.domain <> d.type THEN (SELECT typname FROM pg_catalog.pg_type WHERE oid = d.domain) END AS domain,
        ARRAY(SELECT e.enumlabel::text FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
          AS labels
   FROM depth d
@@ -61,7 +62,7 @@ SELECT '', NULL, pg_catalog.pg_get_expr(c.relpartbound, c.oid),
  WHERE i.inhparent = %(oid)s AND c.relispartition
 """
 _FOREIGN_KEYS = """
-SELECT k.conname AS name, n.nspname AS schema, c.relname AS relation,
+SELECT n.nspname AS schema, c.relname AS relation,
        ARRAY(SELECT a.attname::text FROM unnest(k.conkey) WITH ORDINALITY u(number, place)
                JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.number ORDER BY u.place)
          AS columns,
@@ -83,10 +84,9 @@ SELECT c.relname AS name, i.indpred IS NULL AS total, i.indisprimary AS primary,
  WHERE i.indrelid = %(oid)s AND i.indisunique AND i.indisvalid AND i.indimmediate
  ORDER BY c.relname
 """
-# The header of a length: a varchar(10) has the modifier 14.
-_LENGTH_HEADER = 4
 _QUOTED = re.compile(r"'((?:[^']|'')*)'")
 _NUMBER = re.compile(r"(?<![\w.'])\d+(?![\w.'])")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,7 @@ class Column:
     generated: bool
     numbered: bool
     made_up: bool
-    domain: str | None
-    labels: tuple[str, ...]
+    labels: Sequence[str]
 
     @property
     def made_by_server(self) -> bool:
@@ -121,19 +120,33 @@ class Check:
 
     name: str
     domain: str | None
-    columns: tuple[str, ...]
-    literals: tuple[str, ...]
-    numbers: tuple[int, ...]
+    columns: Sequence[str]
+    text: str | None
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """The texts that it names."""
+        return tuple(dict.fromkeys(found.replace("''", "'") for found in _QUOTED.findall(self.text or "")))
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers that it names."""
+        return tuple(dict.fromkeys(int(found) for found in _NUMBER.findall(_QUOTED.sub("", self.text or ""))))
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignKey:
-    """`columns` refer to `targets` of the relation `target`, position by position."""
+    """`columns` refer to `targets` of another relation, position by position."""
 
-    name: str
-    columns: tuple[str, ...]
-    target: RelationName
-    targets: tuple[str, ...]
+    schema: str
+    relation: str
+    columns: Sequence[str]
+    targets: Sequence[str]
+
+    @property
+    def target(self) -> RelationName:
+        """The other relation."""
+        return RelationName(self.schema, self.relation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +154,9 @@ class Unique:
     """A valid and immediate unique index over plain columns; `total` if it has no condition."""
 
     name: str
-    columns: tuple[str, ...]
     total: bool
     primary: bool
+    columns: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +166,9 @@ class Table:
     relation: RelationName
     owner: str
     columns: Mapping[str, Column]
-    checks: tuple[Check, ...]
-    foreign_keys: tuple[ForeignKey, ...]
-    uniques: tuple[Unique, ...]
+    checks: Sequence[Check]
+    foreign_keys: Sequence[ForeignKey]
+    uniques: Sequence[Unique]
 
     def checks_on(self, column: str) -> tuple[Check, ...]:
         """Those that read a column."""
@@ -164,52 +177,15 @@ class Table:
 
 def read_table(connection: psycopg.Connection[Any], relation: RelationName) -> Table | None:
     """What there is of that name; None if there is nothing. Raises psycopg.Error."""
-    with connection.cursor(row_factory=dict_row) as cursor:
-        found = cursor.execute(_RELATION, (relation.schema, relation.name)).fetchone()
-        if found is None:
-            return None
-        oid = {"oid": found["oid"], "fresh": MADE_UP}
-        return Table(
-            relation=relation,
-            owner=found["owner"],
-            columns={row["name"]: _column(row) for row in cursor.execute(_COLUMNS, oid).fetchall()},
-            checks=tuple(_check(row) for row in cursor.execute(_CHECKS, oid).fetchall()),
-            foreign_keys=tuple(
-                ForeignKey(
-                    row["name"],
-                    tuple(row["columns"]),
-                    RelationName(row["schema"], row["relation"]),
-                    tuple(row["targets"]),
-                )
-                for row in cursor.execute(_FOREIGN_KEYS, oid).fetchall()
-            ),
-            uniques=tuple(
-                Unique(row["name"], tuple(row["columns"]), row["total"], row["primary"])
-                for row in cursor.execute(_UNIQUES, oid).fetchall()
-                if None not in row["columns"]
-            ),
-        )
+    found = connection.execute(_RELATION, (relation.schema, relation.name)).fetchone()
+    if found is None:
+        return None
+    oid, owner = found
 
+    def rows(kind: type[_T], query: str) -> list[_T]:
+        with connection.cursor(row_factory=class_row(kind)) as cursor:
+            return cursor.execute(query.encode(), {"oid": oid, "fresh": MADE_UP}).fetchall()
 
-def _column(row: Mapping[str, Any]) -> Column:
-    bounded = row["type"] in {"varchar", "bpchar"} and row["modifier"] >= _LENGTH_HEADER
-    return Column(
-        name=row["name"],
-        type=row["type"],
-        category=row["category"],
-        length=row["modifier"] - _LENGTH_HEADER if bounded else None,
-        not_null=row["not_null"],
-        has_default=row["has_default"],
-        generated=row["generated"],
-        numbered=row["numbered"],
-        made_up=row["made_up"],
-        domain=row["domain"],
-        labels=tuple(row["labels"]),
-    )
-
-
-def _check(row: Mapping[str, Any]) -> Check:
-    text = row["text"] or ""
-    quoted = tuple(dict.fromkeys(found.replace("''", "'") for found in _QUOTED.findall(text)))
-    numbers = tuple(dict.fromkeys(int(found) for found in _NUMBER.findall(_QUOTED.sub("", text))))
-    return Check(row["name"], row["domain"], tuple(row["columns"]), quoted, numbers)
+    columns = {column.name: column for column in rows(Column, _COLUMNS)}
+    uniques = [unique for unique in rows(Unique, _UNIQUES) if None not in unique.columns]
+    return Table(relation, owner, columns, rows(Check, _CHECKS), rows(ForeignKey, _FOREIGN_KEYS), uniques)

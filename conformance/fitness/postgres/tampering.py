@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import psycopg
 
-from holdfast.conformance.fitness.model import Part, Probe, ProbeAnswer, Statement, Surface
+from holdfast.conformance.fitness.model import SUFFIX, Part, Probe, ProbeAnswer, Statement, Surface
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 from holdfast.conformance.fitness.postgres.building import KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
@@ -34,55 +34,56 @@ def tampering(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Samp
         sessions: dict[tuple[str, str], Session] = {}
         for part in (*builder.order, *builder.audit):
             if part is Part.AUDIT:
-                kept = _audit_row(builder, clone, surface, first)
-                yield kept
-                yield (
-                    builder.cannot("audit-again", kept.failed)
-                    if kept.failed
-                    else _again(builder, clone, surface, first)
-                )
-            for who, role in (("writer", surface.writer), ("owner", builder.row_builder.table(part).owner)):
+                yield from _audited(builder, clone, surface, first)
+            for who, role in (("writer", surface.writer), ("owner", builder.table(part).owner)):
                 if role is not None and (who, role) not in sessions:
                     sessions[who, role] = stack.enter_context(clone.opened((who, role)))[0]
-                yield from _by(builder, who, None if role is None else sessions[who, role], part, first)
+                for verb, tries in _verbs(builder, part, first).items():
+                    name = f"{who}-{verb}{SUFFIX[part]}"
+                    if role is None:
+                        yield builder.cannot(name, "no writer is named")
+                    elif not tries:
+                        yield builder.cannot(name, f"there is no way to try it on {builder.relations[part]}")
+                    else:
+                        yield _worst(builder, name, sessions[who, role], tries)
 
 
 def gentle(builder: ProbeBuilder, writer: Session, first: Sample) -> Iterator[Probe]:
     """What can be tried on rows of our own as the writer without locking those of others: no TRUNCATE, one row each."""
     for part in builder.order:
-        suffix = "" if part is Part.EFFECT else f"-{part.value}"
         for verb, tries in _verbs(builder, part, first).items():
             if verb != "truncate":
-                yield _worst(builder, f"writer-{verb}{suffix}", writer, tuple(t for t in tries if t[1]))
+                yield _worst(builder, f"writer-{verb}{SUFFIX[part]}", writer, tuple(t for t in tries if t[1]))
 
 
-def _audit_row(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Probe:
-    """A record of what was admitted first. It stays."""
-    attempt, writer = builder.attempt("audit-first"), surface.writer or builder.row_builder.table(Part.AUDIT).owner
+def _audited(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Iterator[Probe]:
+    """A record of what was admitted first, which stays; and one that is like it in all but what makes a record itself:
+    the same refusal once more.
+    """
+    table = builder.table(Part.AUDIT)
+    auditors = (("auditor", surface.writer or table.owner),)
+    attempt, again = builder.attempt("audit-first"), builder.attempt("audit-again")
     try:
-        builder.row_builder.learn((*builder.order, Part.AUDIT))
-        with clone.opened(("auditor", writer)) as (auditor,):
-            builder.send(attempt, auditor, builder.row_builder.insert(Part.AUDIT, first), first)
+        builder.learn((*builder.order, Part.AUDIT))
+        with clone.opened(*auditors) as (auditor,):
+            builder.send(attempt, auditor, builder.insert(Part.AUDIT, first), first)
     except (RowError, psycopg.Error) as error:
-        return attempt.failed(f"no audit record can be made: {error}")
-    return attempt.done()
-
-
-def _again(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Probe:
-    """A second record that is like the first in all but what makes a record itself: the same refusal once more."""
-    attempt, table = builder.attempt("audit-again"), builder.row_builder.table(Part.AUDIT)
-    writer = surface.writer or table.owner
-    known = builder.row_builder.insert(Part.AUDIT, first).values
+        failed = attempt.done(f"no audit record can be made: {error}")
+        yield from (failed, again.done(failed.failed))
+        return
+    yield attempt.done()
+    known = builder.insert(Part.AUDIT, first).values
     same = {name: value for name, value in known.items() if name not in _own(builder, table)}
     sample = builder.fresh()
     try:
-        with clone.opened(("auditor", writer)) as (auditor,), rolled_back(auditor):
-            insert = builder.row_builder.insert(Part.AUDIT, sample, same)
-            if builder.send(attempt, auditor, insert, sample).sqlstate is None:
-                attempt.send(auditor, "SET CONSTRAINTS ALL IMMEDIATE")
+        with clone.opened(*auditors) as (auditor,), rolled_back(auditor):
+            insert = builder.insert(Part.AUDIT, sample, same)
+            if builder.send(again, auditor, insert, sample).sqlstate is None:
+                again.send(auditor, "SET CONSTRAINTS ALL IMMEDIATE")
     except (RowError, psycopg.Error) as error:
-        return attempt.failed(f"no second audit record can be made: {error}")
-    return attempt.done()
+        yield again.done(f"no second audit record can be made: {error}")
+    else:
+        yield again.done()
 
 
 def _own(builder: ProbeBuilder, table: Table) -> frozenset[str]:
@@ -95,20 +96,8 @@ def _own(builder: ProbeBuilder, table: Table) -> frozenset[str]:
     return frozenset((primary - said) | {name for name, column in table.columns.items() if column.made_up})
 
 
-def _by(builder: ProbeBuilder, who: str, session: Session | None, part: Part, known: Sample) -> Iterator[Probe]:
-    suffix = "" if part is Part.EFFECT else f"-{part.value}"
-    for verb, tries in _verbs(builder, part, known).items():
-        name = f"{who}-{verb}{suffix}"
-        if session is None:
-            yield builder.cannot(name, "no writer is named")
-        elif not tries:
-            yield builder.cannot(name, f"there is no way to try it on {builder.row_builder.relations[part]}")
-        else:
-            yield _worst(builder, name, session, tries)
-
-
 def _verbs(builder: ProbeBuilder, part: Part, known: Sample) -> Mapping[str, tuple[_Try, ...]]:
-    table = relation_text(builder.row_builder.relations[part])
+    table = relation_text(builder.relations[part])
     condition, values = builder.find(part, known)
     return {
         "update": tuple(_updates(builder, part, known, table)),
@@ -120,10 +109,10 @@ def _verbs(builder: ProbeBuilder, part: Part, known: Sample) -> Mapping[str, tup
 
 def _updates(builder: ProbeBuilder, part: Part, known: Sample, table: str) -> Iterator[_Try]:
     """Every column, to what it says already, which no check minds, and to something else."""
-    fresh = builder.row_builder.insert(part, builder.fresh()).values
+    fresh = builder.insert(part, builder.fresh()).values
     condition, values = builder.find(part, known, 1)
     plain, plain_values = builder.find(part, known)
-    for name, column in builder.row_builder.table(part).columns.items():
+    for name, column in builder.table(part).columns.items():
         if column.made_by_server:
             continue
         yield f"UPDATE {table} SET {quoted(name)} = {quoted(name)} WHERE {plain}", plain_values
@@ -133,22 +122,19 @@ def _updates(builder: ProbeBuilder, part: Part, known: Sample, table: str) -> It
 
 def _upserts(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]:
     """The row that is there once more, over each unique index that can be the arbiter."""
-    insert = builder.row_builder.insert(part, known)
+    insert = builder.insert(part, known)
     wanted = {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part)
     first = () if wanted is None else ((builder.policy.column(wanted),),)
-    indexes = (tuple(unique.columns) for unique in builder.row_builder.table(part).uniques if unique.total)
+    indexes = (tuple(unique.columns) for unique in builder.table(part).uniques if unique.total)
     for columns in dict.fromkeys((*first, *indexes)):
         if not set(columns) <= set(insert.values):
             continue
         names = ", ".join(map(quoted, columns))
-        for changed in dict.fromkeys((columns[0], *_others(insert.values, columns))):
+        # One column beside the key: a guard may stand for the key alone.
+        beside = (name for name in list(insert.values)[:1] if name not in columns)
+        for changed in dict.fromkeys((columns[0], *beside)):
             change = f"{quoted(changed)} = excluded.{quoted(changed)}"
             yield insert.text(f" ON CONFLICT ({names}) DO UPDATE SET {change}"), insert.parameters
-
-
-def _others(values: Mapping[str, str | None], columns: tuple[str, ...]) -> Iterator[str]:
-    """One column beside the key: a guard may stand for the key alone."""
-    yield from (name for name in list(values)[:1] if name not in columns)
 
 
 def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...]) -> Probe:
