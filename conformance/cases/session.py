@@ -175,6 +175,16 @@ class Answer:
     n: int | None = None
     detail: str = ""
 
+    @property
+    def said(self) -> str:
+        """It in a word: its effect, its reason, or its outcome."""
+        return self.effect or self.reason or self.outcome
+
+    @property
+    def words(self) -> str:
+        """The same behind its outcome."""
+        return " ".join(filter(None, (self.outcome, self.effect, self.reason)))
+
 
 class Session:
     """One session: the values that it was opened with, its time, and the answer to each request."""

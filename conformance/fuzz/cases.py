@@ -26,7 +26,6 @@ from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.neighbours import Swept, varied_of
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.suites.state import observed
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, Method, strictjson
 from holdfast.specs.binding import MALFORMED, SESSION, route_of
@@ -299,7 +298,7 @@ class _Asking:
 
     def look(self) -> None:
         """Note the state as it is."""
-        self.seen = observed(self.bench.contract, self.method, self.session)
+        self.seen = self.session.around(self.method)
 
     def ask(self, request: FuzzRequest, due: Due) -> tuple[Shown, Response]:
         """Send a request and judge what came, and what it left. Raises NonConformance."""

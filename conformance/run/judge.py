@@ -108,15 +108,11 @@ def unlike(action: Action, index: int, record: Record) -> str | None:
         return f"it is of worker {record.worker}, the case turns to worker {worker}"
     if request is None and record.request is not None:
         return "the case makes no request there"
-    if request is not None and (record.request is None or not _equal(request, record.request)):
+    if request is not None and (record.request is None or canonical(request) != canonical(record.request)):
         return "its request is not the one that the case makes"
     if record.answer is not None and record.event is not None and record.event.get("kind") is not None:
         return "it has an answer and an event, which exclude each other"
     return action.act.unlike(record, action.operand)
-
-
-def _equal(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
-    return canonical(left) == canonical(right)
 
 
 def foreign(side: Side, record: Record, why: str) -> Judgement:

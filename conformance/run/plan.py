@@ -64,7 +64,7 @@ def suite_modules(contract: str) -> tuple[ModuleType, ...]:
     """The modules of a contract's suite, if it has one, in the order of the plan.
 
     A suite is the package `holdfast.conformance.suites.<name with underscores>`. Its tests stand in the modules that it
-    lists as `MODULES`, or else in `suite`; `SWEEPS` of a module has those that run sweeps.
+    lists as `MODULES`, or else in `suite`; `TESTS` of a module has those that share a run.
     """
     name = f"holdfast.conformance.suites.{contract.replace('-', '_')}"
     if importlib.util.find_spec(name) is None:
@@ -97,7 +97,7 @@ def _a_session(bench: Bench) -> None:
 
 def _tests_of(module: ModuleType) -> list[tuple[Callable[..., Any], ClauseMark]]:
     found: list[tuple[Callable[..., Any], ClauseMark]] = []
-    for name, function in {**getattr(module, "SWEEPS", {}), **vars(module)}.items():
+    for name, function in {**getattr(module, "TESTS", {}), **vars(module)}.items():
         if name.startswith("test_") and inspect.isfunction(function) and function.__module__ == module.__name__:
             mark = mark_of(function)
             if mark is None:

@@ -137,7 +137,9 @@ class _Runner:
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         if processes > 1:
             # A suite test takes as long as many scripts.
-            suites_first = sorted(items, key=_is_no_suite)
+            suites_first = sorted(
+                items, key=lambda item: not isinstance(item, CaseItem) or item.planned.form is not Form.SUITE
+            )
             items[:] = shared_out(suites_first, processes, workload=_workload)
 
     @pytest.hookimpl(wrapper=True)
@@ -185,10 +187,6 @@ class ContractFile(pytest.File):
             item.planned, item.contract, item.runner = planned, contract, self.runner
             item.extra_keyword_matches.update(planned.clauses)
             yield item
-
-
-def _is_no_suite(item: pytest.Item) -> bool:
-    return not isinstance(item, CaseItem) or item.planned.form is not Form.SUITE
 
 
 def _workload(item: pytest.Item) -> tuple[str, str] | None:

@@ -59,7 +59,11 @@ def header_of(
             if greeting is None
             else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
         ),
-        environment={**environment(), **_pace(settings), **(_abilities(contracts) if faults else {})},
+        environment={
+            **environment(),
+            **({} if settings.pace is None else {"pace": str(settings.pace)}),
+            **(_abilities(contracts) if faults else {}),
+        },
         config=dict(settings.config),
         seed=settings.seed,
         thorough=settings.thorough,
@@ -70,10 +74,6 @@ def header_of(
         plan=tuple(whole),
         selection=Selection(tuple(contract.name for contract in contracts), expression),
     )
-
-
-def _pace(settings: RunSettings) -> Mapping[str, str]:
-    return {} if settings.pace is None else {"pace": str(settings.pace)}
 
 
 def _abilities(contracts: Sequence[Contract]) -> Mapping[str, str]:

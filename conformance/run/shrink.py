@@ -114,15 +114,12 @@ def last_session(
     if any(record.request is None or record.request["op"] not in ("open", "call", "clock") for record in inside):
         raise ShrinkError(_LOCAL)
     asked = [(record, record.request) for record in inside if record.request is not None]
+    provocations = {name for name, method in contract.methods.items() if method.group is Group.PROVOCATION}
     sent = [
-        Sent(record.worker, request, _is_idle(record) and request.get("method") not in _provocations(contract))
+        Sent(record.worker, request, _is_idle(record) and request.get("method") not in provocations)
         for record, request in asked
     ]
     return records[begins[-1]].request or {}, sent, records[end]
-
-
-def _provocations(contract: Contract) -> frozenset[str]:
-    return frozenset(name for name, method in contract.methods.items() if method.group is Group.PROVOCATION)
 
 
 def _opens(record: Record) -> bool:

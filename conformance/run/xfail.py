@@ -171,12 +171,9 @@ def _matches(entry: Expectation, result: CaseResult) -> bool:
     judged = result.judgement
     if (entry.id, entry.verdict) != (result.case, judged.verdict):
         return False
-    return entry.reason is None or any(_has_words(text, entry.reason) for text in (judged.detail, judged.received))
-
-
-def _has_words(text: str, words: str) -> bool:
     # Whole words: NONCE_CONSUMED must not be found in REPLAY_NONCE_CONSUMED.
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
+    words = rf"(?<!\w){re.escape(entry.reason or '')}(?!\w)"
+    return entry.reason is None or any(re.search(words, text) for text in (judged.detail, judged.received))
 
 
 def _problem(entry: Expectation, result: CaseResult | None, today: date, *, left_out: bool) -> Problem | None:

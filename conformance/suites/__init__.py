@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -48,6 +48,22 @@ def clause(
         return function
 
     return mark
+
+
+def tabled(
+    module: str, run: Callable[..., None], **rows: tuple[Sequence[str], Sequence[Any]]
+) -> dict[str, Callable[..., None]]:
+    """Suite tests of a module, by their names: each proves its clauses by a run with its arguments."""
+
+    def test_of(name: str, clauses: Sequence[str], args: Sequence[Any]) -> Callable[..., None]:
+        @clause(*clauses)
+        def test(bench: Any) -> None:
+            run(bench, *args)
+
+        test.__module__, test.__name__, test.__qualname__ = module, name, name
+        return test
+
+    return {name: test_of(name, *row) for name, row in rows.items()}
 
 
 def mark_of(function: Callable[..., Any]) -> ClauseMark | None:

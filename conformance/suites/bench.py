@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
 from holdfast.conformance.cases.match import declared
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, gravest_of
-from holdfast.conformance.cases.session import CONCURRENCY, START, Action, Session
+from holdfast.conformance.cases.session import CONCURRENCY, START, Action, Answer, Session
 from holdfast.conformance.cases.values import Scope
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import FailureMode, Verdict, worst
@@ -173,6 +174,27 @@ class Bench:
         if verdict != Verdict.WRONG_REASON.value:
             self.fail(verdict, message, expected=expected, received=received, at=at)
         self.report(verdict, message, expected=expected, received=received, at=at)
+
+    def must_be(self, answer: Answer | str, due: str, what: str) -> Any:
+        """The value of an answer whose words, or whose outcome, are those that are due; otherwise the test ends.
+
+        A refusal for another reason is reported, and it goes on.
+        """
+        words, value = (answer, None) if isinstance(answer, str) else (answer.words, answer.value)
+        if due not in (words, words.partition(" ")[0]):
+            opened, accepted = words.startswith("accepted"), due.startswith("accepted")
+            verdict = "fail_open" if opened else "over_refusal" if accepted else "wrong_reason"
+            self.weigh(verdict, what, expected=due, received=words)
+        return value
+
+    def same(self, found: object, due: object, verdict: str, what: str) -> None:
+        """Weigh what is found if it is not what is due."""
+        if found != due:
+            self.weigh(verdict, what, expected=f"{due}", received=f"{found}")
+
+    def dice(self, *label: str) -> Random:
+        """Dice of this test, fixed by the seed of the run."""
+        return Random("\x1f".join((self.seed, self.scope.case, *label)))  # noqa: S311 - nothing is kept secret with it
 
     def reported(self, first: int = 0, *, take: bool = False) -> list[Judgement]:
         """What was reported behind the `first` findings; `take` them away to report them in another form."""

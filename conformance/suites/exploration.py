@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
-from typing import Generic, NoReturn, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.verdict import Verdict
@@ -120,7 +120,8 @@ class Explorer:
         told = f"{len(self.wanted) - len(self._missing)} of {len(self.wanted)} pairs of a situation and an operation"
         if reached < self._floor * count:
             named = ", ".join(" with ".join(pair) for pair in self.missing[:_NAMED])
-            _not_reached(f"{told}, and {reached} of the {count} that are owed, were reached; not {named}")
+            why = f"{told}, and {reached} of the {count} that are owed, were reached; not {named}"
+            raise NonConformance(Judgement(Verdict.NOT_REACHED, detail=why))
         return f"{told} were reached"
 
     def _chosen(
@@ -200,7 +201,3 @@ class Explorer:
                 if found not in features:
                     best = max(best, count * self._worth.get(found, 0.0) / self._met[key])
         return best
-
-
-def _not_reached(why: str) -> NoReturn:
-    raise NonConformance(Judgement(Verdict.NOT_REACHED, detail=why))

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import permutations
 from random import Random
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -90,7 +91,7 @@ def run_histories(
     most `trials` are made to shorten it; fewer for histories that take long.
     """
     count = math.ceil(count * bench.thorough)
-    drawn = ((f"{number + 1} of {count}", _fixed(draw(_dice(bench, number)))) for number in range(count))
+    drawn = ((f"{number + 1} of {count}", _fixed(draw(bench.dice(str(number))))) for number in range(count))
     _judged(bench, begin, drawn, trials)
 
 
@@ -115,7 +116,7 @@ def explore_histories(
         for number in range(math.ceil(count * bench.thorough)):
             if not steering.missing:
                 break
-            dice = _dice(bench, number)
+            dice = bench.dice(str(number))
 
             def steps(player: ExploringRunner[S], dice: Random = dice) -> Iterator[S]:
                 yield from opening(dice)
@@ -125,10 +126,6 @@ def explore_histories(
 
     _judged(bench, begin, walks(), trials)
     bench.note(steering.conclude())
-
-
-def _dice(bench: Bench, number: int) -> Random:
-    return Random(f"{bench.seed}\x1f{bench.scope.case}\x1f{number}")  # noqa: S311 - nothing is kept secret with it
 
 
 def _fixed(steps: Sequence[S]) -> Steps[Any, S]:
@@ -215,6 +212,27 @@ def _shortened(bench: Bench, begin: Begin[Any], first: _Difference[S], left: int
             break
         size = max(1, size // 2)
     return found
+
+
+class Deck(Generic[W]):
+    """Deals each of its cards once before any a second time, in an order of the dice; `first` these."""
+
+    def __init__(self, cards: Iterable[W], first: Iterable[W] = ()) -> None:
+        self._cards, self._left = [*cards], [*first][::-1]
+
+    def deal(self, dice: Random) -> W:
+        """The next one."""
+        self._left = self._left or dice.sample(self._cards, len(self._cards))
+        return self._left.pop()
+
+
+def in_some_order(state: W, calls: Iterable[Callable[[W], Iterable[W]]]) -> Iterator[W]:
+    """What can come of calls that overlap, each of which says what can come of a state: one behind the other."""
+    for order in permutations(calls):
+        states = [state]
+        for after in order:
+            states = [end for each in states for end in after(each)]
+        yield from states
 
 
 class PossibleStates(Generic[W]):

@@ -30,10 +30,9 @@ from holdfast.conformance.cases.match import same
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, from_base64url, is_missing, names_in, put_path
-from holdfast.conformance.suites import clause as marked
+from holdfast.conformance.suites import tabled
 from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.suites.state import observed
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
 from holdfast.specs.leaves import ROOT, Leaf, SchemaLeaf
@@ -52,16 +51,7 @@ _IN_A_SESSION = 25
 
 def swept(module: str, **clauses: str) -> Mapping[str, Callable[[Bench], None]]:
     """The suite tests of a module, by their names: each runs the sweeps that prove one clause."""
-
-    def test_of(name: str, clause: str) -> Callable[[Bench], None]:
-        @marked(clause)
-        def test(bench: Bench) -> None:
-            sweep(bench, clause)
-
-        test.__module__, test.__name__, test.__qualname__ = module, name, name
-        return test
-
-    return {name: test_of(name, clause) for name, clause in clauses.items()}
+    return tabled(module, sweep, **{name: ((clause,), (clause,)) for name, clause in clauses.items()})
 
 
 def sweep(bench: Bench, clause: str) -> None:
@@ -203,7 +193,7 @@ class Swept:
         return [(name, near) for name, near in accepted if not self._like(near.value, nodes)]
 
     def _observed(self, session: SuiteSession) -> list[Any]:
-        return list(_nodes(observed(self._contract, self._method, session)))
+        return list(_nodes(session.around(self._method)))
 
     def _like(self, value: Any, nodes: Iterable[Any]) -> list[Any]:
         """The observed values that are this one, in any spelling of its normal form."""
@@ -300,7 +290,7 @@ class Swept:
         if self._sweep.sessions is Sessions.EACH:
             bad.clear()
         row = [self._placed(session, given, near[name], name) for name in self._drawn(bad)]
-        before, reasons = observed(self._contract, self._method, session), []
+        before, reasons = session.around(self._method), []
         for scope, one in row:
             answer = self._probed(session, scope, one, {_MALFORMED})
             reasons += [str(answer.reason)] if answer is not None and answer.outcome == "refused" else []
@@ -337,9 +327,7 @@ class Swept:
         """All of them together changed nothing, and left as many records in the audit as their reasons ask for."""
         if self._contract.inertness_of(self._method) is None:
             return
-        judged = judge_all_inert(
-            self._contract, self._method, reasons, before, observed(self._contract, self._method, session)
-        )
+        judged = judge_all_inert(self._contract, self._method, reasons, before, session.around(self._method))
         if judged is not None:
             text = f"{self._varied.name}: {len(reasons)} malformed near misses in a row: {judged.detail}"
             self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))
@@ -389,7 +377,7 @@ class Swept:
         due, doubtful = self._class(stored, presented)
         if due == _MALFORMED and self._sweep.sessions is Sessions.ONE:
             return
-        before = observed(self._contract, self._method, session) if due == _MALFORMED else {}
+        before = session.around(self._method) if due == _MALFORMED else {}
         answer = self._probed(session, given, near, {due, *((_MALFORMED,) if doubtful else ())})
         if due == _MALFORMED and answer is not None:
             self._inert(session, before, [str(answer.reason)])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any, NoReturn, TypeVar
 
+from holdfast.conformance.cases.inertness import STORE, TREE
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.session import (
@@ -24,12 +26,14 @@ from holdfast.conformance.cases.session import (
 from holdfast.conformance.cases.values import Scope, base64url, shift
 from holdfast.conformance.inspection.changing import apart, target_of
 from holdfast.conformance.inspection.files import parts_of
+from holdfast.conformance.steps import kinds
 from holdfast.conformance.steps.calls import FINISH, START
-from holdfast.conformance.steps.files import COPY, CUT, FILE, LINK, LIST, PLACE, REMAINS, SEARCH, TAMPER, wanted_of
-from holdfast.conformance.steps.processes import ANSWERS, REACHED, RECEIVED, RELEASE
+from holdfast.conformance.steps.files import CUT, TAMPER, wanted_of
+from holdfast.conformance.steps.processes import ANSWERS, REACHED, RELEASE
 from holdfast.conformance.steps.race import RACE
-from holdfast.conformance.steps.stores import ALTER, INSERT, INSPECT, LOOSEN, PROBE, store_operand, store_path
+from holdfast.conformance.steps.stores import store_operand, store_path
 from holdfast.conformance.verdict import FailureMode, Verdict
+from holdfast.specs import Method
 
 T = TypeVar("T")
 
@@ -104,7 +108,7 @@ class SuiteSession:
 
         While a commit is open, a store may let no one read (docs/adapter-protocol.md).
         """
-        return self._unless_fault("observe", method, args, worker)[1]
+        return self.unless_fault(lambda: self.observe(method, args, worker))[1]
 
     def provoke(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> Any:
         """The value of a provocation."""
@@ -112,12 +116,12 @@ class SuiteSession:
 
     def attempt(self, method: str, args: Mapping[str, Any] | None = None, worker: int = 0) -> bool:
         """A provocation that may fail; whether it was done. One that was not is answered `fault`."""
-        return self._unless_fault("provoke", method, args, worker)[0]
+        return self.unless_fault(lambda: self.provoke(method, args, worker))[0]
 
-    def _unless_fault(self, verb: str, method: str, args: Mapping[str, Any] | None, worker: int) -> tuple[bool, Any]:
-        """Whether the answer was no `fault`, and its value."""
+    def unless_fault(self, act: Callable[[], T]) -> tuple[bool, T | None]:
+        """Whether no answer in an act was a `fault`, and what came of it."""
         try:
-            return True, self._value(verb, method, args, worker)
+            return True, act()
         except NonConformance as finding:
             if finding.judgement.silence is not FailureMode.FAULT:
                 raise
@@ -190,7 +194,7 @@ class SuiteSession:
 
     def received(self, behind: int = 0) -> list[dict[str, Any]]:
         """The requests so far, {path, headers, body}, in the order of their arrival, but for the first `behind`."""
-        requests: list[dict[str, Any]] = self._reported(RECEIVED, "requests", {"behind": behind})["requests"]
+        requests: list[dict[str, Any]] = self._reported("received", "requests", {"behind": behind})["requests"]
         return requests
 
     # The workdir and the store, observed and changed by the harness itself
@@ -200,7 +204,7 @@ class SuiteSession:
 
         One that cannot be read ends the test as not reached; with `damaged` its `error` says why it cannot.
         """
-        value = self._reported(INSPECT, "store", store_operand(self._session.contract))
+        value = self._reported("inspect", "store", store_operand(self._session.contract))
         if value["error"] is not None and not damaged:
             _not_reached(f"the store cannot be inspected: {value['error']}")
         return value
@@ -208,45 +212,40 @@ class SuiteSession:
     def file(self, path: str) -> dict[str, Any]:
         """What a file in the workdir is: {exists, kind, mode, size, sha256, bytes, ignored}."""
         parts_of(path)
-        return self._reported(FILE, path, {"path": path})
+        return self._reported("file", path, {"path": path})
 
     def tree(self, path: str) -> list[dict[str, Any]]:
         """Everything below a folder of the workdir, [{path, kind, size}], nothing if it is not there.
 
         What cannot be listed ends the test as not reached.
         """
-        value = self._reported(LIST, path, {"path": path})
-        if value["error"] is not None:
-            _not_reached(f"{path} cannot be listed: {value['error']}")
-        found: list[dict[str, Any]] = value["files"]
-        return found
+        return self._found("tree", path, "files", "listed", {})
 
     def search(self, path: str, canaries: Sequence[Any]) -> list[dict[str, Any]]:
         """Where texts, or bytes as {bytes: base64url}, can be read below a folder of the workdir: [{path, which}].
 
         What cannot be searched ends the test as not reached.
         """
-        value = self._reported(SEARCH, path, {"path": path, "for": wanted_of(list(canaries))})
-        if value["error"] is not None:
-            _not_reached(f"{path} cannot be searched: {value['error']}")
-        found: list[dict[str, Any]] = value["found"]
-        return found
+        return self._found("search", path, "found", "searched", {"for": wanted_of(list(canaries))})
 
     def remains(self, path: str, canaries: Sequence[Any]) -> list[dict[str, Any]]:
         """The files below a folder of the workdir, [{path, mode, open, which}]: who may read them, and what is there.
 
         See `search`. What cannot be read ends the test as not reached.
         """
-        value = self._reported(REMAINS, path, {"path": path, "for": wanted_of(list(canaries))})
+        return self._found("remains", path, "files", "read", {"for": wanted_of(list(canaries))})
+
+    def _found(self, kind: str, path: str, member: str, how: str, more: Mapping[str, Any]) -> list[dict[str, Any]]:
+        value = self._reported(kind, path, {"path": path, **more})
         if value["error"] is not None:
-            _not_reached(f"{path} cannot be read: {value['error']}")
-        found: list[dict[str, Any]] = value["files"]
+            _not_reached(f"{path} cannot be {how}: {value['error']}")
+        found: list[dict[str, Any]] = value[member]
         return found
 
     def place(self, path: str, data: bytes) -> None:
         """Write a file into the workdir."""
         parts_of(path)
-        self._reported(PLACE, path, {"path": path, "content": base64url(data)})
+        self._reported("place", path, {"path": path, "content": base64url(data)})
 
     def remove(self, path: str) -> None:
         """Remove a file from the workdir; one that is not there ends the test as not reached."""
@@ -264,17 +263,17 @@ class SuiteSession:
 
     def link(self, path: str, to: str) -> None:
         """Make a symbolic link in the workdir, where nothing is."""
-        self._reported(LINK, path, {"path": path, "to": target_of(path, to)})
+        self._reported("link", path, {"path": path, "to": target_of(path, to)})
 
     def copy(self, path: str, to: str) -> None:
         """Put a copy of a file or folder of the workdir in the place of what lies at another place in it."""
         apart(path, to)
-        self._reported(COPY, path, {"path": path, "to": to})
+        self._reported("copy", path, {"path": path, "to": to})
 
     def move(self, path: str, to: str) -> None:
         """Rename a file or folder of the workdir. A process that has it open keeps it open."""
         apart(path, to)
-        self._reported(COPY, path, {"path": path, "to": to, "move": True})
+        self._reported("copy", path, {"path": path, "to": to, "move": True})
 
     def loosen(self, path: str = ".", *, holding: str = "") -> list[dict[str, Any]]:
         """Rebuild each SQLite database of the workdir without its constraints: [{path, tables, error}].
@@ -282,16 +281,16 @@ class SuiteSession:
         `holding`: only tables with this text in a row, and unique indexes that let every row in come instead.
         """
         operand = {"path": path, **({"holding": holding} if holding else {})}
-        found: list[dict[str, Any]] = self._reported(LOOSEN, path, operand)["databases"]
+        found: list[dict[str, Any]] = self._reported("loosen", path, operand)["databases"]
         return found
 
     def report(self, report: Report, what: str, operand: Mapping[str, Any]) -> dict[str, Any]:
-        """The value of another act of the harness, which a suite brings with it."""
-        return self._reported(report, what, operand)
+        """The value of an act of the harness, which a kind of step or a suite brings with it."""
+        return report.value_of(self._one(Action(report, f"{report.name} {what}", operand=operand)), operand)
 
     def insert(self, table: str, *rows: Mapping[str, Any]) -> dict[str, Any]:
         """Put rows into the store itself: {inserted, error}. What fails without a constraint ends the test."""
-        return self._tried(INSERT, table, rows, {})
+        return self._tried("insert", table, rows, {})
 
     def alter(self, family: str, key: str, value: str | None) -> None:
         """Put a row into the RocksDB store, or remove it; base64url. What cannot be done ends the test as not reached.
@@ -305,32 +304,45 @@ class SuiteSession:
         self._altered(family, {"drop": True})
 
     def _altered(self, family: str, change: Mapping[str, Any]) -> None:
-        done = self._reported(ALTER, family, {"path": store_path(self._session.contract), "family": family, **change})
+        done = self._reported("alter", family, {"path": store_path(self._session.contract), "family": family, **change})
         if done["error"] is not None:
             _not_reached(f"alter {family} came to nothing: {done['error']}")
 
     def probe(self, table: str, *rows: Mapping[str, Any], or_replace: bool = False) -> dict[str, Any]:
         """Put rows into a copy of the store: {inserted, error}. What fails without a constraint ends the test."""
-        return self._tried(PROBE, table, rows, {"or_replace": or_replace})
+        return self._tried("probe", table, rows, {"or_replace": or_replace})
 
     def probe_change(self, table: str, row: Mapping[str, Any], to: Mapping[str, Any], how: str) -> dict[str, Any]:
         """Put a row into a copy of the store and change it: {inserted, error} of the change. See `probe`.
 
         `how` is `update`, `update or replace`, or `upsert`, an insert that meets the row.
         """
-        return self._tried(PROBE, table, [row], {"or_replace": False, "change": {"how": how, "to": dict(to)}})
+        return self._tried("probe", table, [row], {"or_replace": False, "change": {"how": how, "to": dict(to)}})
 
     def _tried(
-        self, report: Report, table: str, rows: Sequence[Mapping[str, Any]], more: Mapping[str, Any]
+        self, kind: str, table: str, rows: Sequence[Mapping[str, Any]], more: Mapping[str, Any]
     ) -> dict[str, Any]:
         operand = {"path": store_path(self._session.contract), "table": table, "rows": list(rows), **more}
-        value = self._reported(report, table, operand)
+        value = self._reported(kind, table, operand)
         if value["inserted"] is None:
-            _not_reached(f"{report.name} {table} came to nothing: {value['error']}")
+            _not_reached(f"{kind} {table} came to nothing: {value['error']}")
         return value
 
-    def _reported(self, report: Report, what: str, operand: Mapping[str, Any]) -> dict[str, Any]:
-        return report.value_of(self._one(Action(report, f"{report.name} {what}", operand=operand)), operand)
+    def _reported(self, kind: str, what: str, operand: Mapping[str, Any]) -> dict[str, Any]:
+        report = kinds()[kind].report
+        assert report is not None
+        return self.report(report, what, operand)
+
+    def around(self, method: Method) -> dict[str, Any]:
+        """The state that a refusal of this method has to leave alone; nothing where the contract keeps none."""
+        inertness = self._session.contract.inertness_of(method)
+        if inertness is None:
+            return {}
+        tree = {} if inertness.tree is None else {TREE: self.tree(inertness.tree)}
+        if inertness.observe is None:
+            return {STORE: self.inspect()["rows"], **tree}
+        audit = {inertness.audit: self.observe(inertness.audit)} if inertness.audit is not None else {}
+        return {inertness.observe: self.observe(inertness.observe), **audit, **tree}
 
     # Time and processes
 
@@ -350,14 +362,20 @@ class SuiteSession:
             self.kill(worker)
             self.reopen(worker)
 
-    def kill(self, worker: int = 0) -> None:
-        """SIGKILL to a worker's process group."""
+    def kill(self, *workers: int) -> None:
+        """SIGKILL to the process groups of these workers, or of worker 0."""
         self._must_be_durable()
-        self._run(self._session.kill(worker, f"kill {worker}"))
+        for worker in workers or (0,):
+            self._run(self._session.kill(worker, f"kill {worker}"))
 
-    def reopen(self, worker: int = 0) -> None:
-        """Start a killed worker again on the same workdir."""
-        self._run(self._session.reopen(worker, f"open worker {worker}"))
+    def reopen(self, *workers: int) -> None:
+        """Start killed workers again on the same workdir: these, or worker 0."""
+        for worker in workers or (0,):
+            self._run(self._session.reopen(worker, f"open worker {worker}"))
+
+    def starts_on_what_is_there(self) -> bool:
+        """Whether all workers, which are killed, start again; one that refuses has noticed what lies there."""
+        return self.unless_fault(lambda: self.reopen(*range(self.workers)))[0]
 
     def restart(self, worker: int = 0) -> None:
         """Close a worker in order and start it again on the same workdir."""
@@ -377,6 +395,10 @@ class SuiteSession:
     def hex64(self, label: str) -> str:
         """64 random hexadecimal digits, fixed by seed, case and label."""
         return self._scope.digits("hex64", label, 64)
+
+    def dice(self, label: str) -> Random:
+        """Dice, fixed by seed, case and label."""
+        return Random(self.hex64(label))  # noqa: S311 - nothing is kept secret with it
 
 
 def _not_reached(why: str, n: int | None = None) -> NoReturn:

@@ -25,7 +25,7 @@ from holdfast.conformance.inspection.database import nothing
 from holdfast.conformance.inspection.files import MAX_FILE
 from holdfast.conformance.inspection.helper import HELPER, Helper
 from holdfast.conformance.steps.calls import state_of
-from holdfast.conformance.suites.data_at_rest import Allowed
+from holdfast.conformance.suites.calyx_replay.data_at_rest import is_given
 from holdfast.specs.model import Twin
 from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict
 from tests.hostile.verify import holdfast, verify
@@ -627,11 +627,11 @@ def test_whoever_dies_of_a_request_is_replaced() -> None:
 
 
 def test_only_the_very_files_that_the_harness_placed_count_as_its_own() -> None:
-    allowed = Allowed(".", given=("runtime/list.json", "runtime/letters/"))
-    assert allowed.is_given("runtime/list.json")
-    assert allowed.is_given("runtime/letters/one.json")
-    assert not allowed.is_given("runtime/list.json.bak")
-    assert not allowed.is_given("runtime/letters.db")
+    given = ("runtime/list.json", "runtime/letters/")
+    assert is_given("runtime/list.json", given)
+    assert is_given("runtime/letters/one.json", given)
+    assert not is_given("runtime/list.json.bak", given)
+    assert not is_given("runtime/letters.db", given)
 
 
 def test_the_temporary_folder_of_the_adapter_is_searched_with_the_whole_workdir(tmp_path: Path) -> None:

@@ -14,19 +14,19 @@ from holdfast.conformance.suites.calyx_replay.generate import (
     BACK,
     DAY,
     SCENARIOS,
-    Schedule,
     Step,
     caller,
     fraction,
     leap,
     lower_cutoff_second,
     made_ahead,
+    scheduled,
     volume,
 )
 from holdfast.conformance.suites.calyx_replay.runner import playing
-from holdfast.conformance.suites.calyx_replay.settings import SampledSettings, dice_of, drawn
+from holdfast.conformance.suites.calyx_replay.settings import SampledSettings, drawn
 from holdfast.conformance.suites.exploration import Explorer
-from holdfast.conformance.suites.histories import explore_histories, run_histories
+from holdfast.conformance.suites.histories import Deck, explore_histories, run_histories
 
 # More scenarios of histories: records of older versions that are inspected, and every setting by its edges.
 # An inspection changes nothing (CALYX-OPS-3). So records of every form lie there while the mailbox and its operator
@@ -110,32 +110,19 @@ def _pruned_by(dice: Random, by: str, *, back: bool) -> list[Step]:
     return [*steps, last.get(by) or Step("command prune", caller(dice))]
 
 
-class Openings:
-    """Deals openings of histories: each of those who can prune, two lists, and an empty mailbox, equally often."""
-
-    def __init__(self, *, commands: bool, back: bool) -> None:
-        """`back`: the clock goes back behind the prune, and the letters come again."""
-        self._back = back
-        more = (*(("command",) if commands else ()), *(("lower",) if back else ()))
-        self._names = ("", "lists", "prune", "send", "restart", *more)
-        self._left: list[str] = []
-
-    def draw(self, dice: Random) -> list[Step]:
-        """The first steps of one history."""
-        if not self._left:
-            self._left = dice.sample(self._names, len(self._names))
-        by = self._left.pop()
-        if by == "lists":
-            migrate = Step("migrate", caller(dice))
-            return [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, Step("leave", lists=(0, 1, 1)), migrate]
-        if by == "lower":
-            return lower_cutoff_second(dice)
-        steps = _pruned_by(dice, by, back=self._back) if by else []
-        if steps and self._back:
-            gone = sum(step.seconds for step in steps if step.what == "clock")
-            steps.append(Step("clock", seconds=-round(gone - dice.uniform(0, 290), 6)))
-            steps += [Step("again", caller(dice), which) for which in dice.sample(range(6), 6)]
-        return steps
+def _opening(dice: Random, by: str, *, back: bool) -> list[Step]:
+    """The first steps of a history. `back`: the clock goes back behind the prune, and the letters come again."""
+    if by == "lists":
+        migrate = Step("migrate", caller(dice))
+        return [Step("send"), Step("leave", lists=(1, 1, 2)), migrate, Step("leave", lists=(0, 1, 1)), migrate]
+    if by == "lower":
+        return lower_cutoff_second(dice)
+    steps = _pruned_by(dice, by, back=back) if by else []
+    if steps and back:
+        gone = sum(step.seconds for step in steps if step.what == "clock")
+        steps.append(Step("clock", seconds=-round(gone - dice.uniform(0, 290), 6)))
+        steps += [Step("again", caller(dice), which) for which in dice.sample(range(6), 6)]
+    return steps
 
 
 # Every scenario comes up at least once: six of them make a history.
@@ -169,8 +156,8 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
     Some mailboxes are configured otherwise than is usual, and some too narrowly.
     """
-    schedule, dealt = Schedule(tuple(ALL), together=6, scenarios=ALL), SampledSettings(bench)
-    draw = dealt.draw(schedule.draw, configured, turning)
+    dealt = SampledSettings(bench)
+    draw = dealt.draw(scheduled(ALL, together=6, scenarios=ALL), configured, turning)
     run_histories(bench, count=_HISTORIES, draw=draw, begin=playing(bench, settings=lambda: dealt.now))
 
 
@@ -183,8 +170,7 @@ def test_a_mailbox_that_was_made_while_the_clock_was_ahead_prunes_when_it_is_rig
 @clause("CALYX-ALG-12", whole=True)
 def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> None:
     """What a prune removed stays refused, after a prune by either process and after later prunes."""
-    schedule = Schedule(BACK, together=3)
-    run_histories(bench, count=_BACKWARDS, draw=schedule.draw, begin=playing(bench, remembers=True))
+    run_histories(bench, count=_BACKWARDS, draw=scheduled(BACK, together=3), begin=playing(bench, remembers=True))
 
 
 @clause(
@@ -210,15 +196,17 @@ def test_what_was_pruned_is_refused_in_every_situation(bench: Bench) -> None:
 
 def _explored(bench: Bench, *, remembers: bool) -> None:
     pairs = wanted(bench.not_claimed, after_prunes=remembers)
-    settings = drawn(bench, dice_of(bench))
-    opening = Openings(commands="command_line" not in bench.not_claimed, back=remembers)
+    settings = drawn(bench, bench.dice("settings"))
+    more = [*(["command"] if "command_line" not in bench.not_claimed else ()), *(["lower"] if remembers else ())]
+    # Each of those who can prune, two lists, and an empty mailbox, equally often.
+    deck = Deck(("", "lists", "prune", "send", "restart", *more))
     explore_histories(
         bench,
         count=_STEERED,
         length=_COSTS,
         begin=playing(bench, remembers=remembers, settings=lambda: settings),
         steering=Explorer(pairs, owed(pairs), floor=_FLOOR),
-        opening=lambda dice: [settings.stretched(step) for step in opening.draw(dice)],
+        opening=lambda dice: [settings.stretched(step) for step in _opening(dice, deck.deal(dice), back=remembers)],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from random import Random
 
 from holdfast.conformance.suites import clause
@@ -9,10 +10,10 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import losses, rivals
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, told
 from holdfast.conformance.suites.calyx_replay.generate import Step, caller, leap
-from holdfast.conformance.suites.calyx_replay.losses import Losses, LossRunner
+from holdfast.conformance.suites.calyx_replay.losses import LossRunner
 from holdfast.conformance.suites.calyx_replay.rivals import RivalRunner, Rivals
 from holdfast.conformance.suites.calyx_replay.runner import playing
-from holdfast.conformance.suites.calyx_replay.settings import dice_of, drawn
+from holdfast.conformance.suites.calyx_replay.settings import drawn
 from holdfast.conformance.suites.histories import run_histories
 
 # Operators' commands over days: what is due for each, to the microsecond, again and again, and while the clock steps.
@@ -51,22 +52,7 @@ def _thousand(dice: Random, _: float) -> list[Step]:
 
 
 # A session has a deadline, so that each is a history of its own.
-_PARTS = (_days, _thousand)
-HISTORIES = len(_PARTS)
-
-
-class Operators:
-    """Deals the parts: commands over days, and on many records."""
-
-    def __init__(self, retention_s: float) -> None:
-        """`retention_s` is how long a record is kept here."""
-        self._retention_s = retention_s
-        self._left = list(_PARTS)
-
-    def draw(self, dice: Random) -> list[Step]:
-        """The steps of one history."""
-        self._left = self._left or list(_PARTS)
-        return [leap(dice), *self._left.pop()(dice, self._retention_s)]
+_PARTS = (_thousand, _days)
 
 
 # Each trial takes as long as a dozen of other histories.
@@ -76,7 +62,7 @@ _TRIALS = 12
 @clause("CALYX-HARD-6", "CALYX-HARD-2", "CALYX-LOC-4", "CALYX-ALG-14", whole=True)
 def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Bench) -> None:
     """Lost, cut off, replaced or without its log, before a start and under the running mailbox, in any order."""
-    run_histories(bench, count=losses.HISTORIES, draw=Losses().draw, begin=playing(bench, LossRunner), trials=_TRIALS)
+    run_histories(bench, count=losses.HISTORIES, draw=losses.losses(), begin=playing(bench, LossRunner), trials=_TRIALS)
 
 
 @clause(
@@ -118,13 +104,13 @@ def test_the_commands_of_operators_are_held_against_the_model_over_days(bench: B
 
     The mailbox is configured otherwise than is usual, and its commands go by that.
     """
-    dice = dice_of(bench)
+    dice, parts = bench.dice("settings"), cycle(_PARTS)
     hours = dice.choice(RETENTIONS)
-    settings, operated = drawn(bench, dice, hours=hours), Operators(float(hours) * 3600)
+    settings = drawn(bench, dice, hours=hours)
     run_histories(
         bench,
-        count=HISTORIES,
-        draw=lambda dice: [settings.stretched(step) for step in operated.draw(dice)],
+        count=len(_PARTS),
+        draw=lambda dice: [settings.stretched(step) for step in (leap(dice), *next(parts)(dice, hours * 3600.0))],
         begin=playing(bench, settings=lambda: settings),
         trials=_TRIALS,
     )

@@ -270,7 +270,8 @@ def _letter(
         yield f"{became}, {how}"
         if came > now:
             yield f"{became}, the clock went back"
-        if letter.key not in state.records and where == _PLACES[0] and 0 <= _behind(letter, state, terms) < 1:
+        is_near = timedelta() <= letter.at - state.surely < terms.window
+        if letter.key not in state.records and where == _PLACES[0] and is_near:
             yield f"{became}, near the cutoff"
         if state.last < state.surely and letter.key in traces.gone and where == _PLACES[0]:
             yield f"{became}, {_LOWER}"
@@ -282,22 +283,13 @@ def _letter(
         yield f"its id is blocked, {where}"
         end = state.blocked[letter.msg_id][0]
         blocks = letter.at <= end and end >= state.perhaps + terms.window and where == _PLACES[0]
-        if blocks and _is_earlier(letter, left, traces):
+        # A list was taken over that does not name it, after one that did.
+        if blocks and left.now is not None and left.now is traces.migrated and letter.msg_id not in left.now.listed:
             yield _BLOCKED_EARLIER
     if left.now is not None and letter.msg_id in left.now.listed:
         yield "its envelope is left" if letter.msg_id in left.now.letters else "its id is left"
     if letter.key in traces.last:
         yield f"last: {traces.last[letter.key]}"
-
-
-def _behind(letter: Letter, state: State, terms: Terms) -> float:
-    """How far the time of a letter lies behind the greatest cutoff, in windows."""
-    return (letter.at - state.surely) / terms.window
-
-
-def _is_earlier(letter: Letter, left: LeftBehind, traces: TraceLog) -> bool:
-    """Whether a list was taken over that does not name it, after one that did."""
-    return left.now is not None and left.now is traces.migrated and letter.msg_id not in left.now.listed
 
 
 # Steps

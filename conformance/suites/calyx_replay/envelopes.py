@@ -16,7 +16,7 @@ from random import Random
 
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.model import BEGINNING, Left, Letter, said, written
+from holdfast.conformance.suites.calyx_replay.model import BEGINNING, Left, Letter, written
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
@@ -167,12 +167,12 @@ def told(
     """Send it. One of `due` must be the answer; a refusal as a copy or by an id must name it. Raises NonConformance."""
     answer = session.call("accept", {"envelope": letter.data})
     named = {"REPLAY_DUPLICATE": ("replay_key", letter.key), "MSG_ID_BLOCKED": ("msg_id", letter.msg_id)}
-    if said(answer) not in due:
+    if answer.said not in due:
         verdict = "over_refusal" if "new" in due else "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-        bench.weigh(verdict, what, expected=" or ".join(due), received=said(answer))
-    name, value = named.get(said(answer), ("", None))
+        bench.weigh(verdict, what, expected=" or ".join(due), received=answer.said)
+    name, value = named.get(answer.said, ("", None))
     if name and (answer.data or {}).get(name) != value:
-        bench.report("wrong_reason", what, expected=f"{said(answer)} with {name} {value}", received=f"{answer.data}")
+        bench.report("wrong_reason", what, expected=f"{answer.said} with {name} {value}", received=f"{answer.data}")
 
 
 # Ways in which what was left cannot be taken over: the list is cut short, has a number, or is no array; or else one of

@@ -6,11 +6,12 @@ when to the microsecond, and where it is interrupted. A step names an envelope b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, UNSOUND
+from holdfast.conformance.suites.histories import Deck
 
 # As many as every adapter allows.
 WORKERS = 2
@@ -18,9 +19,8 @@ DAY, _HOUR = 86400.0, 3600.0
 # The places of a transaction, and those that the operations without an envelope are sure to reach.
 POINTS = ("before_insert", "after_insert", "before_commit", "after_commit")
 NEAR_COMMIT = "before_commit"
-# The shortest retention, 600 s, and how near to an age a retention comes: fractions of a second, so that whole seconds
-# are wrong. A number of hours says a time to a few microseconds.
-_SHORTEST_H = 600 / 3600
+# How near to an age a retention comes: fractions of a second, so that whole seconds are wrong. A number of hours says a
+# time to a few microseconds.
 _DELTAS = (0.9, 0.3, 0.001, 0.00005)
 # How far ahead a clock may be, in seconds: no retention is as long.
 AHEAD = 1_000 * _HOUR
@@ -86,6 +86,7 @@ _FORGERIES = 24
 _IN_THE_NAME = ("signature", "ciphertext", "recipient")
 
 Scenario = Callable[[Random], Sequence[Step]]
+Draw = Callable[[Random], list[Step]]
 
 
 def caller(dice: Random) -> int:
@@ -362,20 +363,15 @@ def _kill(dice: Random, what: str, *, within: float) -> Step:
     return Step(f"kill {what}", caller(dice), seconds=fraction(dice, 0, within))
 
 
-class Schedule:
-    """Orders scenarios so that each comes up as often as any other; `together` make a history."""
+def scheduled(names: Iterable[str], together: int, scenarios: Mapping[str, Scenario] = SCENARIOS) -> Draw:
+    """Draws histories, `together` scenarios in each, of which each comes up as often as any other."""
+    deck = Deck(names)
 
-    def __init__(self, names: Sequence[str], together: int, scenarios: Mapping[str, Scenario] = SCENARIOS) -> None:
-        self._names, self._together, self._scenarios = names, together, scenarios
-        self._left: list[str] = []
-
-    def draw(self, dice: Random) -> list[Step]:
-        """The steps of one history."""
+    def draw(dice: Random) -> list[Step]:
         steps: list[Step] = []
-        for _ in range(self._together):
-            if not self._left:
-                self._left = dice.sample(self._names, len(self._names))
-            steps += self._scenarios[self._left.pop()](dice)
+        for _ in range(together):
             # An old envelope once more: an earlier decision holds regardless of later steps.
-            steps.append(Step("again", caller(dice), dice.randrange(9)))
+            steps += [*scenarios[deck.deal(dice)](dice), Step("again", caller(dice), dice.randrange(9))]
         return steps
+
+    return draw

@@ -16,9 +16,9 @@ from random import Random
 
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
-from holdfast.conformance.suites.calyx_replay.generate import WORKERS, Step, dice_of, leap
-from holdfast.conformance.suites.calyx_replay.model import said
+from holdfast.conformance.suites.calyx_replay.generate import WORKERS, Draw, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.runner import ASIDE, Call, HistoryRunner, verdict_of
+from holdfast.conformance.suites.histories import Deck
 
 COMMANDS = ("prune", "migrate", "inspect")
 _ASKED = (
@@ -46,26 +46,21 @@ _TOGETHER = 2
 _UNLOGGED = "unlogged"
 _DEALT = (*(f"{way} {when}" for way in (*_WAYS, _UNLOGGED) for when in ("before", "under")), "away", "away")
 HISTORIES = len(_DEALT) // _TOGETHER
-# What is asked for while it is in another journal mode, beside a command that writes.
+# What is asked for while it is in another journal mode, beside a command that writes, and when the store is back.
 _WRITES = ("send", "again", "prune", "migrate")
-# What a mailbox is asked for when its store is back.
-_AGAIN = ("send", "again", "prune", "migrate")
 
 
-class Losses:
-    """Deals the ways: before a start and while it runs. Each history has something to do for every operation."""
+def losses() -> Draw:
+    """Draws histories with the ways: before a start and while it runs. Each has something to do for every operation."""
+    deck = Deck(_DEALT)
 
-    def __init__(self) -> None:
-        self._left: list[str] = []
-
-    def draw(self, dice: Random) -> list[Step]:
-        """The steps of one history."""
-        if not self._left:
-            self._left = dice.sample(_DEALT, len(_DEALT))
+    def draw(dice: Random) -> list[Step]:
+        ways = [deck.deal(dice) for _ in range(_TOGETHER)]
         steps = [leap(dice), Step("send"), Step("insert", which=2), Step("leave", lists=(1, 1, 1)), Step("send")]
-        ways = [self._left.pop() for _ in range(_TOGETHER)]
         steps += [Step(way, dice.randrange(WORKERS), dice.randrange(2**16)) for way in ways]
         return [*steps, Step("prune"), Step("migrate", 1), *(Step("again", which=which) for which in range(2))]
+
+    return draw
 
 
 class LossRunner(HistoryRunner):
@@ -98,21 +93,22 @@ class LossRunner(HistoryRunner):
                 session.kill(worker)
         session.copy(_FOLDER, ASIDE)
         self._take(way, dice, log=not runs)
-        for worker in () if runs else workers:
-            session.reopen(worker)
-        found = session.file(_STORE)["sha256"]
+        if not runs:
+            session.reopen(*workers)
+        digest = session.file(_STORE)["sha256"]
         session.inspect(damaged=True)
         for what in dice.sample(_ASKED, len(_ASKED)):
             self._ask(what, step.worker, strict=not runs, gone=way == "lost")
         session.inspect(damaged=True)
-        if (not runs or way == "lost") and session.file(_STORE)["sha256"] != found:
+        if (not runs or way == "lost") and session.file(_STORE)["sha256"] != digest:
             self._differs("fail_open", "a store that is left as it is", "one that was made anew, or changed")
         self._remaining.inspect()
-        for worker in workers:
-            session.kill(worker)
-        self._bring_back()
-        for worker in range(WORKERS):
-            session.reopen(worker)
+        session.kill(*workers)
+        for found in session.tree(_FOLDER):
+            if found["path"].startswith(_STORE):
+                session.remove(found["path"])
+        session.copy(ASIDE, _FOLDER)
+        session.reopen(*range(WORKERS))
         self._worlds.possible = before
         self._look(*range(WORKERS))
 
@@ -131,7 +127,7 @@ class LossRunner(HistoryRunner):
                 "fail_open", "no store where the folder of the store was moved away", "one that was made anew"
             )
         session.move(ASIDE, _FOLDER)
-        for what in dice.sample(_AGAIN, len(_AGAIN)):
+        for what in dice.sample(_WRITES, len(_WRITES)):
             self._ask(what, step.worker, strict=False, gone=False)
         for worker in range(WORKERS):
             shown = "connections" if self._can("connections") else "state"
@@ -155,19 +151,17 @@ class LossRunner(HistoryRunner):
         is_other = session.switch(_STORE, "delete")
         if not (is_other or runs):
             self._bench.fail("not_reached", "no process has the store open, and its journal mode cannot be changed")
-        for worker in () if runs else range(WORKERS):
-            session.reopen(worker)
+        if not runs:
+            session.reopen(*range(WORKERS))
         if is_other:
             for what in dice.sample((*_WRITES, f"command {dice.choice(COMMANDS[:2])}"), len(_WRITES) + 1):
                 done = self._ask(what, step.worker, strict=False, gone=False)
                 mode = session.inspect()["journal_mode"] if done else None
                 if mode not in (None, "wal"):
                     self._differs("fail_open", "STORE_UNAVAILABLE, or WAL mode", f"{what} is done in mode {mode}")
-            for worker in range(WORKERS):
-                session.kill(worker)
+            session.kill(*range(WORKERS))
             session.switch(_STORE, "wal")
-            for worker in range(WORKERS):
-                session.reopen(worker)
+            session.reopen(*range(WORKERS))
         self._look(*range(WORKERS))
 
     # The store
@@ -184,13 +178,6 @@ class LossRunner(HistoryRunner):
             session.cut(_STORE, dice.choice(_SIZES))
         else:
             session.place(_STORE, dice.choice(_OTHERS) + dice.randbytes(_LENGTH))
-
-    def _bring_back(self) -> None:
-        """The folder as it was."""
-        for found in self._session.tree(_FOLDER):
-            if found["path"].startswith(_STORE):
-                self._session.remove(found["path"])
-        self._session.copy(ASIDE, _FOLDER)
 
     # What is asked meanwhile
 
@@ -216,22 +203,20 @@ class LossRunner(HistoryRunner):
         due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
         if due <= _BEFORE_THE_STORE:
             # The refusal is decided before the store is asked, so what became of the store does not matter.
-            if said(answer) not in due:
+            if answer.said not in due:
                 self._untrue(answer, " or ".join(sorted(due)))
             return False
-        if answer.reason == "STORE_UNAVAILABLE" or (what == "migrate" and self._is_excused(answer)):
+        # The list may be looked for before the store.
+        is_unlisted = answer.reason == "NOTHING_TO_MIGRATE" and what == "migrate" and not self._left.is_there
+        if answer.reason == "STORE_UNAVAILABLE" or is_unlisted:
             return False
         if strict or not self._worlds.narrow(lambda state: [end for due, end in operation(state) if due.fits(answer)]):
             self._untrue(answer, "STORE_UNAVAILABLE" if strict else "STORE_UNAVAILABLE, or what was true of it")
         return answer.outcome == "accepted"
 
-    def _is_excused(self, answer: Answer) -> bool:
-        """Whether a migration is refused for its list, which may be looked for before the store."""
-        return answer.reason == "NOTHING_TO_MIGRATE" and not self._left.is_there
-
     def _untrue(self, answer: Answer, expected: str) -> None:
         verdict = "fail_open" if answer.outcome == "accepted" else verdict_of([answer], [[]])
-        self._differs(verdict, expected, f"{said(answer)} {answer.value or answer.data or ''}".strip())
+        self._differs(verdict, expected, f"{answer.said} {answer.value or answer.data or ''}".strip())
 
     def _ask_command(self, command: str, worker: int, *, strict: bool) -> bool:
         if not self._can("command_line"):

@@ -127,7 +127,7 @@ class Due:
         """Whether an answer is this one."""
         told: Mapping[str, Any] = (answer.value if answer.outcome == "accepted" else answer.data) or {}
         return (
-            said(answer) == self.said
+            answer.said == self.said
             and all(_once(told.get(name)) == value for name, value in self.members.items())
             and all(least <= told.get(name, -1) <= most for name, (least, most) in self.counts.items())
         )
@@ -144,11 +144,6 @@ Outcome = tuple[Due, State]
 def _once(value: Any) -> Any:
     """A list as it is without what stands there before."""
     return list(dict.fromkeys(value)) if isinstance(value, list) else value
-
-
-def said(answer: Answer) -> str:
-    """An answer in a word: `new`, `prior`, a reason, or what else came."""
-    return (answer.effect if answer.outcome == "accepted" else answer.reason) or answer.outcome
 
 
 # Operations

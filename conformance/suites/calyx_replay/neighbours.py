@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from holdfast.conformance.suites.neighbours import swept
 
-SWEEPS = swept(
+TESTS = swept(
     __name__,
     # The base64url around it, and the JSON document in it; beside the envelope, and before it comes.
     test_no_near_miss_of_the_spelling_of_an_envelope_is_delivered="CALYX-KEY-6",

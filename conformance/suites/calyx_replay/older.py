@@ -98,7 +98,7 @@ _Time = tuple[datetime | None, str | float]
 @clause("CALYX-PRN-8", "CALYX-PRN-2")
 def test_the_time_of_an_old_record_is_read_to_its_last_digit(bench: Bench) -> None:
     """Beside a cutoff times that are just too old and some that are not, in formats that are drawn."""
-    dice = Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
+    dice = bench.dice()
     retention = timedelta(hours=float(bench.contract.parameters["retention_hours"].value or 0))
     with bench.session() as session:
         session.clock(f"+{dice.randrange(4000) * 86_400 + dice.randrange(86_400)}.{dice.randrange(1, 10**6):06d}s")

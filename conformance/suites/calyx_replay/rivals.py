@@ -7,10 +7,10 @@ call that does not end is refused, and of what is refused nothing is kept.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from random import Random
 
 from holdfast.conformance.cases.session import Answer
@@ -20,6 +20,7 @@ from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
 from holdfast.conformance.suites.calyx_replay.runner import HistoryRunner, Operation, ends
 from holdfast.conformance.suites.calyx_replay.settings import Settings
+from holdfast.conformance.suites.histories import in_some_order
 
 # How many receipts come while a command is under way, and how far apart they are, in seconds.
 _RECEIPTS, _APART = 12, 0.04
@@ -181,18 +182,10 @@ class RivalRunner(HistoryRunner):
         if not self._can("command_line") or not self._is_migratable():
             return
         self._settle()
-        calls: Sequence[tuple[str, dict[str, list[str]]]] = [("command_line", {"arguments": [command]})] * WORKERS
-        answers = self._session.race(calls)
+        answers = self._session.race([("command_line", {"arguments": [command]})] * WORKERS)
         self._judged = answers[-1].n
         commanded, printed = self._commanded(command), [answer.value for answer in answers]
-
-        def after(state: State) -> Iterator[State]:
-            for order in itertools.permutations(printed):
-                states = [state]
-                for one in order:
-                    states = [end for each in states for end in commanded.after(one, each)]
-                yield from states
-
-        if not self._worlds.narrow(after):
+        calls = [partial(commanded.after, one) for one in printed]
+        if not self._worlds.narrow(lambda state: in_some_order(state, calls)):
             received = "; ".join(f"{one['status']}: {one['output'][:200]}" for one in printed)
             self._differs("wrong_reason", f"an order of two {command} that explains what both print", received)

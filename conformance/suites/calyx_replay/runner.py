@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import permutations, product
+from functools import partial
 from random import Random
 from typing import Any, NoReturn
 
@@ -30,12 +30,11 @@ from holdfast.conformance.suites.calyx_replay.model import (
     Outcome,
     State,
     Terms,
-    said,
 )
 from holdfast.conformance.suites.calyx_replay.older import Inserting
 from holdfast.conformance.suites.calyx_replay.settings import Settings
 from holdfast.conformance.suites.exploration import Candidate
-from holdfast.conformance.suites.histories import PossibleStates
+from holdfast.conformance.suites.histories import PossibleStates, in_some_order
 from holdfast.conformance.suites.session import SuiteSession
 
 # What an answer means beside the answers that the model has for it
@@ -164,7 +163,7 @@ class HistoryRunner:
             "same id": lambda step: self._call(step, *self._accepting(self._letters.twin(step.which))),
             "prune": lambda step: self._call(step, *self._pruning(step.seconds)),
             "prune near": self._prune_near,
-            "migrate": self._migrate,
+            "migrate": lambda step: self._call(step, *self._migrating()) if self._is_migratable() else None,
             "leave": lambda step: self._left.leave(*step.lists),
             "leave unsound": lambda step: self._left.leave(*step.lists, unsound=step.which),
             "leave one": lambda step: self._leave_one(step, found=True),
@@ -266,10 +265,6 @@ class HistoryRunner:
         if seconds > self._terms.least.total_seconds() + 1:
             self._call(step, *self._pruning(seconds))
 
-    def _migrate(self, step: Step) -> None:
-        if self._is_migratable():
-            self._call(step, *self._migrating())
-
     def _is_migratable(self) -> bool:
         """Not with an envelope from ahead of the window: it outlives its record."""
         return self._left.latest <= self._now + self._terms.window
@@ -302,16 +297,9 @@ class HistoryRunner:
         """Hold answers of calls at one time against the model: some order of them has to explain all."""
         fails = aborted or len(answers) > 1
         self._judged = answers[-1].n
-
-        def after(state: State) -> Iterator[State]:
-            for order in permutations(range(len(answers))):
-                states = [state]
-                for at in order:
-                    states = [end for each in states for end in ends(answers[at], operations[at], each, fails=fails)]
-                yield from states
-
+        each_after = [partial(ends, *each, fails=fails) for each in zip(answers, operations, strict=True)]
         possible = self._worlds.possible
-        if self._worlds.narrow(after):
+        if self._worlds.narrow(lambda state: in_some_order(state, each_after)):
             return
         due = [{str(due): due for state in possible for due, _ in operation(state)} for operation in operations]
         effects = [each for each in due[0].values() if each.said in EFFECTS]
@@ -321,11 +309,12 @@ class HistoryRunner:
             self._worlds.narrow(lambda state: [end for each, end in operations[0](state) if each in effects])
             self._look(0)
             known = True
-        received = [f"{said(answer)} {answer.value or answer.data or ''}".strip() for answer in answers]
+        received = [f"{answer.said} {answer.value or answer.data or ''}".strip() for answer in answers]
         expected = ", and ".join(" or ".join(each) for each in due)
         verdict = verdict_of(answers, [list(each.values()) for each in due])
         # Where the state is known all the same, the history goes on: what it finds later may be graver.
-        (self._weigh if known else self._differs)(verdict, expected, ", and ".join(received))
+        say = self._bench.weigh if known else self._bench.fail
+        say(verdict, _DIFFERS, expected=expected, received=", and ".join(received), at=self._judged)
 
     def _race(self, step: Step, rest: str) -> None:
         """Each worker calls at once."""
@@ -382,8 +371,8 @@ class HistoryRunner:
 
     def _kill(self, *workers: int) -> None:
         self._settle()
-        for act, worker in product((self._session.kill, self._session.reopen), workers):
-            act(worker)
+        self._session.kill(*workers)
+        self._session.reopen(*workers)
 
     def _interrupt(self, step: Step, what: str) -> None:
         """Kill a worker within an operation: at a failpoint, or a number of seconds after the call."""
@@ -404,10 +393,8 @@ class HistoryRunner:
             time.sleep(step.seconds)
         # A commit may be in the log and not yet in its index: which of the two counts is open until all have ended.
         ended = (step.worker,) if held else tuple(range(WORKERS))
-        for worker in ended:
-            self._session.kill(worker)
-        for worker in ended:
-            self._session.reopen(worker)
+        self._session.kill(*ended)
+        self._session.reopen(*ended)
 
         def after(state: State) -> Iterator[State]:
             if not held or step.point != "after_commit":
@@ -505,9 +492,6 @@ class HistoryRunner:
 
     def _differs(self, verdict: str, expected: str, received: str) -> NoReturn:
         self._bench.fail(verdict, _DIFFERS, expected=expected, received=received, at=self._judged)
-
-    def _weigh(self, verdict: str, expected: str, received: str) -> None:
-        self._bench.weigh(verdict, _DIFFERS, expected=expected, received=received, at=self._judged)
 
 
 _USUAL = Settings()

@@ -7,18 +7,16 @@ ones shows (CALYX-OPS-2). A retention may also be configured that is too short (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.generate import Step
+from holdfast.conformance.suites.calyx_replay.generate import Draw, Step
 from holdfast.conformance.suites.calyx_replay.model import Terms
 from holdfast.specs import Contract
-
-Draw = Callable[[Random], Sequence[Step]]
 
 # The steps whose seconds are a span of the session's clock.
 _SPANS = frozenset({"send", "prune", "clock", "insert", "insert old"})
@@ -115,11 +113,6 @@ def _opens(bench: Bench, settings: Settings) -> bool:
         raise
 
 
-def dice_of(bench: Bench) -> Random:
-    """The dice of the settings of one test."""
-    return Random(f"{bench.seed}\x1f{bench.scope.case}\x1fsettings")  # noqa: S311 - nothing is kept secret with it
-
-
 class SampledSettings:
     """Deals settings to the histories of a test: the usual ones first, then others, and a retention that is too short.
 
@@ -127,7 +120,7 @@ class SampledSettings:
     """
 
     def __init__(self, bench: Bench) -> None:
-        dice = dice_of(bench)
+        dice = bench.dice("settings")
         first, second = dice.sample(tuple(_TWICE), 2)
         short = drawn(bench, dice, factor=_SHORT_FACTOR, zone=first)
         short = replace(short, config={**short.config, "retention_hours": _SHORT_HOURS})

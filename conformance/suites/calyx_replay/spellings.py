@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.calyx_replay.model import said
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs.strictjson import loads
 from holdfast.vectors.derive import derive
@@ -88,14 +86,10 @@ def test_a_header_holds_every_canonical_string_and_no_other_spelling_of_one(benc
 
 def _judged(bench: Bench, session: SuiteSession, sent: str, what: str, *, refused: bool) -> None:
     answer = session.call("accept", {"envelope": sent})
-    due = "ENVELOPE_MALFORMED" if refused else "new"
-    if said(answer) != due:
-        accepted = answer.outcome == "accepted"
-        verdict = "wrong_reason" if refused and not accepted else "fail_open" if refused else "over_refusal"
-        bench.weigh(verdict, f"an envelope whose header has {what}", expected=due, received=_shown(answer))
-    key = derive("calyx.replay_key", sent)
-    if not refused and (answer.value or {}).get("replay_key") != key:
-        bench.fail("fail_open", f"the key of an envelope with {what}", expected=key, received=_shown(answer))
+    due = "refused ENVELOPE_MALFORMED" if refused else "accepted new"
+    value, key = bench.must_be(answer, due, f"an envelope whose header has {what}"), derive("calyx.replay_key", sent)
+    if not refused and (value or {}).get("replay_key") != key:
+        bench.fail("fail_open", f"the key of an envelope with {what}", expected=key, received=f"{value}")
 
 
 @clause("CALYX-MIG-7")
@@ -105,12 +99,5 @@ def test_bytes_that_are_no_json_are_no_list(bench: Bench) -> None:
     with bench.session() as session:
         for data, name in _texts():
             session.place(place, data)
-            answer = session.call("migrate")
-            if said(answer) != "MIGRATION_MALFORMED":
-                verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-                what = f"a list that is {name} of the vectors"
-                bench.weigh(verdict, what, expected="MIGRATION_MALFORMED", received=_shown(answer))
-
-
-def _shown(answer: Answer) -> str:
-    return f"{said(answer)} {answer.value or answer.data or ''}".strip()
+            what = f"a list that is {name} of the vectors"
+            bench.must_be(session.call("migrate"), "refused MIGRATION_MALFORMED", what)

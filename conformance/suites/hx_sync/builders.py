@@ -6,7 +6,6 @@ one that the model has.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -30,7 +29,6 @@ from holdfast.conformance.suites.hx_sync.model import (
     Segment,
     State,
     Tombstone,
-    Triple,
     normal,
 )
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at
@@ -46,7 +44,7 @@ _MALFORMED = frozenset({"OBJECT_MALFORMED"})
 
 def bent(how: str, data: bytes) -> tuple[bytes, Lies]:
     """These bytes so that no device can open them."""
-    dice = Random(hashlib.sha256(data).digest())  # noqa: S311 - nothing is kept secret with it
+    dice = Random(sha256(data).digest())  # noqa: S311 - nothing is kept secret with it
     if how == "flipped":
         at = dice.randrange(len(data))
         return _bad(data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :], _ALTERED)
@@ -68,13 +66,13 @@ def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies
 
 def _sealed(how: str, made: Made, data: bytes) -> tuple[bytes, Lies] | None:
     """An object of the same id that is well sealed: with a malformed payload, or with the same payload."""
-    label = hashlib.sha256(data + how.encode()).hexdigest()
+    label = sha256(data + how.encode()).hexdigest()
     asked: dict[str, Any]
     if isinstance(made.says, Blob):
         if how != "replaced" or "bytes" not in made.args:
             return None
         sealed = from_base64url(derive("hx.blob", {"bytes": made.args["bytes"], "label": label}))
-        return sealed, Lies(made.says, hashlib.sha256(sealed).hexdigest())
+        return sealed, Lies(made.says, sha256(sealed).hexdigest())
     if isinstance(made.says, Segment):
         payload: Any = made.says.batch
         asked = {"type": "segment", "id": made.args["segment_id"], "node_id": made.says.node_id}
@@ -85,14 +83,11 @@ def _sealed(how: str, made: Made, data: bytes) -> tuple[bytes, Lies] | None:
     text = canonical(payload).decode()
     if how == "replaced":
         sealed = _bytes({**asked, "label": label, "payload_text": text})
-        return sealed, Lies(made.says, hashlib.sha256(sealed).hexdigest(), "another")
-    broken = {"byte order mark": f"\ufeff{text}", "malformed": f"{text[:-1]},{_EXTRA}}}"}[how]
+        return sealed, Lies(made.says, sha256(sealed).hexdigest(), "another")
+    # A member that is no list, in any payload.
+    broken = {"byte order mark": f"\ufeff{text}", "malformed": f'{text[:-1]},"extra":1}}'}[how]
     reason = "TOMBSTONE_MALFORMED" if isinstance(made.says, Tombstone) else "SEGMENT_MALFORMED"
     return _bad(_bytes({**asked, "label": label, "payload_text": broken}), frozenset({reason}))
-
-
-# A member that is no list, in any payload.
-_EXTRA = '"extra":1'
 
 
 def _bytes(asked: dict[str, Any]) -> bytes:
@@ -100,7 +95,7 @@ def _bytes(asked: dict[str, Any]) -> bytes:
 
 
 def _bad(data: bytes, reasons: frozenset[str]) -> tuple[bytes, Lies]:
-    return data, Lies(Bad(reasons), hashlib.sha256(data).hexdigest())
+    return data, Lies(Bad(reasons), sha256(data).hexdigest())
 
 
 # Beside the clock: just before it, at it, and behind it.
@@ -147,15 +142,13 @@ class Drafts:
 
     def marks(self) -> list[str]:
         """What can be searched for of all events."""
-        return [mark for triple in sorted(self._triples()) if (mark := self.mark(*triple)) is not None]
-
-    def _triples(self) -> set[Triple]:
-        return {
+        triples = {
             (event["node_id"], event["session_id"], event["seq"])
             for made in self.newest()
             if isinstance(made.says, Segment)
             for event in made.says.batch["events"]
         }
+        return [mark for triple in sorted(triples) if (mark := self.mark(*triple)) is not None]
 
     def gone(self, device: Device, *, blobs: bool) -> list[Any]:
         """What a device has forgotten, to search for: titles, `blobs`, and events with the names of artifacts."""
@@ -249,7 +242,7 @@ class Drafts:
 
 def lies_of(made: Made) -> Lies:
     """What lies at its key when the kit has sealed it."""
-    return Lies(made.says, hashlib.sha256(made.data).hexdigest(), CREATED_AT)
+    return Lies(made.says, sha256(made.data).hexdigest(), CREATED_AT)
 
 
 # How operations are asked for
@@ -379,10 +372,6 @@ class Calls:
         )
 
 
-def said(answer: Answer) -> str:
-    return str(answer.effect or answer.reason or answer.outcome)
-
-
 def equal(name: str, due: Any, found: Any) -> bool:
     """Whether a member of an answer is due; an instant may be spelled in any way, a list be in any order."""
     if name in ("start_ts", "end_ts"):
@@ -403,7 +392,7 @@ def verdict(answer: Answer, outcome: Outcome) -> str:
 def ordered(state: State, calls: Sequence[Call], answers: Sequence[Answer], order: Sequence[int]) -> State | None:
     """The state after calls in this order; None where their answers are not those. What is done may overlap."""
     for place in order:
-        outcome, came = calls[place].operation(state), said(answers[place])
+        outcome, came = calls[place].operation(state), answers[place].said
         if came in OPEN:
             continue
         due = EFFECTS if calls[place].method in _OVERLAPPING and outcome.said <= EFFECTS else outcome.said

@@ -30,28 +30,21 @@ def shown(state: Row, node: str) -> dict[str, list[Row]]:
 def published(bench: Bench, session: SuiteSession, made: Iterable[Made], worker: int = 0) -> None:
     """Have devices publish the same objects themselves; each reports the key that is due."""
     for each in made:
-        answer = session.call(each.method, each.args, worker)
-        if answer.outcome != "accepted":
-            bench.fail("over_refusal", f"{each.method} was refused", expected="accepted", received=str(answer.reason))
-        if answer.value["key"] != each.key:
-            bench.report("wrong_reason", "another key", expected=each.key, received=str(answer.value["key"]))
+        value = bench.must_be(session.call(each.method, each.args, worker), "accepted", f"{each.method} was refused")
+        bench.same(value["key"], each.key, "wrong_reason", "another key")
 
 
 def import_all(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> Row:
     """Import everything; it must be accepted."""
     answer = session.call("import", {"node": node}, worker)
-    if answer.outcome != "accepted":
-        bench.fail("over_refusal", f"import by {node} was refused", expected="accepted", received=str(answer.reason))
-    value: Row = answer.value
+    value: Row = bench.must_be(answer, "accepted", f"import by {node} was refused")
     return value
 
 
 def import_one(bench: Bench, session: SuiteSession, node: str, key: str, worker: int = 0) -> None:
     """Import an object, which must be accepted."""
     answer = session.call("import_object", {"node": node, "key": key}, worker)
-    if answer.outcome != "accepted":
-        received = f"{answer.outcome} {answer.reason}"
-        bench.fail("over_refusal", f"{key} was not imported by {node}", expected="accepted", received=received)
+    bench.must_be(answer, "accepted", f"{key} was not imported by {node}")
 
 
 def compare(
@@ -69,13 +62,9 @@ def held(bench: Bench, state: Row, node: str, expected: Model, told: str) -> Non
     found = shown(state, node)
     for name in LISTS:
         _hold(bench, name, expected.state[name], found[name], f"{told}: {node}")
-    if digests.get(node) != expected.digest:
-        bench.report(
-            "wrong_reason",
-            f"{told}: {node} shows the right rows under another digest",
-            expected=expected.digest,
-            received=str(digests.get(node)),
-        )
+    bench.same(
+        digests.get(node), expected.digest, "wrong_reason", f"{told}: {node} shows the right rows under another digest"
+    )
 
 
 def compare_status(bench: Bench, session: SuiteSession, node: str, expected: Model, told: str, worker: int = 0) -> Row:
@@ -93,8 +82,7 @@ def compare_status(bench: Bench, session: SuiteSession, node: str, expected: Mod
         "tombstones": len(expected.state["tombstones"]),
         "conflicts": expected.conflicts,
     }
-    if found != want:
-        bench.fail("state_leak", f"{told}: the status of {node} is another", expected=repr(want), received=repr(found))
+    bench.same(found, want, "state_leak", f"{told}: the status of {node} is another")
     return status
 
 
@@ -114,11 +102,8 @@ def _hold(bench: Bench, name: str, expected: Sequence[Row], found: Sequence[Row]
 
 def enroll(bench: Bench, session: SuiteSession, node: str, worker: int = 0) -> None:
     """One more device, with an id of its own."""
-    answer = session.call(
-        "enroll", {"node": node, "node_id": ObjectBuilder(bench, session, "nodes").node_id(node)}, worker
-    )
-    if answer.outcome != "accepted":
-        bench.fail("not_reached", f"device {node} cannot be enrolled: {answer.outcome} {answer.reason}")
+    node_id = ObjectBuilder(bench, session, "nodes").node_id(node)
+    session.accepted("enroll", {"node": node, "node_id": node_id}, worker)
 
 
 def all_orders(bench: Bench, session: SuiteSession, made: Sequence[Made], first: Sequence[Made] = ()) -> None:
@@ -153,9 +138,7 @@ def publish(
 ) -> str:
     """Have a device publish a segment; its key."""
     answer = session.call("publish", {"node": node, "segment_id": segment_id, "batch": batch}, worker)
-    if answer.outcome != "accepted":
-        bench.fail("over_refusal", f"publish was refused: {answer.reason}")
-    key: str = answer.value["key"]
+    key: str = bench.must_be(answer, "accepted", "publish was refused")["key"]
     return key
 
 

@@ -16,7 +16,7 @@ from holdfast.conformance.suites.hx_sync.checks import (
     import_one,
     place,
 )
-from holdfast.conformance.suites.hx_sync.fresh import apart, drawn
+from holdfast.conformance.suites.hx_sync.fresh import all_drawn, apart
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
@@ -77,35 +77,29 @@ def fresh(bench: Bench, session: SuiteSession, algorithm: str, count: int) -> No
     world = ObjectBuilder(bench, session, "fresh")
     batch = {"events": [world.event("a", "s1", 0, at(0))]}
     seen: dict[str, set[bytes]] = {name: set() for name in ("wrapped key", "ciphertext", "object key", "nonce")}
-    nonces: list[tuple[bytes, bytes]] = []
-    keys: list[bytes] = []
+    rows: list[tuple[bytes, bytes, bytes]] = []
     for number in range(count):
         if number == count // 2:
             session.restart(1)
         args = {"node": "a", "segment_id": world.uuid(str(number)), "batch": batch}
-        answer = session.call("publish", args, number % 2)
-        if answer.outcome != "accepted":
-            bench.fail("over_refusal", f"publish was refused: {answer.reason}")
-        opened = open_placed(bench, session, answer.value["key"])
+        key = bench.must_be(session.call("publish", args, number % 2), "accepted", "publish was refused")["key"]
+        opened = open_placed(bench, session, key)
         if opened["header"]["crypto"] != {"alg": algorithm}:
             bench.report(
                 "wrong_reason", "another algorithm", expected=algorithm, received=repr(opened["header"]["crypto"])
             )
-        parts = parts_of(from_base64url(session.file(answer.value["key"])["bytes"]))
-        nonces.append((parts.wrap_nonce, parts.nonce))
+        parts = parts_of(from_base64url(session.file(key)["bytes"]))
         own = bytes.fromhex(opened["object_key"])
-        keys.append(own)
+        rows.append((parts.wrap_nonce, parts.nonce, own))
         for name, value in (("wrapped key", parts.wrapped_key), ("ciphertext", parts.ciphertext), ("object key", own)):
             if value in seen[name]:
                 bench.fail("fail_open", f"two of {number + 1} objects have one {name}", received=base64url(value)[:64])
             seen[name].add(value)
-        for value in nonces[-1]:
+        for value in rows[-1][:2]:
             if value in seen["nonce"]:
                 bench.fail("fail_open", f"in {number + 1} objects a nonce stands twice", received=value.hex())
             seen["nonce"].add(value)
-    drawn(bench, [pair[0] for pair in nonces], "nonces of wraps")
-    drawn(bench, [pair[1] for pair in nonces], "nonces of payloads")
-    drawn(bench, keys, "keys of objects")
+    all_drawn(bench, rows)
 
 
 # Writers and readers at once

@@ -60,10 +60,14 @@ def judge(bench: Bench, found: Sequence[Published], algorithm: str) -> None:
         _tell(bench, found)
     if len(found) >= _FEWEST:
         taken = [parts_of(from_base64url(each.data)) for each in found]
-        drawn(bench, [parts.wrap_nonce for parts in taken], "nonces of wraps")
-        drawn(bench, [parts.nonce for parts in taken], "nonces of payloads")
         master = bytes.fromhex(VAULT_KEY)
-        drawn(bench, [object_key(parts, master) for parts in taken], "keys of objects")
+        all_drawn(bench, [(parts.wrap_nonce, parts.nonce, object_key(parts, master)) for parts in taken])
+
+
+def all_drawn(bench: Bench, taken: Sequence[tuple[bytes, bytes, bytes]]) -> None:
+    """The nonces and the keys of objects are drawn from a whole space."""
+    for number, what in enumerate(("nonces of wraps", "nonces of payloads", "keys of objects")):
+        drawn(bench, [row[number] for row in taken], what)
 
 
 def drawn(bench: Bench, values: Sequence[bytes], what: str) -> None:
@@ -73,7 +77,8 @@ def drawn(bench: Bench, values: Sequence[bytes], what: str) -> None:
     """
     rows = [int.from_bytes(value, "big") for value in values]
     bits = 8 * len(values[0])
-    for told, sample in ((what, rows), (f"{what}, each beside the one before", _steps(rows))):
+    steps = [one ^ other for one, other in itertools.pairwise(rows)]
+    for told, sample in ((what, rows), (f"{what}, each beside the one before", steps)):
         most = _DEVIATIONS * math.sqrt(len(sample)) / 2
         for bit in range(bits):
             ones = sum(row >> bit & 1 for row in sample)
@@ -84,10 +89,6 @@ def drawn(bench: Bench, values: Sequence[bytes], what: str) -> None:
     if rank < min(len(rows), bits) - _SPARE:
         received = f"{rank} of {min(len(rows), bits)} independent"
         bench.fail("fail_open", f"{what} have fewer bits than they show", received=received)
-
-
-def _steps(rows: Sequence[int]) -> list[int]:
-    return [one ^ other for one, other in itertools.pairwise(rows)]
 
 
 def _rank(rows: Iterable[int]) -> int:
@@ -125,7 +126,7 @@ def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[Publ
             calls: dict[str, tuple[str, dict[str, Any]]] = {
                 "segment": ("publish", {"segment_id": world.uuid(f"segment {label}"), "batch": batch}),
                 "blob": ("publish_blob", {"bytes": base64url(label.encode())}),
-                "long blob": ("publish_blob", {"bytes": base64url(_noise(label))}),
+                "long blob": ("publish_blob", {"bytes": base64url(Random(label).randbytes(_LONG))}),  # noqa: S311
                 "tombstone": ("forget", {"tombstone_id": world.uuid(f"tombstone {label}"), **window}),
                 "manifest": ("publish_manifest", {}),
             }
@@ -133,14 +134,8 @@ def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[Publ
                 answer = session.call(method, {"node": node, **args}, round_)
                 what = f"a {kind} of {node} in {store}"
                 if (answer.outcome, answer.effect) != ("accepted", "new"):
-                    received = f"{answer.outcome} {answer.effect or answer.reason}"
-                    bench.fail("over_refusal", f"{what} was not published", expected="new", received=received)
+                    bench.fail("over_refusal", f"{what} was not published", expected="new", received=answer.words)
                 yield Published(what, kind.split()[-1], _lying(bench, session, answer.value["key"], what))
-
-
-def _noise(label: str) -> bytes:
-    """The same in every store."""
-    return Random(label).randbytes(_LONG)  # noqa: S311 - nothing is kept secret with it
 
 
 def _lying(bench: Bench, session: SuiteSession, key: str, what: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from holdfast.conformance.suites.histories import Deck
+
 WORKERS = 2
 DEVICES = ("a", "b", "c", "d")
 # Who is not enrolled, and whose segments are imported all the same.
@@ -251,18 +253,7 @@ def volume(dice: Random) -> list[Step]:
     return [*steps, Step("import", 1, "c")]
 
 
-class Schedule:
-    """Orders scenarios so that each comes up as often as any other, `first` these; `together` make a history."""
-
-    def __init__(self, together: int, first: Sequence[str] = ()) -> None:
-        self._together = together
-        self._left = [*reversed(first)]
-
-    def draw(self, dice: Random) -> list[Step]:
-        """The steps of one history."""
-        steps: list[Step] = []
-        for _ in range(self._together):
-            if not self._left:
-                self._left = dice.sample(list(SCENARIOS), len(SCENARIOS))
-            steps += SCENARIOS[self._left.pop()](dice)
-        return steps
+def scheduled(*first: str) -> Scenario:
+    """Draws histories of three scenarios, of which each comes up as often as any other, `first` these."""
+    deck = Deck(SCENARIOS, first)
+    return lambda dice: [step for _ in range(3) for step in SCENARIOS[deck.deal(dice)](dice)]

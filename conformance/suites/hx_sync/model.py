@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -60,6 +60,12 @@ class Tombstone:
         """Whether it forgets what that node says of that time. Both ends belong to the window."""
         within = instant(self.start_ts) <= instant(ts) <= instant(self.end_ts)
         return within and self.scope in (None, node_id)
+
+
+def told_window(key: str, payload: Row) -> Tombstone:
+    """What the payload of the tombstone at a key says."""
+    ends = normal(payload["start_ts"]), normal(payload["end_ts"])
+    return Tombstone(key.rpartition("/")[2].partition(".")[0], *ends, payload.get("node_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +117,14 @@ def model(objects: Sequence[Object], forgotten_before: Iterable[Triple] = ()) ->
         if any(window.covers(triple[0], event["ts"]) for event in variants.values() for window in windows)
     } | set(forgotten_before)
     live = {triple: lowest(variants.values()) for triple, variants in contents.items() if triple not in forgotten}
+    # To unpin has no effect.
+    pinned = {
+        _triple(row["node_id"], row) for segment in segments for row in segment.batch.get("pins", ()) if row["pinned"]
+    }
     shown = {
         "events": [{**event, "event_key": _key(triple), "ts": normal(event["ts"])} for triple, event in live.items()],
         "sessions": _sessions(segments, windows, {triple[:2] for triple in live}),
-        "pins": _pins(segments, live.keys()),
+        "pins": [{"node_id": node, "session_id": session, "seq": seq} for node, session, seq in pinned & live.keys()],
         "tombstones": [
             {
                 "tombstone_id": each.tombstone_id,
@@ -126,7 +136,7 @@ def model(objects: Sequence[Object], forgotten_before: Iterable[Triple] = ()) ->
         ],
     }
     artifacts = [(segment.node_id, row) for segment in segments for row in segment.batch.get("artifacts", ())]
-    shown["artifacts"] = _artifacts(artifacts, live.keys())
+    shown["artifacts"] = _artifacts(artifacts, live)
     lost = {row["blob_hash"] for node, row in artifacts if _triple(node, row) in forgotten}
     held = {row["blob_hash"] for node, row in artifacts if _triple(node, row) in live}
     hashes = {each.blob_hash for each in objects if isinstance(each, Blob)}
@@ -157,21 +167,11 @@ def _sessions(
     return [{**row, "node_id": node, "started_at": normal(row["started_at"])} for node, row in found]
 
 
-def _pins(segments: Sequence[Segment], live: Iterable[Triple]) -> list[dict[str, Any]]:
-    """All that any device pinned; to unpin has no effect."""
-    there = set(live)
-    pinned = {
-        _triple(row["node_id"], row) for segment in segments for row in segment.batch.get("pins", ()) if row["pinned"]
-    }
-    return [{"node_id": node, "session_id": session, "seq": seq} for node, session, seq in pinned & there]
-
-
-def _artifacts(artifacts: Sequence[tuple[str, Row]], live: Iterable[Triple]) -> list[dict[str, Any]]:
+def _artifacts(artifacts: Sequence[tuple[str, Row]], live: Container[Triple]) -> list[dict[str, Any]]:
     """Of each artifact, the content that is shown among those whose event is there."""
-    there = set(live)
     contents: dict[tuple[str, str], list[Row]] = {}
     for node, row in artifacts:
-        if _triple(node, row) in there:
+        if _triple(node, row) in live:
             contents.setdefault((node, row["artifact_id"]), []).append(row)
     return [{**lowest(variants), "node_id": node} for (node, _), variants in contents.items()]
 
@@ -404,8 +404,7 @@ def import_object(state: State, name: str, key: str) -> Outcome:
     if refused:
         return Outcome(refused, state.at(name, replace(device, told=None)))
     # Of a blob that came before it is open whether it counts again when an event needs it anew.
-    known = device.imported.get(key)
-    effect = NEW if known is None or (known.sha256 != lies.sha256 and isinstance(lies.says, Manifest)) else PRIOR
+    effect = NEW if _is_new(device.imported.get(key), lies) else PRIOR
     effects = {NEW, PRIOR} if effect == PRIOR and isinstance(lies.says, Blob) else {effect}
     # What was known changes no report.
     told = device.told if effects == {PRIOR} else None
@@ -481,13 +480,10 @@ def _reasons(device: Device, key: str, lies: Lies) -> frozenset[str]:
 
 def _withheld(state: State, device: Device) -> frozenset[str]:
     """What was applied or is listed, and does not lie in the store."""
-    listed = {key for lies in device.objects(Manifest).values() for key, _ in _listed(lies)}
+    said = [lies.says for lies in device.imported.values()]
+    listed = {key for says in said if isinstance(says, Manifest) for key, _ in says.listed}
     applied = {key for key, lies in device.imported.items() if not isinstance(lies.says, Manifest)}
     return frozenset((listed | applied) - state.store.keys())
-
-
-def _listed(lies: Lies) -> Iterable[tuple[str, str]]:
-    return lies.says.listed if isinstance(lies.says, Manifest) else ()
 
 
 # What is learned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.conformance.suites.neighbours import swept
 
-SWEEPS = swept(
+TESTS = swept(
     __name__,
     # A member too many, another type, and a name that is nearly that of a device.
     test_what_is_asked_for_fits_its_schema_and_names_its_device="HX-REQ-1",

@@ -69,7 +69,7 @@ class Looking:
         """A worker lists what lies there, with its digests."""
         told = self._session.observe("objects", worker=worker)["objects"]
         rows = {row["key"]: (row["object_type"], row["sha256"]) for row in told}
-        due = {key: (_type(key), lies.sha256) for key, lies in state.store.items()}
+        due = {key: (type_of(key), lies.sha256) for key, lies in state.store.items()}
         if rows != due or len(rows) != len(told):
             lacks = due.keys() - rows.keys()
             self.differs("lost_durability" if lacks else "state_leak", repr(due), repr(rows))
@@ -104,7 +104,7 @@ class Looking:
         state = self._session.observe("state", {"node": node}, worker)
         expected = device.shown
         held(self._bench, state, node, expected, f"worker {worker}")
-        segments = _recorded(device)
+        segments = sorted(_recorded(*each) for each in device.objects(Segment).items())
         found = sorted((row["node_id"], row["segment_id"], row["object_hash"]) for row in state["segments"])
         if found != segments:
             verdict = "lost_durability" if set(segments) - set(found) else "fail_open"
@@ -116,7 +116,10 @@ class Looking:
             self.weigh("wrong_reason", f"node, segments and blobs {due}", repr(counted))
         self.placed(status)
         if device.told is not None:
-            self._report(device, status)
+            self.rejected(device.told.rejected, status["rejected"])
+            for name, keys in (("foreign", device.told.foreign), ("withheld", device.told.withheld)):
+                if set(status[name]) != keys:
+                    self.weigh("wrong_reason", f"{name}: {sorted(keys)}", repr(status[name]))
         if node == INSPECTED:
             self._index(device, segments)
 
@@ -126,13 +129,6 @@ class Looking:
         if places & set(status["foreign"]) or self._foreign & set(status["withheld"]):
             received = f"foreign {status['foreign']}, withheld {status['withheld']}"
             self.weigh("wrong_reason", "what has a place is not foreign, and what has none not withheld", received)
-
-    def _report(self, device: Device, status: Mapping[str, Any]) -> None:
-        assert device.told is not None
-        self.rejected(device.told.rejected, status["rejected"])
-        for name, due in (("foreign", device.told.foreign), ("withheld", device.told.withheld)):
-            if set(status[name]) != due:
-                self.weigh("wrong_reason", f"{name}: {sorted(due)}", repr(status[name]))
 
     def rejected(self, due: Mapping[str, frozenset[str]], told: Iterable[Mapping[str, str]]) -> None:
         """What an import has refused, each for one of its reasons."""
@@ -160,7 +156,7 @@ class Looking:
         imported = {}
         for key, lies in upper.imported.items():
             if isinstance(lies.says, Segment):
-                is_in = (_part(key, -2), _id(key), lies.sha256) in said
+                is_in = _recorded(key, lies) in said
             elif isinstance(lies.says, Tombstone):
                 is_in = lies.says.tombstone_id in applied
             else:
@@ -195,21 +191,17 @@ class Looking:
             self.differs("fail_open", f"nowhere below {path} {told}", repr(found))
 
 
-def _recorded(device: Device) -> list[tuple[str, str, str]]:
-    """Node, id and digest of each segment that a device has imported."""
-    found = device.objects(Segment).items()
-    return sorted((_part(key, -2), _id(key), lies.sha256) for key, lies in found)
-
-
-def _part(key: str, at: int) -> str:
-    return key.split("/")[at]
+def _recorded(key: str, lies: Lies) -> tuple[str, str, str]:
+    """Node, id and digest of a segment."""
+    return key.split("/")[-2], _id(key), lies.sha256
 
 
 def _id(key: str) -> str:
     return key.rpartition("/")[2].partition(".")[0]
 
 
-def _type(key: str) -> str:
+def type_of(key: str) -> str:
+    """The type of what lies at a key."""
     return key.split("/")[4].removesuffix("s")
 
 

@@ -24,7 +24,6 @@ from holdfast.conformance.suites.hx_sync.builders import (
     equal,
     lies_of,
     ordered,
-    said,
     verdict,
 )
 from holdfast.conformance.suites.hx_sync.fresh import Published
@@ -41,8 +40,9 @@ from holdfast.conformance.suites.hx_sync.model import (
     Tombstone,
     instant,
     normal,
+    told_window,
 )
-from holdfast.conformance.suites.hx_sync.observations import Looking
+from holdfast.conformance.suites.hx_sync.observations import Looking, type_of
 from holdfast.conformance.suites.hx_sync.permutations import NODES, OFFSETS, at
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
@@ -164,15 +164,10 @@ def announced(look: Looking, key: str, data: str | None, since: str, now: str) -
     """What the object at this key says, which must be a window from `since` to now. Fails with what differs."""
     payload = derive("hx.opened", {"object": data})["payload"] or {}
     ends = [instant(each) for each in (*_MACHINE, now)]
-    wrong = normal(payload["start_ts"]) != normal(since) if "start_ts" in payload else True
+    wrong = "start_ts" not in payload or normal(payload["start_ts"]) != normal(since)
     if wrong or not (instant(payload["end_ts"]) == ends[2] or ends[0] <= instant(payload["end_ts"]) <= ends[1]):
         look.differs("wrong_reason", f"a window from {since} to now", repr(payload))
-    return Tombstone(
-        key.rpartition("/")[2].partition(".")[0],
-        normal(payload["start_ts"]),
-        normal(payload["end_ts"]),
-        payload.get("node_id"),
-    )
+    return told_window(key, payload)
 
 
 # The index of a device, and what SQLite puts beside it.
@@ -210,7 +205,7 @@ class HistoryRunner:
             "rush": self._rush,
             "repeat": self._repeat,
             "command": self._command,
-            "kill": self._interrupt if rest else self._killed,
+            "kill": self._interrupt if rest else lambda each, _: self._session.begin_again("kill", each.worker),
             "leave": self._leave,
             "lose": self._lose_index,
             "look": lambda each, _: self._observe(each.node, each.worker),
@@ -268,8 +263,7 @@ class HistoryRunner:
             self._observe(step.node, 1 - step.worker)
 
     def _judge(self, answer: Answer, outcome: Outcome) -> None:
-        came = said(answer)
-        value = answer.value or {}
+        came, value = answer.said, answer.value or {}
         if came not in outcome.said:
             self._look.differs(verdict(answer, outcome), str(outcome), f"{came} {value or answer.data or ''}".strip())
         if came not in EFFECTS:
@@ -293,7 +287,7 @@ class HistoryRunner:
     def _remember(self, key: str) -> None:
         found = self._session.file(key)["bytes"]
         if found is not None:
-            self._published.append(Published(key, key.split("/")[4].removesuffix("s"), found))
+            self._published.append(Published(key, type_of(key), found))
 
     def _observe(self, node: str, worker: int) -> None:
         """Inspect the store, and ask a worker for a device; the other one, if that is down."""
@@ -336,12 +330,12 @@ class HistoryRunner:
         after = [state for order in permutations(range(WORKERS)) if (state := ordered(before, calls, answers, order))]
         if not after:
             due = [str(call.operation(before)) for call in calls]
-            received = [f"{said(answer)} {answer.value or ''}" for answer in answers]
+            received = [f"{answer.said} {answer.value or ''}" for answer in answers]
             both = all(answer.effect == NEW for answer in answers)
             self._look.differs("fail_open" if both else "wrong_reason", " | ".join(due), " | ".join(received))
         self._after(after[0])
         for call, answer in zip(calls, answers, strict=True):
-            if said(answer) in OPEN:
+            if answer.said in OPEN:
                 self._call(call, replace(step, worker=0), loosely=True)
         return calls
 
@@ -378,10 +372,6 @@ class HistoryRunner:
 
     # Processes
 
-    def _killed(self, step: Step, _: str) -> None:
-        self._session.kill(step.worker)
-        self._session.reopen(step.worker)
-
     def _interrupt(self, step: Step, what: str) -> None:
         """Kill a worker within an operation; another does it again, and it is done once."""
         node = "d" if what == "enroll" else step.node
@@ -391,7 +381,7 @@ class HistoryRunner:
         before, after = self._state, call.operation(self._state).state
         self._session.start(call.method, call.args, step.worker)
         time.sleep(step.seconds)
-        self._killed(step, "")
+        self._session.begin_again("kill", step.worker)
         self._look.crashed = self._disturbed = True
         there = [key for key in after.store if key not in before.store and self._session.file(key)["exists"]]
         written = {key: self._look.published(key, after.store[key]) for key in there}
@@ -502,7 +492,7 @@ class HistoryRunner:
             answer = self._session.call(call.method, call.args, step.worker)
             if answer.reason != "STORE_UNAVAILABLE":
                 verdict = "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-                self._look.weigh(verdict, "STORE_UNAVAILABLE without an index", said(answer))
+                self._look.weigh(verdict, "STORE_UNAVAILABLE without an index", answer.said)
         self._state = replace(
             self._state, devices={name: each for name, each in self._state.devices.items() if name != node}
         )

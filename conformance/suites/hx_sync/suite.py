@@ -21,7 +21,7 @@ from holdfast.conformance.suites.hx_sync.checks import (
     published,
 )
 from holdfast.conformance.suites.hx_sync.fresh import Published, judge
-from holdfast.conformance.suites.hx_sync.generate import Schedule, volume
+from holdfast.conformance.suites.hx_sync.generate import scheduled, volume
 from holdfast.conformance.suites.hx_sync.observations import Looking
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at, due
 from holdfast.conformance.suites.hx_sync.runner import playing
@@ -36,9 +36,8 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 
     Of all that they publish no two objects share what must be random, and every bit of it is drawn.
     """
-    schedule = Schedule(together=3)
     published: list[Published] = []
-    run_histories(bench, count=5, draw=schedule.draw, begin=lambda: playing(bench, published), trials=24)
+    run_histories(bench, count=5, draw=scheduled(), begin=lambda: playing(bench, published), trials=24)
     judge(bench, published, "xchacha20-poly1305")
 
 
@@ -46,9 +45,9 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
 def test_any_history_of_a_session_with_other_settings_agrees_with_the_model(bench: Bench) -> None:
     """The same with the other algorithm, and with blobs that are not compressed, commands included."""
     other = {"algorithm": "aes-256-gcm", "compression": "none"}
-    schedule = Schedule(together=3, first=("operator", "published"))
     published: list[Published] = []
-    run_histories(bench, count=3, draw=schedule.draw, begin=lambda: playing(bench, published, **other), trials=24)
+    draw = scheduled("operator", "published")
+    run_histories(bench, count=3, draw=draw, begin=lambda: playing(bench, published, **other), trials=24)
     judge(bench, published, other["algorithm"])
 
 
@@ -139,8 +138,7 @@ def test_what_hangs_on_a_forgotten_event_is_gone_after_all_orders(bench: Bench) 
         session.remove(window.key)
         import_all(bench, session, "b")
         place(session, [window])
-        if session.call("rebuild", {"node": "b"}).outcome != "accepted":
-            bench.fail("over_refusal", "rebuild was refused")
+        bench.must_be(session.call("rebuild", {"node": "b"}), "accepted", "rebuild was refused")
         compare(bench, session, ["b"], due([gone, stays, window, own, late, shared]), "after a rebuild")
         told = [*words, *({"bytes": blob.args["bytes"]} for blob in (own, late))]
         for folder in ("nodes", TMPDIR):
@@ -232,9 +230,7 @@ def test_devices_that_are_late_offline_or_new_come_to_one_digest(bench: Bench) -
             bench.fail(
                 "fail_open", "importing everything again was something new", expected="prior", received=repr(again)
             )
-        answer = session.call("rebuild", {"node": "b"})
-        if answer.outcome != "accepted":
-            bench.fail("over_refusal", f"rebuild was refused: {answer.reason}")
+        bench.must_be(session.call("rebuild", {"node": "b"}), "accepted", "rebuild was refused")
         compare(bench, session, everybody, expected, "after everything was imported again")
 
 
@@ -249,9 +245,7 @@ def test_what_one_device_forgets_is_gone_everywhere_whatever_comes_later(bench: 
         for node in ("a", "b"):
             import_all(bench, session, node)
         asked = {"node": "b", "tombstone_id": world.uuid("tombstone"), "start_ts": at(20), "end_ts": at(50)}
-        answer = session.call("forget", asked)
-        if answer.outcome != "accepted":
-            bench.fail("over_refusal", f"forget was refused: {answer.reason}")
+        forgot = bench.must_be(session.call("forget", asked), "accepted", "forget was refused")["key"]
         left = [event["seq"] for event in events if not 20 <= 10 * event["seq"] <= 50]
         for node in NODES:
             import_all(bench, session, node, worker=1)
@@ -261,19 +255,18 @@ def test_what_one_device_forgets_is_gone_everywhere_whatever_comes_later(bench: 
         published(bench, session, [blob])
         for node in NODES:
             import_all(bench, session, node)
-        for key in (answer.value["key"], blob.key):
+        for key in (forgot, blob.key):
             session.remove(key)
         again = {"events": events, "pins": [world.pin("a", "s1", number) for number in range(8)]}
         publish(bench, session, "a", world.uuid("again"), again)
         session.restart(1)
         for node in NODES:
             import_all(bench, session, node, worker=1)
-            _withholds(bench, session, node, {answer.value["key"], blob.key})
-            if session.call("rebuild", {"node": node}, 1).outcome != "accepted":
-                bench.fail("over_refusal", "rebuild was refused")
+            _withholds(bench, session, node, {forgot, blob.key})
+            bench.must_be(session.call("rebuild", {"node": node}, 1), "accepted", "rebuild was refused")
         must_show(bench, session, NODES, left, "after it was published again without the tombstone in the store")
         for node in NODES:
-            _withholds(bench, session, node, {answer.value["key"]})
+            _withholds(bench, session, node, {forgot})
 
 
 def _withholds(bench: Bench, session: SuiteSession, node: str, gone: set[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import compare_status, held, import_all, import_one, place
-from holdfast.conformance.suites.hx_sync.model import Model, Tombstone, normal
+from holdfast.conformance.suites.hx_sync.model import Model, told_window
 from holdfast.conformance.suites.hx_sync.operation_matrix import asked_of, lying_of
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
 from holdfast.conformance.suites.session import SuiteSession
@@ -74,13 +74,13 @@ def test_more_than_two_thousand_rows_of_each_kind_are_all_there(bench: Bench) ->
         place(session, [lying_of(world, "among many")])
         before = session.observe("state", {"node": "b"})
         for method, args in asked.items():
-            _accepted(bench, session, method, args)
+            bench.must_be(session.call(method, args), "accepted", f"{method} among many rows")
             after = session.observe("state", {"node": "b"})
             if after["artifacts"] != before["artifacts"]:
                 received = f"{len(after['artifacts'])} of {len(before['artifacts'])}, or others"
                 bench.fail("lost_durability", f"what there was before {method}", received=received)
         window = world.tombstone("most", at(0), at((_MANY - 10) / _PER_SECOND))
-        _accepted(bench, session, "forget", {**window.args, "node": "c"})
+        bench.must_be(session.call("forget", {**window.args, "node": "c"}), "accepted", "forget among many rows")
         expected = due([made["c"], window])
         _shows(bench, session, "c", expected, "after most is forgotten", worker=1)
         # The same events in another segment: each of them is known as forgotten.
@@ -93,13 +93,6 @@ def test_more_than_two_thousand_rows_of_each_kind_are_all_there(bench: Bench) ->
 
 def _shows(bench: Bench, session: SuiteSession, node: str, expected: Model, told: str, worker: int = 0) -> None:
     held(bench, session.observe("state", {"node": node}, worker), node, expected, told)
-
-
-def _accepted(bench: Bench, session: SuiteSession, method: str, args: Mapping[str, Any]) -> None:
-    answer = session.call(method, args)
-    if answer.outcome != "accepted":
-        received = f"{answer.outcome} {answer.reason}"
-        bench.fail("over_refusal", f"{method} among many rows", expected="accepted", received=received)
 
 
 @clause("HX-P5", "HX-TMB-5", "HX-TMB-7", whole=True, written=True)
@@ -203,9 +196,7 @@ def _forgotten(
     made = []
     for key in fresh:
         payload = derive("hx.opened", {"object": session.file(key)["bytes"]})["payload"] or {}
-        named = key.rpartition("/")[2].partition(".")[0]
-        ends = normal(payload["start_ts"]), normal(payload["end_ts"])
-        made.append(Made(key, b"", Tombstone(named, *ends, payload.get("node_id")), "", {}))
+        made.append(Made(key, b"", told_window(key, payload), "", {}))
     return made
 
 

@@ -201,14 +201,11 @@ def test_the_payload_is_compared_with_that_of_the_request_that_won(bench: Bench)
         for number in range(4):
             tag, key = s.tag(), s.key()
             bodies = [s.body(tag, str(100 + index % 2)) for index in range(8)]
+            shared = len(s.instances)
             found = s.burst(
-                [s.request(tag, key, body, instance=_shared(s, index)) for index, body in enumerate(bodies)]
+                [s.request(tag, key, body, instance=index // 2 % shared) for index, body in enumerate(bodies)]
             )
             s.one_effect(tag, f"two payloads at once, round {number + 1}")
             kinds = {body for body, each in zip(bodies, found, strict=True) if each.accepted}
             if len(kinds) > 1:
                 s.fail("fail_open", f"two payloads got one answer{s.choice}")
-
-
-def _shared(s: Service, index: int) -> int:
-    return index // 2 % 2 if s.profile["shared"] and "process" in s.wires else 0

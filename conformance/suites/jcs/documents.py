@@ -262,7 +262,8 @@ def pairs_of_units() -> Iterator[Vector]:
         for before, behind in (("[", "]"), ("{", ":0}")):
             due: Expected = Refused("LONE_SURROGATE")
             if text is not None:
-                due = Canonical(f"{before}{_canonical(text)}{behind}".encode())
+                body = "".join(ESCAPED.get(character, character) for character in text)
+                due = Canonical(f'{before}"{body}"{behind}'.encode())
             document = f"{before}{written}{behind}".encode()
             category = Category.LONE_SURROGATES if text is None else Category.STRING_ESCAPED
             yield _vector(f"{first:04x} {second:04x} {before}", category, document, dict.fromkeys(Profile, due))
@@ -330,10 +331,6 @@ def _joined(first: int, second: int) -> str | None:
         return (first.to_bytes(2, "big") + second.to_bytes(2, "big")).decode("utf-16-be")
     except UnicodeDecodeError:
         return None
-
-
-def _canonical(text: str) -> str:
-    return '"' + "".join(ESCAPED.get(character, character) for character in text) + '"'
 
 
 def _vector(name: str, category: Category, document: bytes, due: Mapping[Profile, Expected]) -> Vector:

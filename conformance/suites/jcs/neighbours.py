@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.conformance.suites.neighbours import swept
 
-SWEEPS = swept(
+TESTS = swept(
     __name__,
     # Base64 in other spellings, profiles in other letters, members more and fewer; the good request follows.
     test_no_near_miss_of_the_arguments_is_a_request="JCS-REQ-01",

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites import clause
+from holdfast.conformance.suites import clause, tabled
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.jcs.documents import (
     beside_a_mark,
@@ -53,58 +53,6 @@ _DRAWN, _ACCEPTED = 80, 320
 # Where the large documents of a part stand among them.
 _LARGE = {Part.FORM: (0, 1), Part.ORDER: (1, 2), Part.STRING: (2, 3), Part.NUMBER: (3, 5)}
 _STRICT, _SAFE = (Profile.I_JSON_STRICT.value,), (Profile.SAFE_INT.value,)
-
-
-@clause("JCS-UTF8-01", "JCS-UTF8-02", "JCS-UTF8-03", "JCS-BOM-01")
-def test_committed_vectors_of_bytes(bench: Bench) -> None:
-    """Encodings, whole and broken."""
-    run(bench, None, "UTF8", "BOM")
-
-
-@clause("JCS-GRAM-01", "JCS-GRAM-02", "JCS-GRAM-03", "JCS-GRAM-04", "JCS-GRAM-05", "JCS-TOP-01")
-def test_committed_vectors_of_grammar(bench: Bench) -> None:
-    """What is JSON and what only resembles it."""
-    run(bench, None, "GRAM", "TOP")
-
-
-@clause("JCS-DUP-01", "JCS-DUP-02", "JCS-DUP-03", "JCS-DUP-04", "JCS-SUR-01", "JCS-SUR-02", "JCS-SUR-03")
-def test_committed_vectors_of_names_and_surrogates(bench: Bench) -> None:
-    """Names that are the same, halves of characters."""
-    run(bench, None, "DUP", "SUR")
-
-
-@clause(
-    "JCS-NUM-01",
-    "JCS-NUM-02",
-    "JCS-NUM-03",
-    "JCS-NUM-04",
-    "JCS-NUM-05",
-    "JCS-NUM-06",
-    "JCS-NUM-07",
-    "JCS-NUM-08",
-    "JCS-NUM-09",
-)
-def test_committed_vectors_of_numbers(bench: Bench) -> None:
-    """Every notation, ties, and the ends of the range."""
-    run(bench, Part.NUMBER, "NUM")
-
-
-@clause("JCS-STR-01", "JCS-STR-02", "JCS-STR-03", "JCS-STR-04", "JCS-STR-05")
-def test_committed_vectors_of_strings(bench: Bench) -> None:
-    """What is escaped and what is not."""
-    run(bench, Part.STRING, "STR")
-
-
-@clause("JCS-ORD-01", "JCS-ORD-02", "JCS-ORD-03", "JCS-ORD-04", "JCS-ORD-05", "JCS-ORD-06")
-def test_committed_vectors_of_order(bench: Bench) -> None:
-    """Members and elements."""
-    run(bench, Part.ORDER, "ORD")
-
-
-@clause("JCS-WS-01", "JCS-LIT-01", "JCS-DEPTH-01", "JCS-DEPTH-02", "JCS-IDEM-01", "JCS-IDEM-02")
-def test_committed_vectors_of_form(bench: Bench) -> None:
-    """Whitespace, structure, depth, and what is canonical already."""
-    run(bench, Part.FORM, "WS", "LIT", "DEPTH", "IDEM", "VER", "PURE", "PROF")
 
 
 @clause("JCS-PROF-01", "JCS-PROF-02", "JCS-PROF-03", "JCS-PROF-04", "JCS-PROF-06", roles=_STRICT)
@@ -164,30 +112,6 @@ def _any(bench: Bench, part: Part) -> Iterator[Vector]:
     return (record for record in ones if record.canonical is not None)
 
 
-@clause("JCS-NUM-03", "JCS-NUM-02", "JCS-NUM-04", "JCS-NUM-05", "JCS-NUM-06", "JCS-NUM-08", "JCS-NUM-09")
-def test_numbers_of_any_document_have_their_canonical_bytes(bench: Bench) -> None:
-    """Wherever in a document they stand."""
-    run_in_core(bench, _any(bench, Part.NUMBER), {Part.NUMBER})
-
-
-@clause("JCS-STR-03", "JCS-STR-01", "JCS-STR-02", "JCS-STR-04", "JCS-SUR-03")
-def test_strings_of_any_document_have_their_canonical_bytes(bench: Bench) -> None:
-    """Names are strings too."""
-    run_in_core(bench, _any(bench, Part.STRING), {Part.STRING})
-
-
-@clause("JCS-ORD-01", "JCS-ORD-02", "JCS-ORD-03", "JCS-ORD-04", "JCS-ORD-05", "JCS-ORD-06")
-def test_members_and_elements_of_any_document_have_their_order(bench: Bench) -> None:
-    """At every depth."""
-    run_in_core(bench, _any(bench, Part.ORDER), {Part.ORDER})
-
-
-@clause("JCS-LIT-01", "JCS-WS-01", "JCS-UTF8-03")
-def test_the_form_of_any_document_is_that_of_its_construction(bench: Bench) -> None:
-    """Literals, brackets, and nothing between them."""
-    run_in_core(bench, _any(bench, Part.FORM), {Part.FORM})
-
-
 @clause("JCS-IDEM-02", "JCS-IDEM-01")
 def test_constructed_documents_and_their_canonical_forms_have_one_form(bench: Bench) -> None:
     """Documents that were canonical before they were disguised. Which form it is, other tests say."""
@@ -224,31 +148,6 @@ def test_constructed_documents_in_verify_mode(bench: Bench) -> None:
     if not told:
         bench.fail("not_reached", "canonicalise answers no document rightly, so nothing can be said of verify")
     report(bench, found)
-
-
-@clause("JCS-UTF8-01", "JCS-UTF8-02", "JCS-BOM-01")
-def test_constructed_defects_of_bytes(bench: Bench) -> None:
-    """Broken and foreign encodings, in documents of any form."""
-    _run_drawn(bench, 40, lambda category, _: category in (Category.INVALID_UTF8, Category.ENCODING))
-
-
-@clause("JCS-GRAM-01", "JCS-GRAM-02", "JCS-GRAM-03", "JCS-GRAM-04", "JCS-GRAM-05")
-def test_constructed_defects_of_grammar(bench: Bench) -> None:
-    """What only resembles JSON, in documents of any form."""
-    _run_drawn(bench, 40, lambda category, reason: reason == "SYNTAX" and category is not Category.ENCODING)
-
-
-@clause("JCS-DUP-01", "JCS-DUP-02", "JCS-DUP-03", "JCS-SUR-01", "JCS-SUR-02")
-def test_constructed_defects_of_names_and_surrogates(bench: Bench) -> None:
-    """Duplicate names and halves of characters, in documents of any form."""
-    _run_drawn(bench, 40, lambda _, reason: reason in ("DUPLICATE_NAME", "LONE_SURROGATE"))
-
-
-@clause("JCS-NUM-01")
-def test_constructed_numbers_out_of_range(bench: Bench) -> None:
-    """Numbers that no double holds, in documents of any form."""
-    # One document of four hundred.
-    _run_drawn(bench, 8, lambda _, reason: reason == "NUMBER_OUT_OF_RANGE")
 
 
 # Edges
@@ -425,3 +324,77 @@ def test_answers_do_not_depend_on_what_was_asked_before(bench: Bench) -> None:
                 _must_agree(bench, each, before, answer, "another order of calls")
     if len({(answer.outcome, answer.reason, str(answer.value)) for answer in known.values()}) == 1:
         bench.fail("not_reached", "every question had one and the same answer, so nothing shows that they matter")
+
+
+def _ids(*families: str, most: int = 1) -> list[str]:
+    return [f"JCS-{family}-{number:02}" for family in families for number in range(1, most + 1)]
+
+
+TESTS = {
+    **tabled(
+        __name__,
+        run,
+        # Encodings, whole and broken.
+        test_committed_vectors_of_bytes=([*_ids("UTF8", most=3), "JCS-BOM-01"], (None, "UTF8", "BOM")),
+        # What is JSON and what only resembles it.
+        test_committed_vectors_of_grammar=([*_ids("GRAM", most=5), "JCS-TOP-01"], (None, "GRAM", "TOP")),
+        # Names that are the same, halves of characters.
+        test_committed_vectors_of_names_and_surrogates=(
+            [*_ids("DUP", most=4), *_ids("SUR", most=3)],
+            (None, "DUP", "SUR"),
+        ),
+        # Every notation, ties, and the ends of the range.
+        test_committed_vectors_of_numbers=(_ids("NUM", most=9), (Part.NUMBER, "NUM")),
+        # What is escaped and what is not.
+        test_committed_vectors_of_strings=(_ids("STR", most=5), (Part.STRING, "STR")),
+        # Members and elements.
+        test_committed_vectors_of_order=(_ids("ORD", most=6), (Part.ORDER, "ORD")),
+        # Whitespace, structure, depth, and what is canonical already.
+        test_committed_vectors_of_form=(
+            [*_ids("WS", "LIT"), *_ids("DEPTH", "IDEM", most=2)],
+            (Part.FORM, "WS", "LIT", "DEPTH", "IDEM", "VER", "PURE", "PROF"),
+        ),
+    ),
+    **tabled(
+        __name__,
+        lambda bench, part: run_in_core(bench, _any(bench, part), {part}),
+        # Wherever in a document they stand.
+        test_numbers_of_any_document_have_their_canonical_bytes=(
+            [f"JCS-NUM-0{number}" for number in (3, 2, 4, 5, 6, 8, 9)],
+            (Part.NUMBER,),
+        ),
+        # Names are strings too.
+        test_strings_of_any_document_have_their_canonical_bytes=(
+            ("JCS-STR-03", "JCS-STR-01", "JCS-STR-02", "JCS-STR-04", "JCS-SUR-03"),
+            (Part.STRING,),
+        ),
+        # At every depth.
+        test_members_and_elements_of_any_document_have_their_order=(_ids("ORD", most=6), (Part.ORDER,)),
+        # Literals, brackets, and nothing between them.
+        test_the_form_of_any_document_is_that_of_its_construction=(
+            ("JCS-LIT-01", "JCS-WS-01", "JCS-UTF8-03"),
+            (Part.FORM,),
+        ),
+    ),
+    **tabled(
+        __name__,
+        _run_drawn,
+        # Broken and foreign encodings, in documents of any form.
+        test_constructed_defects_of_bytes=(
+            ("JCS-UTF8-01", "JCS-UTF8-02", "JCS-BOM-01"),
+            (40, lambda category, _: category in (Category.INVALID_UTF8, Category.ENCODING)),
+        ),
+        # What only resembles JSON, in documents of any form.
+        test_constructed_defects_of_grammar=(
+            _ids("GRAM", most=5),
+            (40, lambda category, reason: reason == "SYNTAX" and category is not Category.ENCODING),
+        ),
+        # Duplicate names and halves of characters, in documents of any form.
+        test_constructed_defects_of_names_and_surrogates=(
+            [*_ids("DUP", most=3), *_ids("SUR", most=2)],
+            (40, lambda _, reason: reason in ("DUPLICATE_NAME", "LONE_SURROGATE")),
+        ),
+        # Numbers that no double holds, in documents of any form: one document of four hundred.
+        test_constructed_numbers_out_of_range=(["JCS-NUM-01"], (8, lambda _, reason: reason == "NUMBER_OUT_OF_RANGE")),
+    ),
+}

@@ -8,14 +8,12 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
-from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, drawn, order_of, state_of
-from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done, place_trust
+from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done, place_trust, put
 from holdfast.conformance.suites.session import SuiteSession
-from holdfast.conformance.verdict import FailureMode
 from holdfast.vectors.derive import derive
 
 _DATABASE, _STORE, _KEPT = "m5/db", "m5", "kept"
@@ -27,16 +25,6 @@ _BYTES_OF_CHECKPOINT = 24
 _BY_COMMAND = 4
 _SIZE = 12
 _NEVER_USED = ("CHECKPOINT_DAMAGED", "CHECKPOINT_STALE", "STORE_UNAVAILABLE")
-
-
-def _dice(session: SuiteSession) -> Random:
-    return Random(session.hex64("damage"))  # noqa: S311 - nothing is kept secret with it
-
-
-def _put(bench: Bench, session: SuiteSession, operations: Sequence[Made]) -> None:
-    for each in operations:
-        answer = session.call("put_op", {"op": each.raw})
-        must_be_done(bench, answer, "an append")
 
 
 def _flipped(dice: Random, data: bytes, at: int) -> bytes:
@@ -51,13 +39,13 @@ def _rows(value: Mapping[str, Any], family: str) -> Mapping[str, bytes]:
 def test_a_changed_byte_of_any_file_is_found_or_changes_nothing(bench: Bench) -> None:
     """Tables, logs, the MANIFEST and CURRENT. Where nothing fails, every acknowledged operation is as it was."""
     with bench.session() as session:
-        dice = _dice(session)
+        dice = session.dice("damage")
         operations = drawn(dice, [f"alice {session.rand('alice')}"], _SIZE).operations
         half = len(operations) // 2
-        _put(bench, session, operations[:half])
+        put(bench, session, *operations[:half])
         # What an opening finds in its log, RocksDB writes into tables.
         session.restart()
-        _put(bench, session, operations[half:])
+        put(bench, session, *operations[half:])
         session.kill()
         session.copy(_STORE, _KEPT)
         tried = 0
@@ -71,7 +59,7 @@ def test_a_changed_byte_of_any_file_is_found_or_changes_nothing(bench: Bench) ->
                     continue
                 at = dice.randrange(len(data))
                 session.place(path, _flipped(dice, data, at))
-                if _started_again(session):
+                if session.starts_on_what_is_there():
                     _must_notice(bench, session, operations, f"byte {at} of {path}")
                 tried += 1
                 session.kill()
@@ -79,17 +67,6 @@ def test_a_changed_byte_of_any_file_is_found_or_changes_nothing(bench: Bench) ->
         session.reopen()
         if not tried:
             bench.fail("not_reached", "the database has no file of a kind that is known, or all are too long")
-
-
-def _started_again(session: SuiteSession) -> bool:
-    """Whether the process starts on what is there; one that refuses has noticed."""
-    try:
-        session.reopen()
-    except NonConformance as finding:
-        if finding.judgement.silence is not FailureMode.FAULT:
-            raise
-        return False
-    return True
 
 
 def _must_notice(bench: Bench, session: SuiteSession, operations: Sequence[Made], what: str) -> None:
@@ -108,9 +85,9 @@ def _must_notice(bench: Bench, session: SuiteSession, operations: Sequence[Made]
 def test_a_checkpoint_of_which_any_byte_was_changed_is_never_used(bench: Bench) -> None:
     """It is refused, or loads as the state that it was made of; a replay ends in the right state all the same."""
     with bench.session() as session:
-        dice = _dice(session)
+        dice = session.dice("damage")
         operations = drawn(dice, [f"alice {session.rand('alice')}"], _SIZE).operations
-        _put(bench, session, operations)
+        put(bench, session, *operations)
         made = session.call("checkpoint_create")
         must_be_done(bench, made, "a checkpoint")
         asked = {"checkpoint_id": made.value["checkpoint_id"]}
@@ -149,9 +126,9 @@ def test_a_checkpoint_of_which_any_byte_was_changed_is_never_used(bench: Bench) 
 def test_an_operation_of_which_a_byte_was_changed_is_an_error_and_never_none(bench: Bench) -> None:
     """Any byte, and all of them: those of another operation."""
     with bench.session() as session:
-        dice = _dice(session)
+        dice = session.dice("damage")
         first, other = drawn(dice, [f"alice {session.rand('alice')}"], _SIZE).operations[:2]
-        _put(bench, session, [first, other])
+        put(bench, session, first, other)
         rows = _rows(session.observe("store"), "ops")
         key = base64url(bytes.fromhex(first.op_id))
         data = rows.get(key, b"")
@@ -193,8 +170,7 @@ class _Stored:
         first = self._made(author, 1, [])
         self.operations = (first, self._made(author, 2, [first.op_id]), self._made(author, 3, []))
         self.waiting = self._made(author, 4, [first.op_id, _MISSING])
-        for each in (*self.operations, self.waiting):
-            must_be_done(bench, session.call("put_op", {"op": each.raw}), "an append")
+        put(bench, session, *self.operations, self.waiting)
         self.due: Mapping[str, Any] = {
             "iter_ops": {"op_ids": sorted(each.op_id for each in (*self.operations, self.waiting))},
             "topo_iter": {"op_ids": order_of(self.operations)},

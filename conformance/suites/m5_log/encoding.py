@@ -21,6 +21,7 @@ from holdfast.conformance.suites.m5_log.log import (
     must_be_refused,
     must_have_rows,
     place_status,
+    put,
 )
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
@@ -111,7 +112,7 @@ def test_a_chain_of_thousands_that_arrives_in_reverse_waits_and_comes_at_once(be
             )
             _shows(bench, session, "topo_iter", {"op_ids": []})
             session.restart()
-        must_be_done(bench, session.call("put_op", {"op": root.raw}), "the append of the root")
+        put(bench, session, root, what="the append of the root")
         key, state = derive("m5.public_key", author), state_of(chain, [])
         for _ in range(2):
             _shows(bench, session, "topo_iter", {"op_ids": ids})
@@ -140,8 +141,7 @@ def test_no_near_miss_of_a_clock_is_as_early(bench: Bench) -> None:
         made = [Made.of({**kind, "ms": ms, "logical": counter}) for ms, counter in _near_clocks()]
         # The later ones come first, half of them in one file.
         _append(bench, session, made[::-2])
-        for each in made[-2::-2]:
-            must_be_done(bench, session.call("put_op", {"op": each.raw}), f"the append of {each.draft}")
+        put(bench, session, *made[-2::-2])
         key, state = derive("m5.public_key", author), state_of(made, [])
         for _ in range(2):
             _shows(bench, session, "topo_iter", {"op_ids": order_of(made)})
@@ -210,7 +210,7 @@ def test_a_changed_byte_of_an_operation_that_waits_is_found(bench: Bench) -> Non
     with bench.session() as session:
         author = f"alice {session.rand('waits')}"
         made = _made(author, 1, 1, [session.hex64("missing")])
-        must_be_done(bench, session.call("put_op", {"op": made.raw}), "the append of an operation that waits")
+        put(bench, session, made, what="the append of an operation that waits")
         key, raw = base64url(bytes.fromhex(made.op_id)), from_base64url(made.raw)
         parts = (raw[-1:], bytes.fromhex(made.parents[0]), bytes.fromhex(derive("m5.public_key", author)))
         for at in (raw.rindex(part) for part in parts):
@@ -230,7 +230,7 @@ def test_get_op_has_nothing_for_a_part_of_an_id_and_for_more_than_one(bench: Ben
     """None, one, half and all but one of its bytes from either end; a byte more, and another byte."""
     with bench.session() as session:
         made = _made(f"alice {session.rand('part')}", 1, 1)
-        must_be_done(bench, session.call("put_op", {"op": made.raw}), "an append")
+        put(bench, session, made)
         whole = made.op_id
         parts = [*(whole[:size] for size in (0, 2, 32, 62)), *(whole[-size:] for size in (2, 32, 62))]
         other = f"{int(whole[-2:], 16) ^ 1:02x}"

@@ -81,6 +81,12 @@ def must_be_done(bench: Bench, answer: Answer, what: str) -> None:
         bench.fail("over_refusal", f"{what} was not done", expected="accepted", received=received)
 
 
+def put(bench: Bench, session: SuiteSession, *operations: Made, what: str = "an append") -> None:
+    """Append operations, each of which must be accepted."""
+    for each in operations:
+        must_be_done(bench, session.call("put_op", {"op": each.raw}), what)
+
+
 def must_be_refused(bench: Bench, answer: Answer, reason: str, what: str) -> None:
     """Fail unless it was refused; another reason is reported."""
     if (answer.outcome, answer.reason) != ("refused", reason):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.conformance.suites.neighbours import swept
 
-SWEEPS = swept(
+TESTS = swept(
     __name__,
     # Other spellings of base64url, and bytes more, less or changed.
     test_no_near_miss_of_the_bytes_of_an_operation_is_that_operation="M5-PUT-6",

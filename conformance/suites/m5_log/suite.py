@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
@@ -69,6 +68,14 @@ _LAST_COUNT = "f" * 8
 # How often a command is asked for what an operation has just told.
 _BY_COMMAND = 0.2
 _LATEST = base64url(b"last_checkpoint_id")
+# How long after a call the process is killed, in seconds: within an append, or behind it.
+_MOMENTS = (0.0, 0.001, 0.003, 0.006, 0.01)
+_STEPS = ("kill", "restart", "again", "checkpoint", "checkpoint", "credential", "", "")
+_END = "at the end"
+# How many questions are asked behind each operation.
+_ASKED = 3
+# How many operations are looked up by their id when everything is compared.
+_LOOKED_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +96,8 @@ class _Point:
     believed: _Believed
 
 
-class LogClient:
-    """What one session is known to hold, and the questions. `stored` is in the order of arrival."""
+class HistoryRunner:
+    """One history: what its session is known to hold, and the questions. `stored` is in the order of arrival."""
 
     def __init__(self, bench: Bench, session: SuiteSession, graph: Graph, dice: Random) -> None:
         self.bench, self.session, self.graph, self.dice = bench, session, graph, dice
@@ -156,7 +163,7 @@ class LogClient:
         """Store a credential, and perhaps what it says. Often the latest checkpoint was made just before it came."""
         if self.stored and self.dice.random() < 0.5:
             self.checkpoint()
-        self.accepted(self.session.call("persist_vc", {"credential": credential.raw}), "persist_vc")
+        must_be_done(self.bench, self.session.call("persist_vc", {"credential": credential.raw}), "persist_vc")
         if credential not in self._persisted:
             self._persisted.append(credential)
         self._dump()
@@ -171,9 +178,11 @@ class LogClient:
         cred_hash = credential.cred_hash
         answer = self.session.call("persist_verified_vc", {"cred_hash": cred_hash})
         if not self._believes(credential):
-            self.refused(answer, "CREDENTIAL_INVALID", "persist_verified_vc of a credential that does not verify")
+            must_be_refused(
+                self.bench, answer, "CREDENTIAL_INVALID", "persist_verified_vc of a credential that does not verify"
+            )
             return
-        self.accepted(answer, "persist_verified_vc")
+        must_be_done(self.bench, answer, "persist_verified_vc")
         said = {name: credential.draft[name] for name in ("issuer", "role", "scope", "nbf", "exp")}
         due = ("prior" if cred_hash in self._cached else "new", said)
         if (answer.effect, answer.value) != due:
@@ -206,8 +215,7 @@ class LogClient:
         due = decision_of(self.stored, *self._world(), asked)
         subject = derive("m5.public_key", grant["subject"])
         found = self.session.observe("decide", {**asked, "subject": subject})["allowed"]
-        if found != due:
-            self.differs("fail_open" if found else "over_refusal", f"the decision about {asked}", due, found)
+        self.same(found, due, "fail_open" if found else "over_refusal", f"the decision about {asked}")
 
     # Checkpoints
 
@@ -225,9 +233,11 @@ class LogClient:
         else:
             answer = self.session.call("checkpoint_create", args)
             if index > len(order):
-                self.refused(answer, "RANGE_INVALID", f"a checkpoint of {index} operations of {len(order)}")
+                must_be_refused(
+                    self.bench, answer, "RANGE_INVALID", f"a checkpoint of {index} operations of {len(order)}"
+                )
                 return self.checkpoint()
-            self.accepted(answer, "checkpoint_create")
+            must_be_done(self.bench, answer, "checkpoint_create")
             found = answer.value
         checkpoint_id: int = found["checkpoint_id"]
         if found["topo_index"] != index or checkpoint_id <= self._highest:
@@ -259,24 +269,28 @@ class LogClient:
             self.command(["checkpoint-load", str(checkpoint_id)], due)
         same = order_of(self.stored)[:index] == point.prefix and self._state_at(index) == point.state
         if not same:
-            self.refused(answer, "CHECKPOINT_STALE", f"a checkpoint of {index} operations whose state is another now")
+            must_be_refused(
+                self.bench, answer, "CHECKPOINT_STALE", f"a checkpoint of {index} operations whose state is another now"
+            )
         elif answer.outcome == "accepted":
             if answer.value != {"topo_index": index, "state": point.state}:
                 self.differs("lost_durability", "the state of a checkpoint", point.state, answer.value)
         elif point.believed == self._believed():
-            self.accepted(answer, "checkpoint_load")
+            must_be_done(self.bench, answer, "checkpoint_load")
         else:
             # A credential may be judged otherwise, although nothing came of it.
-            self.refused(answer, "CHECKPOINT_STALE", "a checkpoint behind another belief")
+            must_be_refused(self.bench, answer, "CHECKPOINT_STALE", "a checkpoint behind another belief")
 
     def _delete(self) -> None:
         if not self._points:
             return
         checkpoint_id = self.dice.choice(list(self._points))
-        self.accepted(self.session.call("checkpoint_delete", {"checkpoint_id": checkpoint_id}), "checkpoint_delete")
+        must_be_done(
+            self.bench, self.session.call("checkpoint_delete", {"checkpoint_id": checkpoint_id}), "checkpoint_delete"
+        )
         del self._points[checkpoint_id]
         gone = self.session.call("checkpoint_delete", {"checkpoint_id": checkpoint_id})
-        self.refused(gone, "CHECKPOINT_UNKNOWN", "a checkpoint that was deleted")
+        must_be_refused(self.bench, gone, "CHECKPOINT_UNKNOWN", "a checkpoint that was deleted")
         self.must_list("behind a deletion")
 
     def must_list(self, when: str) -> None:
@@ -288,8 +302,7 @@ class LogClient:
             self.differs("lost_durability", f"the list of checkpoints {when}", due, found)
         meta = {row["key"]: row["value"] for row in self.session.observe("store")["meta"]}
         latest = derive("m5.row", {"parts": [{"number": max(self._points, default=0)}]})
-        if meta.get(_LATEST) != latest:
-            self.differs("lost_durability", f"last_checkpoint_id in meta {when}", latest, meta.get(_LATEST))
+        self.same(meta.get(_LATEST), latest, "lost_durability", f"last_checkpoint_id in meta {when}")
 
     def _dump(self) -> None:
         self.must_dump(self.state(), self.dice.choice(("genesis", "latest", "latest")))
@@ -319,11 +332,10 @@ class LogClient:
             args = {"from_index": first, "to_index": last, "source": source}
             answer = self.session.call("apply_incremental", args)
             if not (1 <= first <= last + 1 and last <= total):
-                self.refused(answer, "RANGE_INVALID", f"{args} of {total} operations")
+                must_be_refused(self.bench, answer, "RANGE_INVALID", f"{args} of {total} operations")
                 continue
-            self.accepted(answer, f"apply_incremental {args} of {total} operations")
-            if answer.value["state"] != self._state_at(last):
-                self.differs("lost_durability", f"the state behind {args}", self._state_at(last), answer.value["state"])
+            must_be_done(self.bench, answer, f"apply_incremental {args} of {total} operations")
+            self.same(answer.value["state"], self._state_at(last), "lost_durability", f"the state behind {args}")
 
     def _scan(self) -> None:
         if not self.stored:
@@ -373,39 +385,22 @@ class LogClient:
 
     # What is no answer
 
-    def accepted(self, answer: Answer, what: str) -> None:
-        """Fail unless it was accepted."""
-        must_be_done(self.bench, answer, what)
-
-    def refused(self, answer: Answer, reason: str, what: str) -> None:
-        """Fail unless it was refused for this reason."""
-        must_be_refused(self.bench, answer, reason, what)
-
     def must_list_all(self, method: str, due: Sequence[str], found: Sequence[str], what: str) -> None:
         """An observation lists these operations, none of them twice, and no other."""
         if found != due:
             verdict = self.bench.verdict_on(method, {"op_ids": due}, {"op_ids": found}, "lost_durability")
             self.differs(verdict, what, due, found)
 
+    def same(self, found: object, due: object, verdict: str, what: str) -> None:
+        """What is due was found."""
+        if found != due:
+            self.differs(verdict, what, due, found)
+
     def differs(self, verdict: str, what: str, expected: object, received: object) -> None:
         """Fail; a wrong answer is reported."""
         self.bench.weigh(verdict, f"{what} differs", expected=str(expected), received=str(received))
 
-
-# Plays a random history against a session, and compares what it shows with the oracle
-
-# How long after a call the process is killed, in seconds: within an append, or behind it.
-_MOMENTS = (0.0, 0.001, 0.003, 0.006, 0.01)
-_STEPS = ("kill", "restart", "again", "checkpoint", "checkpoint", "credential", "", "")
-_END = "at the end"
-# How many questions are asked behind each operation.
-_ASKED = 3
-# How many operations are looked up by their id when everything is compared.
-_LOOKED_UP = 3
-
-
-class HistoryRunner(LogClient):
-    """One history in one session."""
+    # Plays a random history against the session, and compares what it shows with the oracle
 
     def play(self, *, crashes: bool) -> None:
         """Send all operations in a random order; between two, a retry, an end, a kill, or any other request.
@@ -464,10 +459,9 @@ class HistoryRunner(LogClient):
     def _put(self, each: Made, *, new: bool) -> None:
         there = {stored.op_id for stored in self.stored}
         answer = self.session.call("put_op", {"op": each.raw})
-        self.accepted(answer, "put_op")
+        must_be_done(self.bench, answer, "put_op")
         due = "new" if new else "prior"
-        if answer.effect != due:
-            self.differs("lost_durability", "the effect of put_op", due, answer.effect)
+        self.same(answer.effect, due, "lost_durability", "the effect of put_op")
         if new:
             self.stored.append(each)
         value = answer.value or {}
@@ -480,8 +474,7 @@ class HistoryRunner(LogClient):
         """Kill the process within an append. The operation is there whole or not at all, and all others are."""
         self.session.start("put_op", {"op": each.raw})
         time.sleep(self.dice.choice(_MOMENTS))
-        self.session.kill()
-        self.session.reopen()
+        self.session.begin_again("kill")
         found = self.session.observe("get_op", {"op_id": each.op_id})
         if found["has"]:
             self.stored.append(each)
@@ -519,8 +512,7 @@ class HistoryRunner(LogClient):
             # What was verified once and is not now may be told as a problem.
             told = [each for each in report["problems"] if each["family"] != "vc_verified"]
             report = {**report, "problems": told, "whole": not told}
-        if report != due_report:
-            self.differs("lost_durability", f"what verify-store finds {when}", due_report, report)
+        self.same(report, due_report, "lost_durability", f"what verify-store finds {when}")
 
     def _ask_a_command(self, state: str, *, whole: bool, last: bool) -> None:
         """One command says what the observations have just shown."""
@@ -536,7 +528,7 @@ class HistoryRunner(LogClient):
     def snapshot(self) -> str:
         """The bytes of a checkpoint of the whole order."""
         made = self.session.call("checkpoint_create")
-        self.accepted(made, "checkpoint_create")
+        must_be_done(self.bench, made, "checkpoint_create")
         found = self.session.observe("checkpoints")["checkpoints"]
         snapshot: str = next(each["snapshot"] for each in found if each["checkpoint_id"] == made.value["checkpoint_id"])
         return snapshot
@@ -547,13 +539,9 @@ _HISTORIES = 7
 _ARRIVALS = 3
 
 
-def _dice(session: SuiteSession, label: str) -> Random:
-    return Random(session.hex64(label))  # noqa: S311 - nothing is kept secret with it
-
-
 def _graph(session: SuiteSession, label: str, number: int) -> Graph:
     authors = [f"{name} {session.rand(f'{label} {name}')}" for name in ("alice", "bob", "carol")]
-    dice = _dice(session, label)
+    dice = session.dice(label)
     return drawn(dice, authors, _SIZE, Words.of(number, dice))
 
 
@@ -565,14 +553,14 @@ def test_any_history_with_kills_anywhere_has_the_state_of_the_oracle(bench: Benc
     for number in range(round(_HISTORIES * bench.thorough)):
         with bench.session() as session:
             graph = _graph(session, f"graph {number}", number)
-            HistoryRunner(bench, session, graph, _dice(session, f"play {number}")).play(crashes=True)
+            HistoryRunner(bench, session, graph, session.dice(f"play {number}")).play(crashes=True)
 
 
 @clause("M5-CKP-5", "M5-CKP-6", "M5-AC5", provocations=(COMMAND,), whole=True)
 def test_every_beginning_of_the_order_is_restored_and_continued(bench: Bench) -> None:
     """Among them those before and behind a revocation that ends two equal grants. Then each credential is revoked."""
     with bench.session() as session:
-        HistoryRunner(bench, session, _graph(session, "restore", 0), _dice(session, "restore")).restore()
+        HistoryRunner(bench, session, _graph(session, "restore", 0), session.dice("restore")).restore()
 
 
 @clause("M5-AC6", "M5-CKP-3", "M5-TOPO-2", provocations=(COMMAND,), whole=True)
@@ -583,7 +571,7 @@ def test_the_order_of_arrival_shows_nowhere(bench: Bench) -> None:
         for arrival in range(_ARRIVALS):
             with bench.session() as session:
                 graph = _graph(session, f"graph {number}", _HISTORIES + number)
-                player = HistoryRunner(bench, session, graph, _dice(session, f"play {number} {arrival}"))
+                player = HistoryRunner(bench, session, graph, session.dice(f"play {number} {arrival}"))
                 player.play(crashes=False)
                 snapshots.append(player.snapshot())
                 if len(set(snapshots)) > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,13 +15,12 @@ from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import run_histories
+from holdfast.conformance.suites.histories import in_some_order, run_histories
 from holdfast.conformance.suites.mesh_delivery.generate import MESHES, draw
 from holdfast.conformance.suites.mesh_delivery.model import Args, Model
 from holdfast.conformance.suites.mesh_delivery.runner import HistoryRunner, playing
-from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be, told
+from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made
 from holdfast.conformance.suites.session import Handle
-from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.pace import scaled
 
 _HISTORIES, _PERMANENT = 6, 2
@@ -38,25 +36,13 @@ _TRIALS = 24
 @clause("MESH-4.6-J4", "MESH-4.1-B2", "MESH-4.1-B3", "MESH-4.7-T7", "MESH-4.7-T8", whole=True)
 def test_any_history_of_a_broker_agrees_with_the_model(bench: Bench) -> None:
     """Sends, retries and changes of them by two processes, jobs, clocks, the flag, and kills inside transactions."""
-    run_histories(
-        bench,
-        count=_HISTORIES,
-        draw=partial(draw, length=_LENGTH),
-        begin=partial(playing, bench, 30),
-        trials=_TRIALS,
-    )
+    _play(bench, _HISTORIES, 30)
 
 
 @clause("MESH-4.12-F2", "MESH-4.6-J4", whole=True)
 def test_any_history_in_mode_permanent_agrees_with_the_model(bench: Bench) -> None:
     """The same where no record expires."""
-    run_histories(
-        bench,
-        count=_PERMANENT,
-        draw=partial(draw, length=_LENGTH),
-        begin=partial(playing, bench, None),
-        trials=_TRIALS,
-    )
+    _play(bench, _PERMANENT, None)
 
 
 @clause("MESH-4.5-R4", "MESH-4.1-B2", whole=True)
@@ -64,8 +50,12 @@ def test_any_history_over_sockets_agrees_with_the_model(bench: Bench) -> None:
     """The same over HTTP and over a WebSocket, as far as the adapter claims them."""
     for transport in ("http", "websocket"):
         if transport not in bench.not_claimed:
-            begin = partial(playing, bench, 30, transport)
-            run_histories(bench, count=1, draw=partial(draw, length=_LENGTH), begin=begin, trials=_TRIALS)
+            _play(bench, 1, 30, transport)
+
+
+def _play(bench: Bench, count: int, days: int | None, transport: str | None = None) -> None:
+    begin = partial(playing, bench, days, transport)
+    run_histories(bench, count=count, draw=partial(draw, length=_LENGTH), begin=begin, trials=_TRIALS)
 
 
 @clause("MESH-4.7-T6", "MESH-4.1-B2")
@@ -80,9 +70,9 @@ def test_a_send_to_hundreds_of_members_is_enqueued_for_each_of_them(bench: Bench
         due: list[dict[str, str]] = []
         for effect in ("new", "prior"):
             for args in sends:
-                answer = must_be(bench, session.call("accept", args), f"accepted {effect}", "a send to hundreds")
+                answer = session.call("accept", args)
+                message = bench.must_be(answer, f"accepted {effect}", "a send to hundreds")["broker_message_id"]
                 if effect == "new":
-                    message = answer.value["broker_message_id"]
                     due += [{"broker_message_id": message, "receiver": member} for member in members[1:]]
             due.sort(key=lambda row: (row["broker_message_id"], row["receiver"]))
             rows = session.observe("broker_state")["fan_out"]
@@ -98,11 +88,10 @@ def test_jobs_and_inboxes_take_in_all_of_a_thousand_messages(bench: Bench) -> No
     with bench.session(config={"dedupe_retention_days": "30"}) as session:
         made(session)
         for number in range(_MANY):
-            must_be(bench, session.call("accept", args_of(str(number), "queue")), "accepted new", f"send {number}")
+            bench.must_be(session.call("accept", args_of(str(number), "queue")), "accepted new", f"send {number}")
 
         def must_count(what: str, verdict: str, due: int, rows: Sequence[Any]) -> None:
-            if len(rows) != due:
-                bench.fail(verdict, f"{what} of {_MANY} sends", expected=str(due), received=str(len(rows)))
+            bench.same(len(rows), due, verdict, f"{what} of {_MANY} sends")
 
         handed = session.observe("inbox", {"mesh_id": MESH, "receiver": PLACES["queue"]})["messages"]
         must_count("messages that are handed out", "lost_durability", _MANY, handed)
@@ -126,10 +115,9 @@ def test_a_record_lives_as_long_as_is_advertised(bench: Bench) -> None:
     for days in _WINDOWS:
         with bench.session(config={"dedupe_retention_days": str(days)}) as session:
             made(session)
-            must_be(bench, session.call("accept", args_of("one")), "accepted new", "a send")
+            bench.must_be(session.call("accept", args_of("one")), "accepted new", "a send")
             told = session.observe("features")["supported"]["client_message_id_dedupe"]["dedupe_retention_days"]
-            if told != days:
-                bench.report("wrong_reason", "the window that is advertised", expected=str(days), received=str(told))
+            bench.same(told, days, "wrong_reason", "the window that is advertised")
             row = session.observe("broker_state")["dedupe"][0]
             lives = datetime.fromisoformat(row["expires_at"]) - datetime.fromisoformat(row["first_seen_at"])
             if lives != timedelta(days=days):
@@ -260,18 +248,13 @@ class _Holder(HistoryRunner):
 
     def _finished(self, handle: Handle) -> Answer | None:
         """The answer; None where it says that it failed."""
-        try:
-            answer = self._session.finish(handle)
-        except NonConformance as finding:
-            if finding.judgement.silence is not FailureMode.FAULT:
-                raise
-            return None
-        return None if answer.reason == "BROKER_UNAVAILABLE" else answer
+        _, answer = self._session.unless_fault(lambda: self._session.finish(handle))
+        return None if answer is None or answer.reason == "BROKER_UNAVAILABLE" else answer
 
     def _settle(self, done: Sequence[tuple[_Asked, Answer]], what: str) -> None:
-        models = [model for order in itertools.permutations(done) if (model := _after(self._model, order)) is not None]
+        models = [*in_some_order(self._model, [partial(_after, *each) for each in done])]
         if not models:
-            came = "; ".join(told(answer) for _, answer in done)
+            came = "; ".join(answer.words for _, answer in done)
             new = Counter(
                 str(asked.args) for asked, answer in done if asked.method == "accept" and answer.effect == "new"
             )
@@ -288,25 +271,15 @@ class _Holder(HistoryRunner):
             else:
                 return
 
-    def _handed_out(self) -> None:
-        for mesh_id, mesh in self._model.meshes.items():
-            for receiver in (*mesh.members, *mesh.queues):
-                self._inbox(mesh_id, receiver)
-
 
 def _off(model: Model) -> None:
     model.enforced = False
 
 
-def _after(before: Model, order: Sequence[tuple[_Asked, Answer]]) -> Model | None:
-    """The model behind these requests, one after the other; None if an answer is wrong then."""
-    model = deepcopy(before)
-    for asked, answer in order:
-        found = asked.behind(model, answer)
-        if found is None:
-            return None
-        model = found
-    return model
+def _after(asked: _Asked, answer: Answer, before: Model) -> list[Model]:
+    """The model behind a request; none if the answer is wrong then."""
+    found = asked.behind(deepcopy(before), answer)
+    return [] if found is None else [found]
 
 
 @clause("MESH-4.6-J4", "MESH-4.6-J1", "MESH-4.7-T8", provocations=("make_mesh", "hold_at"), whole=True)

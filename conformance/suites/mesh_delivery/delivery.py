@@ -16,8 +16,8 @@ from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS
 from holdfast.conformance.suites.mesh_delivery.generate import MESHES
 from holdfast.conformance.suites.mesh_delivery.outbox_generate import draw, every_answer
 from holdfast.conformance.suites.mesh_delivery.outbox_observations import CONFIG
-from holdfast.conformance.suites.mesh_delivery.outbox_runner import losing, playing
-from holdfast.conformance.suites.mesh_delivery.sends import must_be, must_be_refused
+from holdfast.conformance.suites.mesh_delivery.outbox_runner import playing
+from holdfast.conformance.suites.mesh_delivery.sends import must_be_refused
 from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
@@ -46,8 +46,7 @@ _ROWS, _ASKED = 1000, 12
 )
 def test_any_history_of_a_daemon_agrees_with_the_model(bench: Bench) -> None:
     """Sends, rounds with any answers, requeues, clocks, restarts, and kills inside of attempts."""
-    draws = partial(draw, length=_LENGTH, workers=1)
-    run_histories(bench, count=_HISTORIES, draw=draws, begin=partial(playing, bench, 1, _WEEK), trials=_TRIALS)
+    _play(bench, _HISTORIES, 1, _WEEK)
 
 
 @clause("MESH-4.5-O7", "MESH-4.5-O1", "MESH-4.5-O2", "MESH-4.5-O3", "MESH-4.5-O4", whole=True)
@@ -59,15 +58,18 @@ def test_every_answer_makes_of_a_row_what_the_model_says(bench: Bench) -> None:
 @clause("MESH-4.9-A9", "MESH-4.7-T10", "MESH-4.8-C5", "MESH-4.8-C7", whole=True)
 def test_any_history_of_a_daemon_with_a_short_max_age_agrees_with_the_model(bench: Bench) -> None:
     """The same where rows grow too old while they wait."""
-    draws = partial(draw, length=_LENGTH, workers=1)
-    run_histories(bench, count=_SHORTER, draw=draws, begin=partial(playing, bench, 1, _SHORT), trials=_TRIALS)
+    _play(bench, _SHORTER, 1, _SHORT)
 
 
 @clause("MESH-4.1-L4", "MESH-4.5-O1", "MESH-4.5-O6", "MESH-4.8-C2", whole=True)
 def test_any_history_of_two_processes_on_one_outbox_agrees_with_the_model(bench: Bench) -> None:
     """The same by two processes, with calls and rounds that overlap: what one round has delivered stays so."""
-    draws = partial(draw, length=_LENGTH, workers=2)
-    run_histories(bench, count=_HISTORIES, draw=draws, begin=partial(playing, bench, 2, _WEEK), trials=_TRIALS)
+    _play(bench, _HISTORIES, 2, _WEEK)
+
+
+def _play(bench: Bench, count: int, workers: int, hours: int) -> None:
+    draws = partial(draw, length=_LENGTH, workers=workers)
+    run_histories(bench, count=count, draw=draws, begin=partial(playing, bench, workers, hours), trials=_TRIALS)
 
 
 @clause("MESH-4.1-L4", "MESH-4.5-O4", "MESH-4.5-O6", whole=True)
@@ -84,7 +86,7 @@ def test_an_outbox_of_many_rows_is_as_one_of_few(bench: Bench) -> None:
 @clause("MESH-4.1-L4", "MESH-4.1-L1", "MESH-4.1-L3", "MESH-4.5-O6", whole=True)
 def test_no_call_takes_an_outbox_that_is_not_in_its_place_for_an_empty_one(bench: Bench) -> None:
     """It is moved away under two processes, and nothing, or what is no outbox, is there for one call each."""
-    with losing(bench) as player:
+    with playing(bench, 2, _WEEK) as player:
         player.lose()
 
 
@@ -99,7 +101,7 @@ def test_every_request_that_has_a_fingerprint_is_taken_in_with_it(bench: Bench) 
             if form is None:
                 must_be_refused(bench, answer, request)
                 continue
-            must_be(bench, answer, "accepted new", f"{request}: has a fingerprint")
+            bench.must_be(answer, "accepted new", f"{request}: has a fingerprint")
             due[args["client_message_id"]] = derive(KEY, form)
         rows = session.inspect()["rows"]["outbox"]
         stored = {row["client_message_id"]: row["request_fingerprint"].get("blob") for row in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from holdfast.conformance.suites.neighbours import swept
 
-SWEEPS = swept(
+TESTS = swept(
     __name__,
     # Unknown members, names in other letters, and what is no object.
     test_a_request_with_anything_beside_its_fields_has_no_fingerprint="MESH-4.4-F1",

@@ -213,7 +213,8 @@ class Outbox:
                 return f"{name}: it is gone"
             fits = tuple(row for row in rows if _agrees(row, stored[name]))
             if not fits:
-                return f"{name}: {_told(stored[name])}, {' or '.join(dict.fromkeys(map(_due, rows)))} is due"
+                told = ", ".join(f"{part} {stored[name][part]!r}" for part in _TOLD)
+                return f"{name}: {told}, {' or '.join(dict.fromkeys(map(_due, rows)))} is due"
             self.rows[name] = tuple({replace(row, status=stored[name]["status"]): None for row in fits})
         more = sorted(stored.keys() - self.rows.keys())
         return f"{more[0]}: it is there, and was never taken in" if more else None
@@ -253,10 +254,6 @@ def _is_about(stored: Any, moment: datetime | None) -> bool:
 
 
 _TOLD: Sequence[str] = ("status", "attempts", "broker_message_id", "enqueued_at", "delivered_at", "last_error")
-
-
-def _told(stored: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {stored[name]!r}" for name in _TOLD)
 
 
 def _due(row: Row) -> str:

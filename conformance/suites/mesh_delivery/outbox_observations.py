@@ -57,8 +57,7 @@ class Seen(Compared):
         name = unquote(headers.get("client-message-id", ""))
         if name not in model.rows:
             self._differs("fail_open", "the id of a request", "that of a row", name)
-        if headers.get("mesh-member") != MEMBER:
-            self._weigh("wrong_reason", "the member of a request", MEMBER, headers.get("mesh-member"))
+        self._must_be(headers.get("mesh-member"), MEMBER, "wrong_reason", "the member of a request")
         kind = headers.get("content-type", "")
         if kind.partition(";")[0].strip().lower() != "application/json":
             self._weigh("wrong_reason", "the Content-Type of a request", "application/json", kind)
@@ -103,12 +102,10 @@ class Seen(Compared):
         ]
         for worker in range(self._session.workers):
             failed = self._session.observe("failed", {}, worker)["rows"]
-            if failed != dead:
-                self._weigh("fail_open" if len(failed) < len(dead) else "wrong_reason", "outbox --failed", dead, failed)
+            self._must_be(failed, dead, "fail_open" if len(failed) < len(dead) else "wrong_reason", "outbox --failed")
             found = self._session.observe("daemon_counters", {}, worker)["counters"]
             gone = sum(each["value"] for each in found if each["name"] == _GONE)
-            if gone != self.gone[worker]:
-                self._weigh("wrong_reason", f"{_GONE} of worker {worker}", self.gone[worker], gone)
+            self._must_be(gone, self.gone[worker], "wrong_reason", f"{_GONE} of worker {worker}")
 
     def stored(self) -> dict[str, Mapping[str, Any]]:
         rows = self._session.inspect()["rows"].get("outbox", [])

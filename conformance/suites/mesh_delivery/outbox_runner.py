@@ -6,15 +6,12 @@ for; it may deliver, and need not.
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-import tempfile
 import uuid
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from holdfast.conformance.cases.session import Answer
@@ -37,79 +34,7 @@ from holdfast.conformance.suites.mesh_delivery.outbox_observations import CONFIG
 from holdfast.conformance.suites.mesh_delivery.sends import Compared
 from holdfast.conformance.suites.session import SuiteSession
 
-# Two rounds of delivery that overlap. One waits in an attempt. Meanwhile another process delivers what is due
-
-
 UNAVAILABLE = "OUTBOX_UNAVAILABLE"
-
-
-class Overlap(Compared):
-    """The two rounds of one step. Worker 0 is the one that waits."""
-
-    def __init__(self, bench: Bench, session: SuiteSession, seen: Seen, model: Outbox) -> None:
-        self._bench, self._session, self._seen = bench, session, seen
-        # What each round makes of the outbox by itself.
-        self._own, self._other = model, model.copy()
-
-    def run(self, armed: Armed, point: str, span: str) -> None:
-        """Both rounds, `span` apart; the model holds what may be there behind them."""
-        session, started = self._session, self._now
-        handle = session.start("deliver")
-        session.reached(point)
-        must = self._own.due(started)
-        claimed = {name for name, row in self._seen.stored().items() if row["status"] == "inflight"}
-        early = self._seen.requests(self._own)
-        session.clock(span, waiting=0)
-        self._other.passed_over(list(self._other.rows), self._now, whole=False)
-        answer = session.call("deliver", {}, 1)
-        others = self._seen.requests(self._own)
-        told = self._attempts(self._other, others, armed[len(early) :], answer, self._now)
-        session.release(point)
-        answer = session.finish(handle)
-        late = self._seen.requests(self._own)
-        session.clock("+0s")
-        again = [name for name in late if name in others and name not in claimed]
-        if again:
-            self._differs("fail_open", "an attempt of what another process has settled meanwhile", "none", again[0])
-        own = [*early, *late]
-        answered = [*armed[: len(early)], *armed[len(early) + len(others) :]]
-        mine = self._attempts(self._own, own, answered, answer, started)
-        if must - {*own, *others}:
-            missed = ", ".join(sorted(must - {*own, *others}))
-            self._differs("over_refusal", "two rounds", f"an attempt of {missed}", "none")
-        for name in self._own.rows:
-            self._own.rows[name] = self._settled(name, own=name in own, other=name in others)
-        # Whether both say what became of a row that both have sent is open.
-        self._seen.log(0, [said for name, said in zip(own, mine, strict=True) if name not in others], dying=True)
-        self._seen.log(1, [said for name, said in zip(others, told, strict=True) if name not in own], dying=True)
-
-    def _attempts(self, model: Outbox, names: Sequence[str], armed: Armed, answer: Answer, now: datetime) -> list[Said]:
-        """What was said to the attempts of one round, which are right for it."""
-        count = answer.value["attempts"] if answer.outcome == "accepted" else 0
-        if answer.outcome != "accepted" and answer.reason != UNAVAILABLE:
-            self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
-        if count != len(names):
-            self._weigh("wrong_reason", "the attempts of a round", len(names), count)
-        told = []
-        for place, name in enumerate(names):
-            said, message_id = answer_at(armed, place)
-            if name in names[:place] or not model.attempted(name, said.fates, now, message_id):
-                self._differs("fail_open", "an attempt", "none now", name)
-            told.append(said)
-        return told
-
-    def _settled(self, name: str, *, own: bool, other: bool) -> tuple[Row, ...]:
-        """What may be there. The other round has written first; what it has delivered stays so."""
-        mine, theirs = self._own.rows[name], self._other.rows[name]
-        if not own:
-            return theirs
-        if not other:
-            return (*mine, *(row for row in theirs if row.status == "dead"))
-        kept = [row for row in mine if row.status == "done" or any(each.status != "done" for each in theirs)]
-        twice = [replace(row, attempts=row.attempts + 1, due=longest(row)) for row in (*theirs, *kept)]
-        return tuple(dict.fromkeys((*theirs, *kept, *twice)))
-
-
 # A send that nothing is wrong with.
 SEND: Mapping[str, Any] = {
     "mesh_id": MESHES[0],
@@ -118,6 +43,11 @@ SEND: Mapping[str, Any] = {
 }
 # A history has fewer rows that wait.
 _MOST = 64
+_OUTBOX, _AWAY = "mesh-delivery/outbox.db", "away"
+_GARBAGE = b"This is no outbox. " * 512
+# What is left of a file that was cut begins like this one.
+_CUT = b"SQLite format 3\0" + bytes(84)
+Rows = tuple[Row, ...]
 
 
 class HistoryRunner(Compared):
@@ -303,30 +233,36 @@ class HistoryRunner(Compared):
             due -= self._round(self._session.call("deliver", {}, place), armed, place)
             if not due or worker:
                 break
-        if due and not worker:
-            self._differs("over_refusal", "a round", f"an attempt of {', '.join(sorted(due))}", "none")
+        self._must_miss_none(set() if worker else due)
+
+    def _must_miss_none(self, missed: set[str], what: str = "a round") -> None:
+        if missed:
+            self._differs("over_refusal", what, f"an attempt of {', '.join(sorted(missed))}", "none")
 
     def _round(self, answer: Answer, armed: Armed, worker: int, others: frozenset[str] = frozenset()) -> set[str]:
         """What one round has sent, and what came of it; `others` were there before and may be left alone."""
         if answer.outcome != "accepted":
             self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
         names = self._seen.requests(self._model)
-        if answer.value["attempts"] != len(names):
-            self._weigh("wrong_reason", "the attempts of a round", len(names), answer.value["attempts"])
-        told = self._answered(names, armed, worker)
+        told = self._attempts(self._model, names, armed, answer, self._now)
+        self._seen.gone[worker] += told.count(ANSWERS["gone"])
         left = [name for name in self._model.rows if name not in names and name not in others]
         dying = self._model.passed_over(left, self._now, whole=self._workers == 1)
         self._seen.log(worker, told, dying=dying)
         return set(names)
 
-    def _answered(self, names: Sequence[str], armed: Armed, worker: int) -> list[Said]:
-        told: list[Said] = []
+    def _attempts(self, model: Outbox, names: Sequence[str], armed: Armed, answer: Answer, now: datetime) -> list[Said]:
+        """What was said to the attempts of one round, which are right for it."""
+        count = answer.value["attempts"] if answer.outcome == "accepted" else 0
+        if answer.outcome != "accepted" and answer.reason != UNAVAILABLE:
+            self._differs("over_refusal", "a round", "accepted", answer.reason or answer.outcome)
+        self._must_be(count, len(names), "wrong_reason", "the attempts of a round")
+        told = []
         for place, name in enumerate(names):
             said, message_id = answer_at(armed, place)
-            if name in names[:place] or not self._model.attempted(name, said.fates, self._now, message_id):
+            if name in names[:place] or not model.attempted(name, said.fates, now, message_id):
                 self._differs("fail_open", "an attempt", "none now", name)
             told.append(said)
-            self._seen.gone[worker] += said is ANSWERS["gone"]
         return told
 
     def _held(self, answers: Sequence[str], point: str) -> list[tuple[Said, str]] | None:
@@ -366,14 +302,41 @@ class HistoryRunner(Compared):
         self._call(method, args, 1, alone=False)
         session.release(point)
         added = frozenset(self._model.rows) - before
-        missed = must - self._round(session.finish(handle), armed, 0, added)
-        if missed:
-            self._differs("over_refusal", "a round", f"an attempt of {', '.join(sorted(missed))}", "none")
+        self._must_miss_none(must - self._round(session.finish(handle), armed, 0, added))
 
     def _overlap(self, answers: Sequence[str], point: str, span: str) -> None:
+        """One round waits in an attempt. Meanwhile, `span` later, another process delivers what is due."""
         armed = self._held(answers, point)
-        if armed is not None:
-            Overlap(self._bench, self._session, self._seen, self._model).run(armed, point, span)
+        if armed is None:
+            return
+        # What each round makes of the outbox by itself.
+        session, started, model, other = self._session, self._now, self._model, self._model.copy()
+        handle = session.start("deliver")
+        session.reached(point)
+        must = model.due(started)
+        claimed = {name for name, row in self._seen.stored().items() if row["status"] == "inflight"}
+        early = self._seen.requests(model)
+        session.clock(span, waiting=0)
+        other.passed_over(list(other.rows), self._now, whole=False)
+        answer = session.call("deliver", {}, 1)
+        others = self._seen.requests(model)
+        told = self._attempts(other, others, armed[len(early) :], answer, self._now)
+        session.release(point)
+        answer = session.finish(handle)
+        late = self._seen.requests(model)
+        session.clock("+0s")
+        again = [name for name in late if name in others and name not in claimed]
+        if again:
+            self._differs("fail_open", "an attempt of what another process has settled meanwhile", "none", again[0])
+        own = [*early, *late]
+        answered = [*armed[: len(early)], *armed[len(early) + len(others) :]]
+        mine = self._attempts(model, own, answered, answer, started)
+        self._must_miss_none(must - {*own, *others}, "two rounds")
+        for name, rows in model.rows.items():
+            model.rows[name] = _settled(rows, other.rows[name], own=name in own, other=name in others)
+        # Whether both say what became of a row that both have sent is open.
+        self._seen.log(0, [said for name, said in zip(own, mine, strict=True) if name not in others], dying=True)
+        self._seen.log(1, [said for name, said in zip(others, told, strict=True) if name not in own], dying=True)
 
     # Races
 
@@ -422,10 +385,7 @@ class HistoryRunner(Compared):
         self._model.passed_over([name for name in self._model.rows if name not in names], self._now, whole=False)
         for worker in range(2):
             self._seen.log(worker, [], dying=True)
-        if due - set(names):
-            self._differs(
-                "over_refusal", "two rounds at once", f"an attempt of {', '.join(sorted(due - set(names)))}", "none"
-            )
+        self._must_miss_none(due - set(names), "two rounds at once")
 
     # Time and processes
 
@@ -442,45 +402,17 @@ class HistoryRunner(Compared):
         self._session.begin_again(how, worker)
         self._seen.forget(worker)
 
-    # What is there
-
-
-@contextlib.contextmanager
-def playing(bench: Bench, workers: int, max_age_hours: int) -> Generator[HistoryRunner, None, None]:
-    """A history on a fresh outbox."""
-    config = {**CONFIG, "max_age_hours": str(max_age_hours)}
-    with bench.session(workers, config=config, hurried=False) as session:
-        yield HistoryRunner(bench, session, max_age_hours)
-
-
-# Every call of a daemon while its outbox is not where it was, and in its place is nothing, or what is no outbox.
-#
-# The file is moved under running processes. One that has it open may go on with it; any other refuses. Then it is moved
-# back, so that what was accepted has to be there, and what was refused has changed nothing.
-
-
-_OUTBOX, _AWAY = "mesh-delivery/outbox.db", "away"
-_WEEK, _GARBAGE = 168, b"This is no outbox. " * 512
-# What is left of a file that was cut begins like this one.
-_CUT = b"SQLite format 3\0" + bytes(84)
-
-
-def _other_database() -> bytes:
-    """A database of something else."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "other.db")
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("CREATE TABLE other (name TEXT)")
-            connection.commit()
-        return path.read_bytes()
-
-
-class LossRunner(HistoryRunner):
-    """A history whose outbox is lost for single calls."""
+    # Every call of a daemon while its outbox is not where it was, and in its place is nothing, or what is no outbox.
+    #
+    # The file is moved under running processes. One that has it open may go on with it; any other refuses. Then it is
+    # moved back, so that what was accepted has to be there, and what was refused has changed nothing.
 
     def lose(self) -> None:
         """Make every call in both processes: first without a file in the place of the outbox, then with a wrong one."""
-        for number, put in enumerate((None, _CUT, _GARBAGE, _other_database())):
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("CREATE TABLE other (name TEXT)")
+            other = connection.serialize()
+        for number, put in enumerate((None, _CUT, _GARBAGE, other)):
             for worker in range(self._workers):
                 self._prepare(f"{number}{worker}")
                 for ask in self._calls(f"{number}{worker}", worker):
@@ -540,9 +472,8 @@ class LossRunner(HistoryRunner):
         if answer.reason != UNAVAILABLE:
             due -= self._round(answer, armed, worker)
             if due and not worker:
-                self._differs(
-                    "fail_open", "a round of a lost outbox", f"a refusal, or {', '.join(sorted(due))}", "none"
-                )
+                refusal = f"a refusal, or {', '.join(sorted(due))}"
+                self._differs("fail_open", "a round of a lost outbox", refusal, "none")
         elif names := self._seen.requests(self._model):
             self._differs("fail_open", "the requests of a round that was refused", "none", names)
 
@@ -551,8 +482,23 @@ def _send(name: str) -> dict[str, Any]:
     return {**SEND, "client_message_id": name}
 
 
+def _settled(mine: Rows, theirs: Rows, *, own: bool, other: bool) -> Rows:
+    """What may be there behind two rounds that have sent it or not. The other has written first.
+
+    What that has delivered stays so.
+    """
+    if not own:
+        return theirs
+    if not other:
+        return (*mine, *(row for row in theirs if row.status == "dead"))
+    kept = [row for row in mine if row.status == "done" or any(each.status != "done" for each in theirs)]
+    twice = [replace(row, attempts=row.attempts + 1, due=longest(row)) for row in (*theirs, *kept)]
+    return tuple(dict.fromkeys((*theirs, *kept, *twice)))
+
+
 @contextmanager
-def losing(bench: Bench) -> Iterator[LossRunner]:
-    """Two processes on a fresh outbox."""
-    with bench.session(2, config={**CONFIG, "max_age_hours": str(_WEEK)}, hurried=False) as session:
-        yield LossRunner(bench, session, _WEEK)
+def playing(bench: Bench, workers: int, max_age_hours: int) -> Iterator[HistoryRunner]:
+    """A history on a fresh outbox."""
+    config = {**CONFIG, "max_age_hours": str(max_age_hours)}
+    with bench.session(workers, config=config, hurried=False) as session:
+        yield HistoryRunner(bench, session, max_age_hours)

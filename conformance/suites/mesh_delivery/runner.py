@@ -61,8 +61,9 @@ class HistoryRunner(Compared):
                 self._prune(args["to"], worker)
             case "orphans":
                 self._check_orphans(worker)
-            case "lose":
-                self._lose()
+            case "lose" if self._model.messages:
+                # The newest message row goes, past the broker.
+                self._remove(sorted(self._model.messages)[-1])
             case "flag":
                 self._model.enforced = args["to"] == "on"
                 session.provoke("set_flag", {"enabled": self._model.enforced}, worker)
@@ -82,9 +83,7 @@ class HistoryRunner(Compared):
         for worker in range(WORKERS):
             self._counters(worker)
             self._advertised(worker)
-        for mesh_id, mesh in self._model.meshes.items():
-            for receiver in (*mesh.members, *mesh.queues):
-                self._inbox(mesh_id, receiver)
+        self._handed_out()
         self._orphan()
 
     # Sends
@@ -96,8 +95,7 @@ class HistoryRunner(Compared):
             return
         if answer.outcome != "accepted":
             self._differs("over_refusal", "a send", f"accepted as {due.effect}", answer.reason or answer.outcome)
-        if answer.effect != due.effect:
-            self._differs("fail_open", "the effect of a send", due.effect, answer.effect)
+        self._must_be(answer.effect, due.effect, "fail_open", "the effect of a send")
         value = answer.value
         if due.record is None:
             self._new(args, value)
@@ -109,14 +107,12 @@ class HistoryRunner(Compared):
                 "first_seen_at": _written(due.record.first),
             }
             came = {name: value.get(name) for name in known}
-            if came != known:
-                self._weigh("wrong_reason", "the answer to a retry", known, came)
+            self._must_be(came, known, "wrong_reason", "the answer to a retry")
 
     def _new(self, args: Args, value: Mapping[str, Any]) -> None:
         known = {"client_message_id": args["client_message_id"], "duplicate": False}
         came = {name: each for name, each in value.items() if name not in ("broker_message_id", "history_id")}
-        if came != known:
-            self._weigh("wrong_reason", "the answer to a first send", known, came)
+        self._must_be(came, known, "wrong_reason", "the answer to a first send")
         if value["broker_message_id"] in self._model.messages:
             self._differs("fail_open", "the id of a first send", "a new one", value["broker_message_id"])
         self._model.accepted(args, value["broker_message_id"], self._now)
@@ -126,8 +122,7 @@ class HistoryRunner(Compared):
             self._differs("fail_open", "a send", f"refused with {due.reason}", f"{answer.outcome} as {answer.effect}")
         if answer.reason == due.or_reason:
             return
-        if answer.reason != due.reason:
-            self._weigh("wrong_reason", "a refusal", due.reason, answer.reason)
+        self._must_be(answer.reason, due.reason, "wrong_reason", "a refusal")
         if due.data and answer.data != due.data:
             self._weigh("wrong_reason", "the data of a conflict", due.data, answer.data)
         if due.data.get("conflict") == "request_fingerprint_mismatch":
@@ -175,12 +170,9 @@ class HistoryRunner(Compared):
         for orphan in due:
             self._count(worker, _FOUND, mesh_id=orphan["mesh_id"])
 
-    def _lose(self) -> None:
-        """The newest message row goes, past the broker."""
-        if self._model.messages:
-            lost = sorted(self._model.messages)[-1]
-            self._session.provoke("remove_message", {"broker_message_id": lost})
-            del self._model.messages[lost]
+    def _remove(self, lost: str) -> None:
+        self._session.provoke("remove_message", {"broker_message_id": lost})
+        del self._model.messages[lost]
 
     def _orphan(self) -> None:
         """A message that was accepted a moment ago is gone, and the check finds it. A history seldom comes to both."""
@@ -191,9 +183,7 @@ class HistoryRunner(Compared):
         request = {"envelope_version": 1, "destination_kind": "queue", "destination_ref": QUEUES[0], "body": ""}
         named = {"mesh_id": mesh_id, "client_message_id": "the last one"}
         self._accept({**named, "sender": MEMBERS[0], "request": request}, 0)
-        lost = self._model.records[mesh_id, named["client_message_id"]].message_id
-        self._session.provoke("remove_message", {"broker_message_id": lost})
-        del self._model.messages[lost]
+        self._remove(self._model.records[mesh_id, named["client_message_id"]].message_id)
         self._check_orphans(0)
 
     def _end(self, how: str, worker: int) -> None:
@@ -248,6 +238,11 @@ class HistoryRunner(Compared):
         if ("client_message_id_dedupe" in supported) is not self._model.enforced:
             verdict = "wrong_reason" if self._model.enforced else "fail_open"
             self._weigh(verdict, "what is advertised", self._model.enforced, sorted(supported))
+
+    def _handed_out(self) -> None:
+        for mesh_id, mesh in self._model.meshes.items():
+            for receiver in (*mesh.members, *mesh.queues):
+                self._inbox(mesh_id, receiver)
 
     def _inbox(self, mesh_id: str, receiver: str) -> None:
         args = {"mesh_id": mesh_id, "receiver": receiver}

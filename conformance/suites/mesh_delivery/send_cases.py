@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be, must_be_refused, told
+from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be_refused
 from holdfast.conformance.suites.mesh_delivery.server import WRONG
 from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
 from holdfast.conformance.suites.session import SuiteSession
@@ -57,8 +57,8 @@ def test_every_request_that_has_a_fingerprint_can_be_sent_to_every_kind_of_desti
                 place = {"destination_kind": kind, "destination_ref": reference}
                 args = {**args_of(f"{number} {kind}"), "request": {**request, **place}}
                 what = f"request {number} to a {kind}"
-                must_be(bench, session.call("accept", args), "accepted new", what)
-                must_be(bench, session.call("accept", args), "accepted prior", f"{what}, again")
+                bench.must_be(session.call("accept", args), "accepted new", what)
+                bench.must_be(session.call("accept", args), "accepted prior", f"{what}, again")
                 due[args["client_message_id"]] = (derive(KEY, {**form, **place}), request["body"])
         for number, request in enumerate(request for request, form in asked if form is None):
             answer = session.call("accept", {**args_of(f"none {number}"), "request": request})
@@ -93,10 +93,10 @@ def test_a_fingerprint_that_differs_in_a_part_of_its_bytes_alone_is_another_one(
         made(session)
         for name, part in (("first", slice(0, _COMPARED)), ("last", slice(-_COMPARED, None))):
             one, other = _collision(dice, part)
-            must_be(bench, session.call("accept", args_of(name, body=base64url(one))), "accepted new", name)
+            bench.must_be(session.call("accept", args_of(name, body=base64url(one))), "accepted new", name)
             conflict = session.call("accept", args_of(name, body=base64url(other)))
             what = f"another body, whose fingerprint has the same {name} bytes"
-            must_be(bench, conflict, "refused IDEMPOTENCY_KEY_REUSED", what)
+            bench.must_be(conflict, "refused IDEMPOTENCY_KEY_REUSED", what)
 
 
 @clause("MESH-4.5-R2", provocations=("make_mesh",))
@@ -108,7 +108,7 @@ def test_a_retry_tells_the_very_moment_that_is_stored(bench: Bench) -> None:
         for number, span in enumerate(("+0.123456s", "+0.000001s", "+0.999s", "+1h")):
             session.clock(span)
             sent[str(number)] = datetime.fromisoformat(session.now)
-            must_be(bench, session.call("accept", args_of(str(number))), "accepted new", "a send")
+            bench.must_be(session.call("accept", args_of(str(number))), "accepted new", "a send")
         session.clock("+1d")
         stored = {row["client_message_id"]: row["first_seen_at"] for row in session.observe("broker_state")["dedupe"]}
         for name, moment in stored.items():
@@ -117,8 +117,8 @@ def test_a_retry_tells_the_very_moment_that_is_stored(bench: Bench) -> None:
                 bench.report("wrong_reason", "first_seen_at of a send", expected=f"{sent[name]}", received=moment)
         for worker in range(session.workers):
             for name, moment in stored.items():
-                answer = must_be(bench, session.call("accept", args_of(name), worker), "accepted prior", "a retry")
-                told = answer.value["first_seen_at"]
+                answer = session.call("accept", args_of(name), worker)
+                told = bench.must_be(answer, "accepted prior", "a retry")["first_seen_at"]
                 if datetime.fromisoformat(told) != datetime.fromisoformat(moment):
                     bench.report("wrong_reason", "first_seen_at of a retry", expected=moment, received=told)
 
@@ -131,12 +131,9 @@ def test_ids_that_a_transport_may_spoil_are_each_another_one(bench: Bench) -> No
             made(session)
             for due in ("accepted new", "accepted prior"):
                 for name in _IDS:
-                    answer = must_be(bench, session.call("accept", args_of(name)), due, f"{name!r} over {transport}")
-                    if answer.value["client_message_id"] != name:
-                        told = answer.value["client_message_id"]
-                        bench.report(
-                            "wrong_reason", f"the id over {transport}", expected=repr(name), received=repr(told)
-                        )
+                    answer = session.call("accept", args_of(name))
+                    told = bench.must_be(answer, due, f"{name!r} over {transport}")["client_message_id"]
+                    bench.same(told, name, "wrong_reason", f"the id over {transport}")
             stored = sorted(row["client_message_id"] for row in session.observe("broker_state")["dedupe"])
             if stored != sorted(_IDS):
                 lost = [name for name in _IDS if name not in stored]
@@ -152,10 +149,9 @@ def test_letters_of_several_bytes_come_whole_over_every_transport(bench: Bench) 
             topics = [PLACES["topic"], _WIDE]
             for number, topic in enumerate(topics):
                 args = args_of(str(number), destination_ref=topic)
-                must_be(bench, session.call("accept", args), "accepted new", f"a send to {topic} over {transport}")
+                bench.must_be(session.call("accept", args), "accepted new", f"a send to {topic} over {transport}")
             stored = [row["destination_ref"] for row in session.observe("broker_state")["dedupe"]]
-            if stored != topics:
-                bench.fail("lost_durability", "the destinations", expected=f"{topics}", received=f"{stored}")
+            bench.same(stored, topics, "lost_durability", "the destinations")
 
 
 @clause("MESH-4.6-J2", "MESH-4.5-R4", "MESH-4.1-B1", provocations=("make_mesh",))
@@ -173,22 +169,17 @@ def test_sends_that_share_a_connection_are_each_kept_and_answered(bench: Bench) 
         for due in ("accepted new", "accepted prior"):
             answers = session.race([("accept", args) for args in sends], worker=0)
             for args, answer in zip(sends, answers, strict=True):
-                must_be(bench, answer, due, f"send {args['client_message_id']} on a connection with others")
+                bench.must_be(answer, due, f"send {args['client_message_id']} on a connection with others")
             kept = {row["client_message_id"]: row["body"] for row in session.observe("broker_state")["messages"]}
             sent = {args["client_message_id"]: args["request"]["body"] for args in sends}
-            if kept != sent:
-                bench.fail("lost_durability", "the messages of one connection", expected=f"{sent}", received=f"{kept}")
+            bench.same(kept, sent, "lost_durability", "the messages of one connection")
             names = [answer.value["client_message_id"] for answer in answers]
-            if names != list(sent):
-                bench.report("wrong_reason", "the ids in the answers", expected=f"{list(sent)}", received=f"{names}")
+            bench.same(names, list(sent), "wrong_reason", "the ids in the answers")
         # Both answers of a pair name one id, and may come in any order.
         pairs = [each for args in sends for each in (args, args_of(args["client_message_id"], body="AA"))]
-        came = sorted(told(answer) for answer in session.race([("accept", args) for args in pairs], worker=0))
+        came = sorted(answer.words for answer in session.race([("accept", args) for args in pairs], worker=0))
         due_of_pairs = sorted(("accepted prior", "refused IDEMPOTENCY_KEY_REUSED") * len(sends))
-        if came != due_of_pairs:
-            bench.fail(
-                "fail_open", "retries on a connection with other sends", expected=f"{due_of_pairs}", received=f"{came}"
-            )
+        bench.same(came, due_of_pairs, "fail_open", "retries on a connection with other sends")
 
 
 @clause("MESH-17-1", "MESH-4.3-C4", "MESH-4.3-C5", provocations=("make_mesh", "migrate", "raw_insert"))
@@ -206,8 +197,7 @@ def test_a_migrated_database_refuses_every_record_that_a_fresh_one_refuses(bench
             if not _inserted(session, "right", {}):
                 bench.fail("over_refusal", "a right record", expected="put in", received="refused")
     for what, (fresh, migrated) in zip(("columns", "wrong records"), zip(*seen, strict=True), strict=True):
-        if fresh != migrated:
-            bench.fail("fail_open", f"{what} of a migrated database", expected=str(fresh), received=str(migrated))
+        bench.same(migrated, fresh, "fail_open", f"{what} of a migrated database")
 
 
 def _inserted(session: SuiteSession, name: str, other: Mapping[str, str | None]) -> bool:

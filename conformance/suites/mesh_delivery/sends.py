@@ -32,6 +32,10 @@ class Compared:
         """The same, unless it is a wrong answer only, behind which the history goes on."""
         self._bench.weigh(verdict, f"{what}: {came!r}, {due!r} is due", expected=str(due), received=str(came))
 
+    def _must_be(self, came: Any, due: Any, verdict: str, what: str) -> None:
+        if came != due:
+            self._weigh(verdict, what, due, came)
+
 
 def made(session: SuiteSession, *topics: str) -> None:
     """The mesh with two members and all destinations, and with more topics."""
@@ -45,20 +49,7 @@ def args_of(name: str, kind: str = "topic", **request: Any) -> dict[str, Any]:
     return {"mesh_id": MESH, "sender": ALICE, "client_message_id": name, "request": {**usual, **request}}
 
 
-def told(answer: Answer) -> str:
-    """An answer in two words."""
-    return f"{answer.outcome} {answer.effect or answer.reason or ''}".strip()
-
-
 def must_be_refused(bench: Bench, answer: Answer, request: Any) -> None:
     """Fail the test where a request that has no fingerprint is not refused, for any reason."""
     if answer.outcome != "refused":
-        bench.fail("fail_open", f"{request}: has no fingerprint", expected="refused", received=told(answer))
-
-
-def must_be(bench: Bench, answer: Answer, due: str, what: str) -> Answer:
-    """The answer, if it is the one that is due."""
-    if told(answer) != due:
-        verdict = "fail_open" if answer.outcome == "accepted" else "over_refusal"
-        bench.fail(verdict, what, expected=due, received=told(answer))
-    return answer
+        bench.fail("fail_open", f"{request}: has no fingerprint", expected="refused", received=answer.words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any
@@ -19,7 +19,7 @@ from holdfast.conformance.cases.report import Report
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
-from holdfast.conformance.suites.mesh_delivery.sends import PLACES, args_of, made, must_be, told
+from holdfast.conformance.suites.mesh_delivery.sends import PLACES, args_of, made
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs.matrix import DATABASE
@@ -130,25 +130,8 @@ def taken(connection: Any) -> list[str] | None:
 # What an administrator may do
 
 
-def _failing(connection: Any, what: str) -> Iterator[str]:
-    """Each commit that adds a row to the relations fails with the SQLSTATE `what`."""
-    yield from at_commit(failing(what), _places(connection).values())
-
-
-def _late(connection: Any, what: str) -> Iterator[str]:
-    """Each commit that adds a row takes `what` seconds."""
-    yield from at_commit(late(what), _places(connection).values())
-
-
-def _working(connection: Any, what: str) -> Iterator[str]:
-    """Commits go through again, those under way first."""
-    del connection, what
-    yield as_usual()
-
-
-def _unchanging(connection: Any, what: str) -> Iterator[str]:
+def _unchanging(_: Any, what: str) -> Iterator[str]:
     """Each command of the kind `what` that changes the schema fails."""
-    del connection
     yield (
         f"CREATE OR REPLACE FUNCTION {_REFUSES}() RETURNS event_trigger LANGUAGE plpgsql AS "
         "$$ BEGIN RAISE EXCEPTION 'this change is to fail'; END $$"
@@ -156,33 +139,22 @@ def _unchanging(connection: Any, what: str) -> Iterator[str]:
     yield f"CREATE EVENT TRIGGER {_REFUSES} ON ddl_command_start WHEN TAG IN ('{what}') EXECUTE FUNCTION {_REFUSES}()"
 
 
-def _changing(connection: Any, what: str) -> Iterator[str]:
-    """They go through again."""
-    del connection, what
-    yield f"DROP EVENT TRIGGER {_REFUSES}"
-
-
-def _lacking(connection: Any, what: str) -> Iterator[str]:
-    """A column is gone by its name, and comes back with its values by `_complete`."""
+def _renamed(connection: Any, what: str, old: str, new: str) -> Iterator[str]:
+    """A column has a name with this ending, and then another."""
     relation, _, column = what.partition(".")
-    place = _places(connection)[relation]
-    yield f"ALTER TABLE {place} RENAME COLUMN {quoted(column)} TO {quoted(column + _AWAY)}"
+    yield f"ALTER TABLE {_places(connection)[relation]} RENAME COLUMN {quoted(column + old)} TO {quoted(column + new)}"
 
 
-def _complete(connection: Any, what: str) -> Iterator[str]:
-    relation, _, column = what.partition(".")
-    place = _places(connection)[relation]
-    yield f"ALTER TABLE {place} RENAME COLUMN {quoted(column + _AWAY)} TO {quoted(column)}"
-
-
-CHANGES: Mapping[str, Callable[[Any, str], Iterator[str]]] = {
-    "failing": _failing,
-    "late": _late,
-    "working": _working,
+CHANGES: Mapping[str, Callable[[Any, str], Iterable[str]]] = {
+    # Each commit that adds a row fails with this SQLSTATE; takes so many seconds; goes through, those under way first.
+    "failing": lambda connection, state: at_commit(failing(state), _places(connection).values()),
+    "late": lambda connection, seconds: at_commit(late(seconds), _places(connection).values()),
+    "working": lambda *_: [as_usual()],
     "unchanging": _unchanging,
-    "changing": _changing,
-    "lacking": _lacking,
-    "complete": _complete,
+    "changing": lambda *_: [f"DROP EVENT TRIGGER {_REFUSES}"],
+    # A column is gone by its name, and comes back with its values.
+    "lacking": lambda connection, what: _renamed(connection, what, "", _AWAY),
+    "complete": lambda connection, what: _renamed(connection, what, _AWAY, ""),
 }
 
 
@@ -260,13 +232,13 @@ class _Broker:
 
     def send(self, args: Mapping[str, Any], due: str, when: str = "as usual", worker: int = 0) -> None:
         """Send it; the answer has to be the one that is due."""
-        must_be(self._bench, self.session.call("accept", args, worker), due, f"a send {when}")
+        self._bench.must_be(self.session.call("accept", args, worker), due, f"a send {when}")
 
     def must_not_be_taken(self, args: Mapping[str, Any], when: str, worker: int = 0, effect: str = "") -> None:
         """Send it; it must not be accepted, at least not with this effect."""
         answer = self.session.call("accept", args, worker)
         if answer.outcome == "accepted" and effect in ("", answer.effect):
-            self._bench.fail("fail_open", f"a send {when}", expected="no acceptance", received=told(answer))
+            self._bench.fail("fail_open", f"a send {when}", expected="no acceptance", received=answer.words)
 
     def alter(self, change: str, what: str = "") -> bool:
         """Alter the database; whether that was done."""
@@ -473,7 +445,7 @@ def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> Non
         there = "late" in _named(broker.state())
         if answer.outcome == ("refused" if there else "accepted"):
             verdict = "state_leak" if there else "lost_durability"
-            came = f"{told(answer)}, and it is {'' if there else 'not '}there"
+            came = f"{answer.words}, and it is {'' if there else 'not '}there"
             bench.fail(verdict, "a send whose commit came late", expected="what is true", received=came)
         for worker in range(session.workers):
             broker.send(args, "accepted prior" if there or worker else "accepted new", "again, behind it", worker)

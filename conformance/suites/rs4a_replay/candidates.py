@@ -128,7 +128,7 @@ def new_key(around: Snapshot) -> int:
 
 def _registrar(around: Snapshot, traces: TraceLog) -> Iterator[str]:
     if around.world.mute:
-        yield _mute(around, traces)
+        yield MUTE_STARTED if around.alone in traces.started else MUTE
         return
     over = [_is_over(each, around) for each in around.world.effects.values()]
     if any(over):
@@ -141,10 +141,6 @@ def _registrar(around: Snapshot, traces: TraceLog) -> Iterator[str]:
         yield _FAR_BACK
     if traces.issued is not None and instant(around.now) > traces.issued + _DAY:
         yield _LONG_AGO
-
-
-def _mute(around: Snapshot, traces: TraceLog) -> str:
-    return MUTE_STARTED if around.alone in traces.started else MUTE
 
 
 def _is_over(effect: Effect, around: Snapshot) -> bool:

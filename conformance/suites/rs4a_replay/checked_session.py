@@ -11,7 +11,7 @@ from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.histories import PossibleStates
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.model_state import DECIDED, Call, ModelState, same_rows, stored
-from holdfast.conformance.suites.rs4a_replay.requests import request, shown
+from holdfast.conformance.suites.rs4a_replay.requests import request
 from holdfast.conformance.suites.session import Handle, SuiteSession
 
 # The rows of more keys do not fit into one answer of the protocol.
@@ -77,17 +77,17 @@ class ModelCheckedSession:
         due = self.due(call)
         if not self._worlds.narrow(lambda world: self._model.after(world, call, answer)):
             if answer.outcome == "indeterminate" and "indeterminate" not in due:
-                self.differs("indeterminate", " or ".join(sorted(due)), shown(answer))
+                self.differs("indeterminate", " or ".join(sorted(due)), answer.words)
             accepted = answer.outcome == "accepted"
             got = answer.effect if accepted else answer.reason
             if got in due:
                 verdict = "lost_durability" if accepted else "wrong_reason"
-                self.weigh(verdict, f"{got}, and what is stored", f"{shown(answer)} {answer.value} {answer.data}")
+                self.weigh(verdict, f"{got}, and what is stored", f"{answer.words} {answer.value} {answer.data}")
             else:
                 opened = accepted and (answer.effect == "new" or not due & {"new", "prior"})
                 refused = not accepted and due & {"new", "prior"}
                 verdict = "fail_open" if opened else "over_refusal" if refused else "wrong_reason"
-                self.weigh(verdict, " or ".join(sorted(due)), shown(answer))
+                self.weigh(verdict, " or ".join(sorted(due)), answer.words)
         self._note(call, answer)
 
     def died(self, call: Call) -> None:
@@ -104,7 +104,7 @@ class ModelCheckedSession:
                 answer.effect == "new" and call.method in DECIDED for call, answer in zip(calls, answers, strict=True)
             )
             verdict = "fail_open" if more > 1 else "wrong_reason"
-            self.differs(verdict, f"in any order what fits {due}", " and ".join(map(shown, answers)))
+            self.differs(verdict, f"in any order what fits {due}", " and ".join(answer.words for answer in answers))
         for call, answer in zip(calls, answers, strict=True):
             self._note(call, answer)
 

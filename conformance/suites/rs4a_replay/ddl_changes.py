@@ -6,7 +6,7 @@ commits, or lose the connection on the way to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -14,19 +14,11 @@ from typing import Any
 from holdfast.conformance.cases.forms import TEXT, value_form
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
-from holdfast.conformance.suites.rs4a_replay.requests import (
-    issue,
-    must_be,
-    principal,
-    request,
-    shown,
-    tampered,
-)
+from holdfast.conformance.suites.rs4a_replay.requests import issue, issuing, registration, request, tampered
 from holdfast.conformance.suites.session import SuiteSession
 
 _UNIQUE = """
@@ -71,9 +63,8 @@ class _Effect:
         yield f"ALTER TABLE {self.named} ADD CONSTRAINT {quoted(name)} UNIQUE ({', '.join(map(quoted, columns))})"
 
 
-def _copied(effect: _Effect, what: str) -> Iterator[str]:
+def _copied(effect: _Effect, _: str) -> Iterator[str]:
     """The whole relation again, in another schema."""
-    del what
     yield f"CREATE SCHEMA {_COPY}"
     yield f"CREATE TABLE {_COPY}.{quoted(effect.table)} (LIKE {effect.named} INCLUDING ALL)"
 
@@ -98,45 +89,21 @@ def _mended(effect: _Effect, what: str) -> Iterator[str]:
     yield f"DROP INDEX {', '.join(f'{quoted(effect.schema)}.{name}' for name in (_ANY, _NONE))}"
 
 
-def _lacking(effect: _Effect, what: str) -> Iterator[str]:
-    """One of the columns that the nonce relation has too is gone."""
-    del what
-    yield f"ALTER TABLE {effect.named} DROP COLUMN {quoted(effect.shared[-1])} CASCADE"
-
-
-def _bare(effect: _Effect, what: str) -> Iterator[str]:
-    """No unique constraint at all, not even a primary key."""
-    del what
-    for name in (*effect.unique, *effect.primary):
-        yield f"ALTER TABLE {effect.named} DROP CONSTRAINT {quoted(name)} CASCADE"
-
-
-def _failing(effect: _Effect, what: str) -> Iterator[str]:
-    """Each commit that adds a row fails with the SQLSTATE `what`."""
-    yield from at_commit(failing(what), [effect.named], schema=effect.schema)
-
-
-def _working(effect: _Effect, what: str) -> Iterator[str]:
-    """Commits go through again, those under way first."""
-    del what
-    yield as_usual(schema=effect.schema)
-
-
-def _late(effect: _Effect, what: str) -> Iterator[str]:
-    """Each commit that adds a row to the surface takes `what` seconds."""
-    relations = [f"{quoted(effect.schema)}.{quoted(table)}" for table in effect.beside]
-    yield from at_commit(late(what), relations, schema=effect.schema)
-
-
-CHANGES = {
+CHANGES: Mapping[str, Callable[[_Effect, str], Iterable[str]]] = {
     "copied": _copied,
     "hollow": _hollow,
     "mended": _mended,
-    "lacking": _lacking,
-    "bare": _bare,
-    "failing": _failing,
-    "working": _working,
-    "late": _late,
+    # One of the columns that the nonce relation has too is gone; no unique constraint is left, nor a primary key.
+    "lacking": lambda effect, _: [f"ALTER TABLE {effect.named} DROP COLUMN {quoted(effect.shared[-1])} CASCADE"],
+    "bare": lambda effect, _: [
+        f"ALTER TABLE {effect.named} DROP CONSTRAINT {quoted(name)} CASCADE"
+        for name in (*effect.unique, *effect.primary)
+    ],
+    # Each commit that adds a row fails with this SQLSTATE; goes through again, those under way first; or, to any row of
+    # the surface, takes so many seconds.
+    "failing": lambda effect, state: at_commit(failing(state), [effect.named], schema=effect.schema),
+    "working": lambda effect, _: [as_usual(schema=effect.schema)],
+    "late": lambda effect, seconds: at_commit(late(seconds), effect.beside, schema=effect.schema),
 }
 
 
@@ -161,7 +128,7 @@ def _read(connection: Any, place: Mapping[str, Any]) -> _Effect:
     shared = connection.execute(_SHARED, (named, f"{quoted(other)}.{quoted(nonce)}")).fetchall()
     beside = connection.execute(_TABLES, (schema_name,)).fetchall()
     audit = place.get("audit", "").rpartition(".")[2]
-    tables = [name for (name,) in beside if name != audit]
+    tables = [f"{quoted(schema_name)}.{quoted(name)}" for (name,) in beside if name != audit]
     return _Effect(schema_name, table, unique, primary, [name for (name,) in shared], tables)
 
 
@@ -199,17 +166,12 @@ def test_a_store_without_its_constraints_admits_nothing_or_refuses_a_second_row(
 def _without(bench: Bench, path: str, *, hollow: bool = False) -> list[str]:
     """A session whose databases at a path lose their constraints; which these were."""
     with bench.session(workers=2) as session:
-        first = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
-        again = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "a second one", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        first = _first(bench, session)
         other = request(session, "other", nonce=issue(bench, session))
         _refuses(bench, session, first, "as it was made")
-        for worker in range(session.workers):
-            session.kill(worker)
+        session.kill(0, 1)
         found = session.loosen(path, holding=keys_of(first)["replay_key"] if hollow else "")
-        for worker in range(session.workers):
-            session.reopen(worker)
+        session.reopen(0, 1)
         failed = [f"{each['path']}: {each['error']}" for each in found if each["error"]]
         if failed:
             bench.fail("not_reached", f"a database keeps its constraints: {failed[0]}")
@@ -218,22 +180,26 @@ def _without(bench: Bench, path: str, *, hollow: bool = False) -> list[str]:
         if admitted:
             _refuses(bench, session, first, f"without constraints, where {admitted[0]} was admitted")
         if not lost:
-            must_be(bench, "another registration", " ".join(admitted), "issue_nonce register")
+            bench.must_be(" ".join(admitted), "issue_nonce register", "another registration")
     return lost
 
 
+def _first(bench: Bench, session: SuiteSession, worker: int = 0) -> dict[str, Any]:
+    """A request that is registered, and known when a worker is asked for the same again."""
+    first, again = (request(session, "first", nonce=issue(bench, session)) for _ in range(2))
+    bench.must_be(session.call("register", first), "accepted new", "the first registration")
+    bench.must_be(session.call("register", again, worker), "refused REPLAY_DUPLICATE", "the same again")
+    return first
+
+
 def _asked(session: SuiteSession, args: dict[str, Any], *, worker: int = 1) -> list[tuple[str, Answer]]:
-    window = {"not_before": session.now, "not_after": shift(session.now, "+60s")}
-    issued = session.call("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
+    issued = session.call("issue_nonce", issuing(session, 60))
     return [("issue_nonce", issued), ("register", session.call("register", args, worker))]
 
 
 def _refuses(bench: Bench, session: SuiteSession, args: dict[str, Any], when: str) -> None:
     """The store refuses a second row of a consumed key by itself."""
-    columns = bench.contract.relations["registration"].columns
-    row = {name: text for name, text in args["request"].items() if name in columns}
-    row |= {**keys_of(args), "decision_id": f"second {when}", "inert": True, "committed_at": session.now}
-    row["replay_key"] = session.hex64(f"second {when}")
+    row = registration(bench, session, args, f"second {when}", replay_key=session.hex64(f"second {when}"))
     if session.provoke("raw_insert", {"relation": "registration", "row": row})["inserted"]:
         bench.fail(
             "fail_open", f"a second row of a consumed key, in a store {when}", expected="refused", received="put in"
@@ -252,10 +218,7 @@ def test_a_constraint_that_is_lost_in_use_closes_the_registrar_or_refuses_a_seco
     The harness can do that to the database of a session on PostgreSQL that launcher and adapter name.
     """
     with bench.session(workers=2) as session:
-        first = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
-        again = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "the same again", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        first = _first(bench, session)
         names = amended(bench, session, "copied")
         if names is None:
             return
@@ -264,7 +227,7 @@ def test_a_constraint_that_is_lost_in_use_closes_the_registrar_or_refuses_a_seco
             request(session, f"other-{number}", nonce=issue(bench, session)) for number in range(len(names) + 2)
         )
         # Both processes have seen the surface as it was.
-        must_be(bench, "a second one", shown(session.call("register", second, 1)), "accepted new")
+        bench.must_be(session.call("register", second, 1), "accepted new", "a second one")
         for name, other in zip(names, others, strict=True):
             amended(bench, session, "hollow", name)
             _holds(bench, session, first, other, f"whose {name} refuses nothing")
@@ -277,15 +240,13 @@ def test_a_constraint_that_is_lost_in_use_closes_the_registrar_or_refuses_a_seco
 def test_a_relation_that_loses_a_column_in_use_counts_as_incomplete(bench: Bench) -> None:
     """Another relation still has a column of that name. It needs a database of the session on PostgreSQL, as above."""
     with bench.session() as session:
-        first = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "the first registration", shown(session.call("register", first)), "accepted new")
-        again, other = (request(session, label, nonce=issue(bench, session)) for label in ("first", "other"))
-        must_be(bench, "the same again", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        _first(bench, session)
+        other = request(session, "other", nonce=issue(bench, session))
         if amended(bench, session, "lacking") is None:
             return
         for method, answer in _asked(session, other, worker=0):
             if answer.outcome != "refused":
-                expected, received = "refused", shown(answer)
+                expected, received = "refused", answer.words
                 bench.fail("fail_open", f"{method} where a column is gone", expected=expected, received=received)
         gate = session.observe("gate")
         if gate["surface"] in ("PRESENT_UNPROVEN", "FIT"):
@@ -310,15 +271,12 @@ _STATES = ("40001", "53100", "57014")
 def test_a_commit_that_the_server_refuses_leaves_nothing_and_can_be_sent_again(bench: Bench) -> None:
     """For every class of error that a commit can end with. It needs a database of the session on PostgreSQL."""
     with bench.session() as session:
-        first = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "a commit as usual", shown(session.call("register", first)), "accepted new")
-        again = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "its request again", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+        _first(bench, session)
         for state in _STATES:
             args = request(session, f"failing-{state}", nonce=issue(bench, session))
             if amended(bench, session, "failing", state) is None:
                 return
-            got = shown(session.call("register", args))
+            got = session.call("register", args).words
             if got.startswith("accepted"):
                 bench.fail("fail_open", f"a commit that ended with {state}", expected="no acceptance", received=got)
             rows = session.observe("state")
@@ -332,8 +290,8 @@ def test_a_commit_that_the_server_refuses_leaves_nothing_and_can_be_sent_again(b
             if got not in ("refused COMMIT_FAILED", "indeterminate"):
                 continue
             status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
-            must_be(bench, f"the status behind {state}", status, "NOT_COMMITTED")
-            must_be(bench, f"the same again behind {state}", shown(session.call("register", args)), "accepted new")
+            bench.must_be(status, "NOT_COMMITTED", f"the status behind {state}")
+            bench.must_be(session.call("register", args), "accepted new", f"the same again behind {state}")
 
 
 # Longer than an answer may take.
@@ -345,17 +303,12 @@ def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> Non
     """What was refused is not there afterwards. It needs a database of the session on PostgreSQL, as above."""
     with bench.session(workers=2) as session:
         args = request(session, "late", nonce=issue(bench, session))
-        first = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "a commit as usual", shown(session.call("register", first)), "accepted new")
-        again = request(session, "first", nonce=issue(bench, session))
-        must_be(bench, "its request again", shown(session.call("register", again, 1)), "refused REPLAY_DUPLICATE")
+        _first(bench, session, 1)
         before = {name: len(session.observe("state")[name]) for name in ("nonce_issue", "registration")}
         if amended(bench, session, "late", _LATE_S) is None:
             return
-        window = {"not_before": session.now, "not_after": shift(session.now, "+60s")}
-        issuing = session.start("issue_nonce", {"binding": {"principal": principal(session)}, "window": window})
-        registering = session.start("register", args, 1)
-        told = {"nonce_issue": session.finish(issuing), "registration": session.finish(registering)}
+        handles = session.start("issue_nonce", issuing(session, 60)), session.start("register", args, 1)
+        told = dict(zip(before, map(session.finish, handles), strict=True))
         # This waits for both.
         amended(bench, session, "working")
         state = session.observe("state")
@@ -364,12 +317,12 @@ def test_a_commit_that_comes_too_late_is_not_told_as_failed(bench: Bench) -> Non
             if more > (answer.outcome != "refused") or more < (answer.outcome == "accepted"):
                 verdict = "state_leak" if more else "lost_durability"
                 bench.fail(
-                    verdict, f"{shown(answer)} of a late commit", expected="what is true", received=f"{more} rows"
+                    verdict, f"{answer.words} of a late commit", expected="what is true", received=f"{more} rows"
                 )
         key = {"logical_request_key": keys_of(args)["logical_request_key"]}
         status = session.accepted("resolve_status", key)["status"]
         due = "COMMITTED" if len(state["registration"]) > before["registration"] else "NOT_COMMITTED"
-        must_be(bench, "the status behind it", status, due)
+        bench.must_be(status, due, "the status behind it")
 
 
 _POINTS = ("before_consume", "after_nonce_consume", "after_registration", "before_commit", "after_commit")
@@ -383,10 +336,10 @@ def test_a_connection_that_is_lost_at_any_statement_leaves_all_or_nothing(bench:
             args = request(session, f"lost-{point}", nonce=issue(bench, session))
             key = keys_of(args)["logical_request_key"]
             session.provoke("hold_at", {"point": point, "fault": "lose_answer"})
-            got = shown(session.call("register", args))
+            got = session.call("register", args).words
             told = {"accepted new": "COMMITTED", "refused COMMIT_FAILED": "NOT_COMMITTED", "indeterminate": ""}
             if got not in told:
-                must_be(bench, f"a connection lost at {point}", got, "indeterminate")
+                bench.must_be(got, "indeterminate", f"a connection lost at {point}")
             status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
             if told[got] not in ("", status):
                 bench.fail("lost_durability", f"told {got} at {point}", expected=told[got], received=status)
@@ -397,7 +350,7 @@ def test_a_connection_that_is_lost_at_any_statement_leaves_all_or_nothing(bench:
                     "lost_durability", f"{status} behind {point}", expected="both rows or none", received=str(stored)
                 )
             again = "accepted prior" if status == "COMMITTED" else "accepted new"
-            must_be(bench, f"the same again behind {point}", shown(session.call("register", args)), again)
+            bench.must_be(session.call("register", args), again, f"the same again behind {point}")
 
 
 @clause("RS4A-S1-1", "RS4A-RP-02", provocations=("hold_at",))
@@ -408,7 +361,7 @@ def test_a_failpoint_that_a_refused_call_does_not_reach_stops_no_later_one(bench
             args = request(session, f"behind-{method}", nonce=issue(bench, session))
             malformed = tampered(session, request(session, "armed", nonce="never-issued-armed"), "without an attempt")
             session.provoke("hold_at", {"point": "before_commit", "fault": "abort"})
-            got = shown(session.call(method, malformed))
-            must_be(bench, f"{method} without an attempt", got, "refused REQUEST_MALFORMED")
-            got = shown(session.call("register", args))
-            must_be(bench, f"a registration behind a {method} that was malformed", got, "accepted new")
+            bench.must_be(session.call(method, malformed), "refused REQUEST_MALFORMED", f"{method} without an attempt")
+            bench.must_be(
+                session.call("register", args), "accepted new", f"a registration behind a {method} that was malformed"
+            )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
+
+from holdfast.conformance.suites.histories import Deck
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +98,25 @@ def history(dice: Random, *, horizon_s: int, parts: int) -> list[Step]:
     return [*steps, *_closing(own, sorted({step.key for step in steps if step.what in _KEYED})), *_lost(own)]
 
 
-class Openings:
-    """Deals openings of histories: keys in each state, and each time of a key equally often."""
+def openings(*, horizon_s: int) -> Callable[[Random], list[Step]]:
+    """Draws openings of histories: keys in each state, and then the clock, retention or a restart, equally often."""
+    deck = Deck(("past", "past", "kept", "back", "kept, back"))
 
-    def __init__(self, *, horizon_s: int) -> None:
-        self._horizon_s = horizon_s
-        self._left: list[str] = []
-
-    def draw(self, dice: Random) -> list[Step]:
-        """The first steps of one history: its keys, and then the clock, retention or a restart."""
-        if not self._left:
-            self._left = dice.sample(_THEN, len(_THEN))
-        own = _Dice(dice, 100, self._horizon_s)
+    def draw(dice: Random) -> list[Step]:
+        dealt, own = deck.deal(dice), _Dice(dice, 100, horizon_s)
         kinds = ("fail",) * 7 + ("register",) * 2
         steps = [Step(what, 100 + number, own.worker) for number, what in enumerate(kinds)]
         steps += [Step("compensate", 100, own.worker), Step("compensate", 101, own.worker)]
-        over, back = Step("clock", seconds=self._horizon_s + dice.choice(_SHORT_S)), -dice.choice(_LONG_S)
+        over, back = Step("clock", seconds=horizon_s + dice.choice(_SHORT_S)), -dice.choice(_LONG_S)
         then = {
             "past": [over],
             "kept": [over, own.one("maintain")],
             "back": [own.one("restart"), Step("clock", seconds=back)],
-            "kept, back": [over, own.one("maintain"), Step("clock", seconds=back - self._horizon_s)],
+            "kept, back": [over, own.one("maintain"), Step("clock", seconds=back - horizon_s)],
         }
-        return [*steps, *then[self._left.pop()]]
+        return [*steps, *then[dealt]]
 
-
-_THEN = ("past", "past", "kept", "back", "kept, back")
+    return draw
 
 
 def volume(dice: Random, *, horizon_s: int, keys: int, rows: int) -> list[Step]:

@@ -6,7 +6,7 @@ from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.neighbours import sweep, swept
 
-SWEEPS = swept(
+TESTS = swept(
     __name__,
     # Owner, run and protocol version enter the keys whole; the others do not enter them.
     test_the_keys_cover_no_near_miss_of_a_member="RS4A-ID-12",

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.session import SuiteSession
 
 # What serialisers escape, parsers cut at, or text is brought to another form for. Any target may hold it.
@@ -59,11 +59,11 @@ def principal(session: SuiteSession) -> str:
 
 def request(session: SuiteSession, label: str, *, nonce: str, age_s: float = 0, **members: str) -> dict[str, Any]:
     """A submission; `label` decides target and owner, and so the logical key."""
-    artifact = session.hex64("artifact")
+    artifact, awkward = session.hex64("artifact"), _AWKWARD[int(label) % len(_AWKWARD)] if label.isdecimal() else ""
     body = {
         "protocol_version": "rs4a/0.2",
         "operation": "register_dot",
-        "canonical_target": f"dot://acme/{label}-{session.rand('target')}{_awkward(label)}",
+        "canonical_target": f"dot://acme/{label}-{session.rand('target')}{awkward}",
         "owner_or_approval_binding": f"owner-{session.rand('owner')}",
         "principal": principal(session),
         "run_id": f"run-{session.rand('run')}",
@@ -89,32 +89,23 @@ def tampered(session: SuiteSession, args: dict[str, Any], how: str) -> dict[str,
     return args
 
 
-def _awkward(label: str) -> str:
-    return _AWKWARD[int(label) % len(_AWKWARD)] if label.isdecimal() else ""
+def issuing(session: SuiteSession, longest_s: Any, binding: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Ask for a nonce that can be used for so long from now on, bound to the principal unless the call says so."""
+    window = {"not_before": session.now, "not_after": shift(session.now, f"+{longest_s}s")}
+    return {"binding": binding or {"principal": principal(session)}, "window": window}
 
 
 def issue(bench: Bench, session: SuiteSession, *, worker: int = 0, binding: Mapping[str, str] | None = None) -> str:
-    """A fresh nonce, bound to the principal unless the call says otherwise, with the longest window."""
-    longest = f"+{bench.contract.parameters['nonce_window_seconds'].value}s"
-    window = {"not_before": session.now, "not_after": shift(session.now, longest)}
-    bound = binding or {"principal": principal(session)}
-    answer = session.call("issue_nonce", {"binding": bound, "window": window}, worker)
-    if answer.outcome != "accepted":
-        bench.fail("not_reached", "no nonce was issued, so nothing can be shown", received=shown(answer))
-    return str(answer.value["nonce"])
+    """A fresh nonce with the longest window, bound as `issuing` has it."""
+    longest_s = bench.contract.parameters["nonce_window_seconds"].value
+    return str(session.accepted("issue_nonce", issuing(session, longest_s, binding), worker)["nonce"])
 
 
-def must_be(bench: Bench, what: str, got: str, due: str) -> None:
-    """Hold an answer, as `shown` writes it, against the one that is due. Another reason is reported."""
-    if got != due:
-        opened = got.startswith("accepted")
-        verdict = "fail_open" if opened else "over_refusal" if due.startswith("accepted") else "wrong_reason"
-        bench.weigh(verdict, what, expected=due, received=got)
-
-
-def shown(answer: Answer) -> str:
-    """An answer in a word or two."""
-    return " ".join(str(part) for part in (answer.outcome, answer.effect, answer.reason) if part is not None)
+def registration(bench: Bench, session: SuiteSession, args: Mapping[str, Any], name: str, **more: Any) -> Any:
+    """The row of a submission that was registered under this name, to put it into the store."""
+    columns = bench.contract.relations["registration"].columns
+    row = {name: text for name, text in args["request"].items() if name in columns}
+    return {**row, **keys_of(args), "decision_id": name, "inert": True, "committed_at": session.now, **more}
 
 
 # What a nonce of a history is bound to, when its window opens and closes, and when it is presented

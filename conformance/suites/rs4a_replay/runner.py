@@ -16,14 +16,15 @@ from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLo
 from holdfast.conformance.suites.rs4a_replay.checked_session import ModelCheckedSession
 from holdfast.conformance.suites.rs4a_replay.generate import AGES, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.model import Model
-from holdfast.conformance.suites.rs4a_replay.model_state import Call, Effect, ModelState, keys_of
+from holdfast.conformance.suites.rs4a_replay.model_state import Call, Effect, ModelState
 from holdfast.conformance.suites.rs4a_replay.requests import (
     DATED_S,
     MOVED,
     bits_of,
     bound,
+    issuing,
     numbered,
-    principal,
+    registration,
     request,
     tampered,
     window_of,
@@ -31,69 +32,13 @@ from holdfast.conformance.suites.rs4a_replay.requests import (
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
-# Many keys of a history: registered by all workers at once, or put into the store as rows, which takes less time
-
 # A nonce of the shortest form that methods.yaml allows has 64. A letter that did not come by chance takes a little off.
 _LEAST_BITS = 60
 # Of fewer nonces the letters of each place say little.
 _ASSESSED = 500
-
-
-class Many:
-    """Makes many keys in one session, with the model beside it. `request` is the submission of a key."""
-
-    def __init__(
-        self, bench: Bench, session: SuiteSession, beside: ModelCheckedSession, request: Callable[..., dict[str, Any]]
-    ) -> None:
-        self._bench, self._session, self._beside, self._request = bench, session, beside, request
-
-    def register(self, step: Step) -> None:
-        """As many new keys from `step.key` on, each with a nonce of its own, by all workers at once."""
-        workers = range(self._session.workers)
-        longest_s = self._bench.contract.parameters["nonce_window_seconds"].value
-        for number in range(0, step.number, len(workers)):
-            now = self._session.now
-            window = {"not_before": now, "not_after": shift(now, f"+{longest_s}s")}
-            issued = {"binding": {"principal": principal(self._session)}, "window": window}
-            self._at_once([Call("issue_nonce", issued, now) for _ in workers])
-            keys = [step.key + number + worker for worker in workers]
-            pairs = zip(keys, self._beside.nonces[-len(workers) :], strict=True)
-            self._at_once([Call("register", self._request(key, nonce=nonce), now) for key, nonce in pairs])
-        bits = bits_of(self._beside.nonces)
-        if len(self._beside.nonces) >= _ASSESSED and bits < _LEAST_BITS:
-            due = f"at least {_LEAST_BITS} bits that differ from nonce to nonce"
-            self._beside.differs("fail_open", due, f"{bits:.0f} bits in {len(self._beside.nonces)} nonces")
-
-    def _at_once(self, calls: Sequence[Call]) -> None:
-        """One call at each worker, none of which minds the others."""
-        handles = [self._session.start(call.method, call.args, worker) for worker, call in enumerate(calls)]
-        for call, handle in zip(calls, handles, strict=True):
-            self._beside.finish(call, handle)
-
-    def insert(self, step: Step) -> None:
-        """Rows of as many other keys. A store that takes none gets registrations."""
-        made: dict[str, Effect] = {}
-        for number in range(step.number if self._beside.has("raw_insert") else 0):
-            row = self._row(step.key + number)
-            args = {"relation": "registration", "row": row}
-            if not self._session.provoke("raw_insert", args, number % self._session.workers)["inserted"]:
-                break
-            made[row["logical_request_key"]] = Effect(row, id=row["decision_id"])
-        # An implementation may keep only what has consumed a nonce.
-        self._beside.narrow(
-            lambda world: replace(world, effects={**world.effects, **made}, half=world.half | made.keys())
-        )
-        self.register(replace(step, key=step.key + len(made), number=step.number - len(made)))
-
-    def _row(self, key: int) -> dict[str, Any]:
-        args = self._request(key, nonce=f"never-issued-{key}")
-        columns = self._bench.contract.relations["registration"].columns
-        row = {name: text for name, text in args["request"].items() if name in columns}
-        return {**row, **keys_of(args), "decision_id": f"row-{key}", "inert": True, "committed_at": self._session.now}
-
-
 # Where a call is killed: at a failpoint, or at any moment.
 _KILLED_AT = ("", "after_nonce_consume", "before_commit", "after_commit")
+_ABORTED_AT = ("after_nonce_consume", "after_registration", "before_commit")
 _SUBMITTED = ("register", "compensate")
 _MOMENTS, _MOMENT_S = 8, 0.004
 
@@ -112,27 +57,26 @@ class HistoryRunner:
         self._keys: dict[int, str] = {}
         # The worker that broke something. It alone goes on, because what other processes notice of it is open.
         self._alone: int | None = None
-        self._many = Many(bench, session, self._beside, self._request)
-        self._actions: Mapping[str, Callable[[Step], None]] = {
+        self._actions: Mapping[str, Callable[[Step], object]] = {
             "register": lambda step: self._submit(step, "register"),
             "compensate": lambda step: self._submit(step, "compensate"),
             "validate": lambda step: self._submit(step, "validate"),
             "forge": self._forge,
-            "fail": self._fail,
-            "abort": self._abort,
-            "lose": self._lose,
+            "fail": lambda step: self._fail(self._submission(step, "register"), step.worker),
+            "abort": lambda step: self._at_failpoint(step, _ABORTED_AT[step.number % 3], "abort"),
+            "lose": lambda step: self._at_failpoint(step, _KILLED_AT[2 + step.number % 2], "lose_answer"),
             "retry": self._retry,
             "race": self._race,
             "overtake": self._overtake,
             "interrupt": self._interrupt,
-            "issue": self._issue,
-            "resolve": self._resolve,
+            "issue": lambda step: self._beside.ask(self._issuing(step), step.worker),
+            "resolve": lambda step: self._beside.ask(self._resolving(step), step.worker),
             "maintain": self._maintain,
-            "many": self._many.register,
-            "rows": self._many.insert,
+            "many": self._register_many,
+            "rows": self._insert_many,
             "clock": lambda step: self._session.clock(f"{step.seconds:+f}s"),
-            "restart": lambda step: self._again_up(step, self._session.restart),
-            "kill": lambda step: self._again_up(step, self._kill),
+            "restart": self._again_up,
+            "kill": self._again_up,
             "mute": self._mute,
             "break": self._break,
             "look": lambda step: self._beside.look(step.worker),
@@ -186,20 +130,11 @@ class HistoryRunner:
         if self._beside.has("register_unvalidated") and self._world.surface == "ready":
             self._beside.ask(replace(self._submission(replace(step, how=""), "register"), forged=True), step.worker)
 
-    def _fail(self, step: Step) -> None:
-        call = self._submission(step, "register")
+    def _fail(self, call: Call, worker: int) -> None:
         if self._beside.has("fail_verify") and self._beside.would_commit(call):
-            self._session.provoke("fail_verify", worker=step.worker)
+            self._session.provoke("fail_verify", worker=worker)
             call = replace(call, rejected=True)
-        self._beside.ask(call, step.worker)
-
-    def _abort(self, step: Step) -> None:
-        self._at_failpoint(
-            step, ("after_nonce_consume", "after_registration", "before_commit")[step.number % 3], "abort"
-        )
-
-    def _lose(self, step: Step) -> None:
-        self._at_failpoint(step, ("before_commit", "after_commit")[step.number % 2], "lose_answer")
+        self._beside.ask(call, worker)
 
     def _at_failpoint(self, step: Step, point: str, fault: str) -> None:
         """One registration or compensation that meets a failpoint, where the adapter has them and it would commit."""
@@ -253,7 +188,8 @@ class HistoryRunner:
         args = self._request(step.key)
         binding = bound(self._session, args, step.nonce, step.number)
         window = window_of(step.nonce, self._session.now, self._longest_s)
-        nonce = self._issued({"binding": binding, "window": window}, step.worker)
+        issued = self._call("issue_nonce", {"binding": binding, "window": window})
+        nonce = str(self._beside.ask(issued, step.worker).value["nonce"])
         if step.nonce in MOVED:
             self._session.clock(MOVED[step.nonce])
         return nonce
@@ -262,26 +198,55 @@ class HistoryRunner:
     def _longest_s(self) -> Any:
         return self._bench.contract.parameters["nonce_window_seconds"].value
 
-    def _issued(self, args: Mapping[str, Any], worker: int) -> str:
-        answer = self._beside.ask(self._call("issue_nonce", args), worker)
-        return str(answer.value["nonce"])
-
-    def _issue(self, step: Step) -> None:
-        """A nonce with a window that is as long as can be, longer, or the wrong way round; bound to nothing; again."""
-        self._beside.ask(self._issuing(step), step.worker)
-
     def _issuing(self, step: Step) -> Call:
-        now, longest = self._session.now, self._longest_s
-        window = {"not_before": now, "not_after": shift(now, f"+{longest}s")}
+        """A nonce with a window that is as long as can be, longer, or the wrong way round; bound to nothing; again."""
+        args = issuing(self._session, self._longest_s)
         if step.how == "for too long":
-            window["not_after"] = shift(now, f"+{longest}.000001s")
+            args = issuing(self._session, f"{self._longest_s}.000001")
         elif step.how == "backwards":
-            window["not_after"] = shift(now, "-0.000001s")
-        binding = {} if step.how == "bound to nothing" else {"principal": principal(self._session)}
-        args = {"binding": binding, "window": window}
-        return self._call(
-            "issue_nonce", self._beside.sent.get(("issue_nonce", ""), args) if step.how == "again" else args
+            args["window"]["not_after"] = shift(self._session.now, "-0.000001s")
+        elif step.how == "bound to nothing":
+            args["binding"] = {}
+        elif step.how == "again":
+            args = self._beside.sent.get(("issue_nonce", ""), args)
+        return self._call("issue_nonce", args)
+
+    # Many keys, registered by all workers at once, or put into the store as rows, which takes less time
+
+    def _register_many(self, step: Step) -> None:
+        """As many new keys from `step.key` on, each with a nonce of its own, by all workers at once."""
+        workers = range(self._session.workers)
+        for number in range(0, step.number, len(workers)):
+            self._at_once([self._call("issue_nonce", issuing(self._session, self._longest_s)) for _ in workers])
+            keys = [step.key + number + worker for worker in workers]
+            pairs = zip(keys, self._beside.nonces[-len(workers) :], strict=True)
+            self._at_once([self._call("register", self._request(key, nonce=nonce)) for key, nonce in pairs])
+        bits = bits_of(self._beside.nonces)
+        if len(self._beside.nonces) >= _ASSESSED and bits < _LEAST_BITS:
+            due = f"at least {_LEAST_BITS} bits that differ from nonce to nonce"
+            self._beside.differs("fail_open", due, f"{bits:.0f} bits in {len(self._beside.nonces)} nonces")
+
+    def _at_once(self, calls: Sequence[Call]) -> None:
+        """One call at each worker, none of which minds the others."""
+        handles = [self._session.start(call.method, call.args, worker) for worker, call in enumerate(calls)]
+        for call, handle in zip(calls, handles, strict=True):
+            self._beside.finish(call, handle)
+
+    def _insert_many(self, step: Step) -> None:
+        """Rows of as many other keys. A store that takes none gets registrations."""
+        made: dict[str, Effect] = {}
+        for key in range(step.key, step.key + step.number if self._beside.has("raw_insert") else 0):
+            args = self._request(key, nonce=f"never-issued-{key}")
+            row = registration(self._bench, self._session, args, f"row-{key}")
+            args = {"relation": "registration", "row": row}
+            if not self._session.provoke("raw_insert", args, len(made) % self._session.workers)["inserted"]:
+                break
+            made[row["logical_request_key"]] = Effect(row, id=row["decision_id"])
+        # An implementation may keep only what has consumed a nonce.
+        self._beside.narrow(
+            lambda world: replace(world, effects={**world.effects, **made}, half=world.half | made.keys())
         )
+        self._register_many(replace(step, key=step.key + len(made), number=step.number - len(made)))
 
     # Everything else
 
@@ -328,14 +293,17 @@ class HistoryRunner:
         handle = self._beside.start(call, step.worker)
         self._session.reached("before_consume")
         for each, prepared in first:
-            self._rival(each, prepared, other)
+            if prepared is None:
+                self._actions[each.what](each)
+            else:
+                (self._fail if each.what == "fail" else self._beside.ask)(prepared, other)
         # A refusal from here on changes nothing.
         self._beside.look(other)
         self._session.release("before_consume")
         self._beside.finish(replace(call, collides=True), handle)
         self._beside.look(step.worker)
 
-    def _before(self, rival: Step | None, worker: int, held: Call) -> Iterator[tuple[Step, Call | None]]:
+    def _before(self, rival: Step | None, worker: int, held: Call) -> list[tuple[Step, Call | None]]:
         """The rivals, with the calls of those that bring a nonce of their own: nothing is issued while one is held."""
         found: list[tuple[Step, Call | None]] = []
         while rival is not None:
@@ -346,16 +314,7 @@ class HistoryRunner:
                     call.args["request"]["authorization_nonce"] = held.args["request"]["authorization_nonce"]
             found.append((step, call))
             rival = rival.rival
-        return iter(found)
-
-    def _rival(self, step: Step, call: Call | None, worker: int) -> None:
-        if call is None:
-            self._actions[step.what](step)
-            return
-        if step.what == "fail" and self._beside.has("fail_verify") and self._beside.would_commit(call):
-            self._session.provoke("fail_verify", worker=worker)
-            call = replace(call, rejected=True)
-        self._beside.ask(call, worker)
+        return found
 
     def _interrupt(self, step: Step) -> None:
         """The registrar is killed while it works, at a failpoint or at any moment; then the outcome is settled."""
@@ -371,17 +330,14 @@ class HistoryRunner:
             self._session.reached(point)
         else:
             time.sleep(step.number % _MOMENTS * _MOMENT_S)
-        self._kill(step.worker)
+        self._session.begin_again("kill", step.worker)
         self._beside.died(call)
         # The holder of the key is waited for, so from here on it is certain. A job is done again at once.
         if method == "maintain":
             self._maintain(step)
         elif method in _SUBMITTED:
-            self._resolve(replace(step, how=""))
+            self._beside.ask(self._resolving(replace(step, how="")), step.worker)
         self._beside.look(1 - step.worker)
-
-    def _resolve(self, step: Step) -> None:
-        self._beside.ask(self._resolving(step), step.worker)
 
     def _resolving(self, step: Step) -> Call:
         self._request(step.key)
@@ -394,13 +350,9 @@ class HistoryRunner:
     def _maintain(self, step: Step) -> None:
         self._beside.ask(self._call("maintain", {}), step.worker)
 
-    def _kill(self, worker: int) -> None:
-        self._session.kill(worker)
-        self._session.reopen(worker)
-
-    def _again_up(self, step: Step, again: Callable[[int], None]) -> None:
+    def _again_up(self, step: Step) -> None:
         if self._alone is None:
-            again(step.worker)
+            self._session.begin_again(step.what, step.worker)
 
     def _mute(self, step: Step) -> None:
         """The audit refuses writes, or works again."""

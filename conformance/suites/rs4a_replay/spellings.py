@@ -91,10 +91,4 @@ def _must_have_its_keys(bench: Bench, session: SuiteSession, target: str, owner:
     args["request"]["owner_or_approval_binding"] = owner
     due = {name: derive(f"rs4a.{name}", args) for name in ("logical_request_key", "replay_key")}
     got = session.observe("derive_keys", args)
-    if got != due:
-        bench.fail(
-            "fail_open",
-            f"target {target!r}, owner {owner!r}, run {run_id!r} have other keys than due",
-            expected=repr(due),
-            received=repr(got),
-        )
+    bench.same(got, due, "fail_open", f"target {target!r}, owner {owner!r}, run {run_id!r} have other keys than due")

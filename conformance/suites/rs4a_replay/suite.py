@@ -8,17 +8,19 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites import clause
+from holdfast.conformance.suites import clause, tabled
 from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.exploration import Explorer
 from holdfast.conformance.suites.histories import explore_histories, run_histories
 from holdfast.conformance.suites.rs4a_replay.candidates import wanted
-from holdfast.conformance.suites.rs4a_replay.generate import Openings, history, volume
-from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, must_be, request, shown
+from holdfast.conformance.suites.rs4a_replay.generate import history, openings, volume
+from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
+from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, registration, request
 from holdfast.conformance.suites.rs4a_replay.runner import playing
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import SHARED, near
@@ -59,34 +61,24 @@ _STEERED, _COSTS, _FLOOR = 14, 90, 0.7
 @clause("RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     """Every operation by two processes: near misses, retries, races, failures, kills, clock steps, a lost surface."""
-    run_histories(
-        bench,
-        count=6,
-        draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
-        begin=lambda: playing(bench),
-    )
+    _play(bench, 6)
 
 
 @clause("RS4A-TTL-4", "RS4A-RP-03b", provocations=("fail_verify",), whole=True)
 def test_any_history_past_a_horizon_agrees_with_the_model(bench: Bench) -> None:
     """The same with a horizon that keys pass, where the database itself aborts transactions."""
-    run_histories(
-        bench,
-        count=4,
-        draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=3),
-        begin=lambda: playing(bench, horizon_s=_HORIZON_S, isolation="serializable"),
-    )
+    _play(bench, 4, horizon_s=_HORIZON_S, isolation="serializable")
 
 
 @clause("RS4A-GATE-1", whole=True)
 def test_any_history_without_a_surface_agrees_with_the_model(bench: Bench) -> None:
     """Requests of every kind in any order: nothing is admitted and nothing is made."""
-    run_histories(
-        bench,
-        count=2,
-        draw=lambda dice: history(dice, horizon_s=_HORIZON_S, parts=0),
-        begin=lambda: playing(bench, surface="absent"),
-    )
+    _play(bench, 2, parts=0, surface="absent")
+
+
+def _play(bench: Bench, count: int, parts: int = 3, **opened: Any) -> None:
+    draw = partial(history, horizon_s=_HORIZON_S, parts=parts)
+    run_histories(bench, count=count, draw=draw, begin=partial(playing, bench, **opened))
 
 
 @clause("RS4A-TTL-3", "RS4A-RP-05", whole=True)
@@ -111,7 +103,7 @@ def test_every_operation_is_held_against_the_model_in_every_situation(bench: Ben
         length=_COSTS,
         begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
         steering=Explorer(pairs, pairs, floor=_FLOOR),
-        opening=Openings(horizon_s=_HORIZON_S).draw,
+        opening=openings(horizon_s=_HORIZON_S),
     )
 
 
@@ -134,11 +126,13 @@ def test_of_hundreds_of_refusals_at_one_instant_each_is_on_record(bench: Bench) 
             args = request(session, "refused", nonce=nonces[number % 2], attempt_id=attempt, principal="a stranger")
             extra: Mapping[str, str] = {"force": "true"}
             for reason, asked in (("NONCE_UNBOUND", args), ("REQUEST_MALFORMED", {**args, **extra})):
-                got = shown(session.call("register", asked, number % 2))
-                must_be(bench, f"refusal {number}", got, f"refused {reason}")
+                bench.must_be(session.call("register", asked, number % 2), f"refused {reason}", f"refusal {number}")
         for worker, nonce in enumerate(nonces):
-            got = shown(session.call("register", request(session, f"owned-{worker}", nonce=nonce), worker))
-            must_be(bench, f"a nonce that strangers presented {_REFUSALS // 2} times", got, "accepted new")
+            bench.must_be(
+                session.call("register", request(session, f"owned-{worker}", nonce=nonce), worker),
+                "accepted new",
+                f"a nonce that strangers presented {_REFUSALS // 2} times",
+            )
         records = session.observe("audit")["records"]
         unbound = sorted(row["attempt_id"] for row in records if row["code"] == "NONCE_UNBOUND")
         malformed = sum(row["code"] == "REQUEST_MALFORMED" for row in records)
@@ -158,9 +152,9 @@ def test_of_thousands_of_refusals_each_is_on_record(bench: Bench) -> None:
     with bench.session(hurried=False) as session:
         asked = [_AUDITED[number % len(_AUDITED)] for number in range(_MANY)]
         for method in asked:
-            must_be(bench, f"{method} of nothing", shown(session.call(method)), "refused REQUEST_MALFORMED")
+            bench.must_be(session.call(method), "refused REQUEST_MALFORMED", f"{method} of nothing")
         args = request(session, "behind", nonce=issue(bench, session))
-        must_be(bench, f"a registration behind {_MANY} refusals", shown(session.call("register", args)), "accepted new")
+        bench.must_be(session.call("register", args), "accepted new", f"a registration behind {_MANY} refusals")
         kept = [row["method"] for row in session.observe("audit")["records"]]
         if sorted(kept) != sorted(asked):
             due = f"{_MANY} records, {len(asked) // len(_AUDITED)} of each operation"
@@ -180,7 +174,7 @@ def test_fifty_issued_nonces_buy_one_effect(bench: Bench) -> None:
             nonce = issue(bench, session)
             varied = {"run_id": f"run-{number}", "attempt_id": f"try-{number}", "protocol_version": f"rs4a/0.{number}"}
             args = request(session, "lamp", nonce=nonce, age_s=number, **varied)
-            outcomes.append(shown(session.call("register", args)))
+            outcomes.append(session.call("register", args).words)
         due = ["accepted new", *["refused REPLAY_DUPLICATE"] * 49]
         counts = _counts(session)
         if outcomes.count("accepted new") > 1 or counts[0] > 1:
@@ -201,7 +195,7 @@ def test_an_implementation_always_answers_a_new_attempt_alike(bench: Bench) -> N
         seen = set()
         for number in range(8):
             args = request(session, "lamp", nonce=nonce, attempt_id=f"try-{number}", run_id=f"run-{number % 2}")
-            seen.add(shown(session.call("register", args, number % 2)))
+            seen.add(session.call("register", args, number % 2).words)
         if "accepted new" in seen:
             bench.fail("fail_open", "a new attempt had a second effect", received=repr(sorted(seen)))
         if len(seen) != 1 or not seen <= {"accepted prior", "refused REPLAY_ATTEMPT_NO_BYPASS"}:
@@ -240,14 +234,14 @@ def _judge_race(bench: Bench, session: SuiteSession, nonces: list[str], answers:
     if len(winners) > 1 or max(counts) > effects:
         bench.fail("fail_open", f"{len(winners)} attempts won, rows {counts}", expected="one effect a round")
     if answers and not winners:
-        bench.fail("over_refusal", "no attempt won", received=repr([shown(answer) for answer in answers]))
+        bench.fail("over_refusal", "no attempt won", received=repr([answer.words for answer in answers]))
     if counts != (effects, effects):
         bench.fail("lost_durability", f"after {effects} rounds there are {counts} rows")
     for nonce, answer in zip(nonces, answers, strict=False):
         if answer.effect == "new":
             continue
         if answer.reason not in ("ATTEMPT_COLLISION", "REPLAY_DUPLICATE"):
-            bench.report("wrong_reason", "a loser", expected="ATTEMPT_COLLISION", received=shown(answer))
+            bench.report("wrong_reason", "a loser", expected="ATTEMPT_COLLISION", received=answer.words)
         told = (answer.data or {}).get("decision", {}).get("decision_id")
         if answer.reason == "ATTEMPT_COLLISION" and told != winners[0].value["decision"]["decision_id"]:
             bench.report("wrong_reason", "a loser was told another decision than the winner's", received=repr(told))
@@ -255,22 +249,25 @@ def _judge_race(bench: Bench, session: SuiteSession, nonces: list[str], answers:
             bench.fail("state_leak", "a loser's nonce is no longer issued")
 
 
-@clause("RS4A-S4-3", "RS4A-S4-1", "RS4A-S4-4", "RS4A-RP-09")
-def test_rivals_with_nonces_of_their_own_have_one_effect_at_read_committed(bench: Bench) -> None:
-    """Each rival brings a fresh nonce, attempt and run; losers keep their nonces and learn of the winner."""
-    _race_with_own_nonces(bench, "read_committed")
-
-
-@clause("RS4A-S4-3")
-def test_rivals_with_nonces_of_their_own_have_one_effect_at_repeatable_read(bench: Bench) -> None:
-    """The same where a row that was committed meanwhile is invisible, and conflicts all the same."""
-    _race_with_own_nonces(bench, "repeatable_read", rounds=1)
-
-
-@clause("RS4A-S4-3", "RS4A-S4-4")
-def test_rivals_with_nonces_of_their_own_have_one_effect_at_serializable(bench: Bench) -> None:
-    """The same where the database itself aborts transactions."""
-    _race_with_own_nonces(bench, "serializable")
+TESTS = tabled(
+    __name__,
+    _race_with_own_nonces,
+    # Each rival brings a fresh nonce, attempt and run; losers keep their nonces and learn of the winner.
+    test_rivals_with_nonces_of_their_own_have_one_effect_at_read_committed=(
+        ("RS4A-S4-3", "RS4A-S4-1", "RS4A-S4-4", "RS4A-RP-09"),
+        ("read_committed",),
+    ),
+    # The same where a row that was committed meanwhile is invisible, and conflicts all the same.
+    test_rivals_with_nonces_of_their_own_have_one_effect_at_repeatable_read=(
+        ("RS4A-S4-3",),
+        ("repeatable_read", 6, 1),
+    ),
+    # The same where the database itself aborts transactions.
+    test_rivals_with_nonces_of_their_own_have_one_effect_at_serializable=(
+        ("RS4A-S4-3", "RS4A-S4-4"),
+        ("serializable",),
+    ),
+)
 
 
 @clause("RS4A-LAYER-2", "RS4A-RP-09", provocations=("register_unvalidated",))
@@ -328,19 +325,18 @@ def test_a_kill_at_any_moment_leaves_all_or_nothing(bench: Bench) -> None:
             args = request(session, f"lamp-{number}", nonce=issue(bench, session, worker=1))
             session.start("register", args)
             time.sleep(delay_s)
-            session.kill()
-            session.reopen()
+            session.begin_again("kill")
             key = derive("rs4a.logical_request_key", args)
             answer = session.call("resolve_status", {"logical_request_key": key}, worker=1)
             if answer.outcome != "accepted":
-                bench.fail("indeterminate", "after a kill the status was not resolved", received=shown(answer))
+                bench.fail("indeterminate", "after a kill the status was not resolved", received=answer.words)
             _must_pair(bench, session.observe("state", worker=1), f"after a kill at {delay_s * 1000:g} ms")
             committed = answer.value["status"] == "COMMITTED"
             again = session.call("register", args)
             due = "accepted prior" if committed else "accepted new"
-            if shown(again) != due:
+            if again.words != due:
                 verdict = "fail_open" if again.effect == "new" else "lost_durability"
-                bench.fail(verdict, f"sent again after {answer.value['status']}", expected=due, received=shown(again))
+                bench.fail(verdict, f"sent again after {answer.value['status']}", expected=due, received=again.words)
             if _counts(session) != (number + 1, number + 1):
                 bench.fail("fail_open", "one effect a request is due", received=repr(_counts(session)))
 
@@ -372,16 +368,14 @@ def test_a_process_that_gets_another_store_knows_nothing_of_the_last_one(bench: 
     for number in range(2):
         with bench.session() as session:
             if told is not None:
-                again = shown(session.call("register", told))
+                again = session.call("register", told).words
                 if again.startswith("accepted"):
                     bench.fail("fail_open", "a nonce of another store", expected="NONCE_UNBOUND", received=again)
                 key = derive("rs4a.logical_request_key", told)
                 status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
-                if status != "NOT_COMMITTED":
-                    bench.fail("fail_open", "a key of another store", expected="NOT_COMMITTED", received=status)
+                bench.same(status, "NOT_COMMITTED", "fail_open", "a key of another store")
             told = request(session, "afresh", nonce=issue(bench, session))
-            got = shown(session.call("register", told))
-            must_be(bench, f"a registration in store {number + 1}", got, "accepted new")
+            bench.must_be(session.call("register", told), "accepted new", f"a registration in store {number + 1}")
 
 
 @clause("RS4A-ID-2", "RS4A-ID-1")
@@ -395,24 +389,14 @@ def test_every_text_is_as_long_as_the_contract_allows_and_no_longer(bench: Bench
             for more, due in (("x", "refused REQUEST_MALFORMED"), ("", "accepted new")):
                 args = request(session, f"long-{number}", nonce=issue(bench, session))
                 args["request"][name] = text + more
-                got = shown(session.call("register", args))
-                must_be(bench, f"{name} of {len(text + more)} characters, the last {text[-1]!r}", got, due)
+                bench.must_be(
+                    session.call("register", args),
+                    due,
+                    f"{name} of {len(text + more)} characters, the last {text[-1]!r}",
+                )
 
 
 # Registrations whose keys are nearly the keys of a request
-
-
-# What a stored registration has of its request.
-_STORED = (
-    "authorization_nonce",
-    "operation",
-    "canonical_target",
-    "run_id",
-    "deployed_artifact_hash",
-    "owner_or_approval_binding",
-    "protocol_version",
-    "attempt_id",
-)
 
 
 @clause("RS4A-ID-2", "RS4A-ID-5", provocations=("raw_insert",))
@@ -421,16 +405,13 @@ def test_a_registration_with_nearly_its_keys_is_another_one(bench: Bench) -> Non
     with bench.session() as session:
         for number, shared in enumerate(SHARED):
             args = request(session, f"near-{number}", nonce=issue(bench, session))
-            other = request(session, f"beside-{number}", nonce=issue(bench, session))["request"]
-            keys = {name: derive(f"rs4a.{name}", args) for name in ("logical_request_key", "replay_key")}
-            row = {name: other[name] for name in _STORED}
-            row |= {name: near(key)[shared] for name, key in keys.items()}
-            row |= {"decision_id": f"beside-{number}", "inert": True, "committed_at": session.now}
+            other = request(session, f"beside-{number}", nonce=issue(bench, session))
+            keys = {name: near(key)[shared] for name, key in keys_of(args).items()}
+            row = registration(bench, session, other, f"beside-{number}", **keys)
             if not session.provoke("raw_insert", {"relation": "registration", "row": row})["inserted"]:
                 bench.fail("over_refusal", f"a row that shares {shared}", expected="inserted", received="refused")
             for due in ("accepted new", "accepted prior"):
-                got = shown(session.call("register", args))
-                must_be(bench, f"a request of whose keys {shared} are on record", got, due)
+                bench.must_be(session.call("register", args), due, f"a request of whose keys {shared} are on record")
 
 
 # What the `detail` of a refusal says of a nonce: not what it is bound to
@@ -451,10 +432,10 @@ def test_a_refusal_does_not_say_in_what_a_nonce_is_bound_elsewhere(bench: Bench)
             nonce = issue(bench, session, binding=bound(session, args, "elsewhere", number))
             args["request"]["authorization_nonce"] = nonce
             answer = session.call("register", args)
-            must_be(bench, f"a nonce that is bound to another {member}", shown(answer), "refused NONCE_UNBOUND")
+            bench.must_be(answer, "refused NONCE_UNBOUND", f"a nonce that is bound to another {member}")
             said.setdefault(member, set()).add(_NUMBERED.sub("#", (answer.detail or "").replace(nonce, "#")))
         args["request"]["authorization_nonce"] = issue(bench, session)
-        must_be(bench, "a nonce that is bound to this principal", shown(session.call("register", args)), "accepted new")
+        bench.must_be(session.call("register", args), "accepted new", "a nonce that is bound to this principal")
     # What is worded in turns says nothing.
     worded = {member: next(iter(texts)) for member, texts in said.items() if len(texts) == 1}
     if len(worded) == len(said) and len(set(worded.values())) > 1:
@@ -478,18 +459,18 @@ _CLOSED = {"can_proceed": "NO", "gate": "REGISTRATION_HOLD", "domain": "REPLAY_D
 def test_no_file_opens_the_gate_that_is_no_proof_of_this_surface(bench: Bench) -> None:
     """Nothing, an empty object, half a proof, one of another surface, version, time or seal; here and at a start."""
     with bench.session() as session:
-        must_be(bench, "a registration", _registered(bench, session), "accepted new")
+        bench.must_be(_registered(bench, session), "accepted new", "a registration")
         for what, content in _files(session):
             for name in _NAMES:
                 session.place(name, content)
             _stays_closed(bench, session, what)
             session.restart()
             _stays_closed(bench, session, f"{what}, behind a restart")
-        must_be(bench, "a second registration", _registered(bench, session), "refused REPLAY_DUPLICATE")
+        bench.must_be(_registered(bench, session), "refused REPLAY_DUPLICATE", "a second registration")
 
 
-def _registered(bench: Bench, session: SuiteSession) -> str:
-    return shown(session.call("register", request(session, "proven", nonce=issue(bench, session))))
+def _registered(bench: Bench, session: SuiteSession) -> Answer:
+    return session.call("register", request(session, "proven", nonce=issue(bench, session)))
 
 
 def _stays_closed(bench: Bench, session: SuiteSession, what: str) -> None:

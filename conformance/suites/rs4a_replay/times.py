@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from random import Random
 from typing import Any
 
-from holdfast.conformance.cases.values import format_instant, parse_instant, shift
+from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.cases.values import format_instant, parse_instant
 from holdfast.conformance.suites import clause
 from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.rs4a_replay.requests import issue, must_be, principal, request, shown
+from holdfast.conformance.suites.rs4a_replay.requests import issue, issuing, principal, request
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import around
 from holdfast.vectors.derive import derive
@@ -22,7 +22,7 @@ _TENTHS = (-8, -3, 3, 8)
 @clause("RS4A-TTL-1", "RS4A-TTL-5")
 def test_a_request_is_as_old_as_its_time_says_for_every_time_to_live(bench: Bench) -> None:
     """The validator and the registrar agree with the configured numbers, the least ones too."""
-    dice = Random(f"{bench.seed}\x1f{bench.scope.case}")  # noqa: S311 - nothing is kept secret with it
+    dice = bench.dice()
     values = {name: int(str(bench.contract.parameters[name].value)) for name in ("ttl_seconds", "clock_skew_seconds")}
     terms = [values, dict.fromkeys(values, 1), *({**values, name: 0} for name in values)]
     terms.append({name: dice.randrange(2, 100_000) for name in values})
@@ -46,13 +46,13 @@ def test_a_request_that_was_validated_grows_old_like_any_other(bench: Bench) -> 
     with bench.session() as session:
         asked = [request(session, f"kept-{number}", nonce=issue(bench, session)) for number in range(3)]
         for args in asked:
-            _due(bench, "validate", shown(session.call("validate", args)), "accepted prior", 0)
+            _due(bench, "validate", session.call("validate", args), "accepted prior", 0)
         session.clock(f"+{ttl}s")
-        _due(bench, "register", shown(session.call("register", asked[0])), "accepted new", ttl)
+        _due(bench, "register", session.call("register", asked[0]), "accepted new", ttl)
         session.clock("+1s")
         for args in asked[1:]:
             for method in ("register", "validate"):
-                _due(bench, method, shown(session.call(method, args)), "refused REQUEST_STALE", ttl + 1)
+                _due(bench, method, session.call(method, args), "refused REQUEST_STALE", ttl + 1)
 
 
 @clause("RS4A-TTL-3", "RS4A-TTL-4")
@@ -61,11 +61,11 @@ def test_a_key_has_its_whole_horizon_however_long_it_is(bench: Bench) -> None:
     for horizon in (0, 86_400, 2_147_484, 2_592_000, 4_294_968, 2**31, 2**32 + 1):
         with bench.session(config={"horizon_seconds": str(horizon)}) as session:
             args = request(session, "horizon", nonce=issue(bench, session))
-            _due(bench, "register", shown(session.call("register", args)), "accepted new", 0)
+            _due(bench, "register", session.call("register", args), "accepted new", 0)
             within = ((1, "prior"), (horizon - 2, "prior")) if horizon else ()
             for moved, effect in (*within, (2, "new"), (1, "prior")):
                 session.clock(f"+{moved}s")
-                got = shown(session.call("maintain"))
+                got = session.call("maintain").words
                 if got != f"accepted {effect}":
                     what = f"maintain with a horizon of {horizon} s, {moved} s later"
                     bench.fail("state_leak", what, expected=f"accepted {effect}", received=got)
@@ -78,13 +78,13 @@ def test_what_failed_can_be_compensated_however_long_ago(bench: Bench) -> None:
         for days in (1, 31, 91, 366, 36_525):
             failed = request(session, f"failed-{days}", nonce=issue(bench, session))
             session.provoke("fail_verify")
-            must_be(bench, "a registration that fails", shown(session.call("register", failed)), "accepted new")
+            bench.must_be(session.call("register", failed), "accepted new", "a registration that fails")
             session.clock(f"+{days}d")
             undone = request(session, f"failed-{days}", nonce=issue(bench, session))
             what = f"a compensation {days} days behind its failure"
-            must_be(bench, what, shown(session.call("compensate", undone)), "accepted new")
+            bench.must_be(session.call("compensate", undone), "accepted new", what)
             more = request(session, f"failed-{days}", nonce=issue(bench, session))
-            must_be(bench, f"a second one, {what}", shown(session.call("compensate", more)), "refused REPLAY_DUPLICATE")
+            bench.must_be(session.call("compensate", more), "refused REPLAY_DUPLICATE", f"a second one, {what}")
 
 
 @clause("RS4A-RP-04")
@@ -92,11 +92,9 @@ def test_a_nonce_has_the_longest_window_that_is_configured_and_no_longer(bench: 
     """From none to a week: what is allowed, and a microsecond more."""
     for longest in (0, 1, 60, 3599, 604_800):
         with bench.session(config={"nonce_window_seconds": str(longest)}) as session:
-            for span, due in ((f"+{longest}s", "accepted new"), (f"+{longest}.000001s", "refused REQUEST_MALFORMED")):
-                window = {"not_before": session.now, "not_after": shift(session.now, span)}
-                args = {"binding": {"principal": principal(session)}, "window": window}
-                got = shown(session.call("issue_nonce", args))
-                must_be(bench, f"a nonce for {span} where {longest} s are allowed", got, due)
+            for span, due in ((f"{longest}", "accepted new"), (f"{longest}.000001", "refused REQUEST_MALFORMED")):
+                answer = session.call("issue_nonce", issuing(session, span))
+                bench.must_be(answer, due, f"a nonce for {span} s where {longest} s are allowed")
 
 
 # A day that is a day, and one with a leap day in it or a microsecond more; the year 0000 has a leap day as well.
@@ -122,16 +120,16 @@ def test_the_window_of_a_nonce_is_as_long_as_its_ends_say_in_every_year(bench: B
     with bench.session(config={"nonce_window_seconds": "86400"}) as session:
         for opens, closes, longer in _DAYS:
             args = {"binding": {"principal": principal(session)}, "window": {"not_before": opens, "not_after": closes}}
-            got = shown(session.call("issue_nonce", args))
+            got = session.call("issue_nonce", args).words
             what = f"a nonce from {opens} to {closes} where a day is allowed"
             if longer:
-                must_be(bench, what, got, "refused REQUEST_MALFORMED")
+                bench.must_be(got, "refused REQUEST_MALFORMED", what)
             elif closes >= session.now:
-                must_be(bench, what, got, "accepted new")
+                bench.must_be(got, "accepted new", what)
             else:
                 past.append(got)
     if "accepted new" in past:
-        must_be(bench, "nonces for days long past, where one is issued", " ".join(sorted(set(past))), "accepted new")
+        bench.must_be(" ".join(sorted(set(past))), "accepted new", "nonces for days long past, where one is issued")
 
 
 def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within: bool) -> None:
@@ -140,11 +138,11 @@ def _submit(bench: Bench, session: SuiteSession, label: str, age: int, *, within
     args = request(session, label, nonce=issue(bench, session), issued_at=at)
     for method, effect in (("validate", "prior"), ("register", "new")):
         due = f"accepted {effect}" if within else "refused REQUEST_STALE"
-        _due(bench, method, shown(session.call(method, args)), due, age / _SECOND)
+        _due(bench, method, session.call(method, args), due, age / _SECOND)
 
 
-def _due(bench: Bench, method: str, got: str, due: str, age: float) -> None:
-    must_be(bench, f"{method} of a request {age} seconds old", got, due)
+def _due(bench: Bench, method: str, got: Answer, due: str, age: float) -> None:
+    bench.must_be(got, due, f"{method} of a request {age} seconds old")
 
 
 # Parameters with values beside the usual one, in every operation that they govern
@@ -166,17 +164,17 @@ def test_every_key_has_the_configured_domain_tags(bench: Bench) -> None:
             _same(bench, "derive_keys", session.observe("derive_keys", args), due)
             _same(bench, "validate", session.accepted("validate", args), due)
             made = session.call("register", args)
-            must_be(bench, "a registration", shown(made), "accepted new")
+            bench.must_be(made, "accepted new", "a registration")
             _same(bench, "register", made.value["decision"], due)
             session.restart()
             again = request(session, "tagged", nonce=issue(bench, session))
-            must_be(bench, "a second one", shown(session.call("register", again)), "refused REPLAY_DUPLICATE")
+            bench.must_be(session.call("register", again), "refused REPLAY_DUPLICATE", "a second one")
             _resolved(bench, session, due["logical_request_key"], "COMMITTED")
             if due["logical_request_key"] != usual["logical_request_key"]:
                 _resolved(bench, session, usual["logical_request_key"], "NOT_COMMITTED")
             session.clock(f"+{_HORIZON_S + 1}s")
-            must_be(bench, "retention", shown(session.call("maintain")), "accepted new")
-            must_be(bench, "an exact retry", shown(session.call("register", args)), "accepted prior")
+            bench.must_be(session.call("maintain"), "accepted new", "retention")
+            bench.must_be(session.call("register", args), "accepted prior", "an exact retry")
             state = session.observe("state")
             _same(bench, "the row of registration", next(iter(state["registration"]), None), due)
             refused = [row for row in session.observe("audit")["records"] if row["code"] == "REPLAY_DUPLICATE"]
@@ -192,15 +190,13 @@ def _keys(args: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str]:
 
 def _same(bench: Bench, what: str, found: Mapping[str, Any] | None, due: Mapping[str, str]) -> None:
     got = {name: (found or {}).get(name) for name in _KEYS}
-    if got != due:
-        bench.fail("fail_open", f"keys of {what} under configured tags", expected=repr(due), received=repr(got))
+    bench.same(got, due, "fail_open", f"keys of {what} under configured tags")
 
 
 def _resolved(bench: Bench, session: SuiteSession, key: str, due: str) -> None:
     answer = session.call("resolve_status", {"logical_request_key": key})
-    got = (answer.value or {}).get("status", shown(answer))
-    if got != due:
-        bench.fail("fail_open", f"the status of {key}", expected=due, received=got)
+    got = (answer.value or {}).get("status", answer.words)
+    bench.same(got, due, "fail_open", f"the status of {key}")
 
 
 # Pairs of time to live and clock skew.
@@ -215,7 +211,7 @@ def test_a_compensation_is_as_old_as_its_time_says_for_every_time_to_live(bench:
         with bench.session(config=config) as session:
             session.provoke("fail_verify")
             failed = request(session, "failed", nonce=issue(bench, session))
-            must_be(bench, "a registration that fails", shown(session.call("register", failed)), "accepted new")
+            bench.must_be(session.call("register", failed), "accepted new", "a registration that fails")
             nonce, effect = issue(bench, session), "new"
             session.clock("+0.5s")
             for age in (ttl, -skew):
@@ -223,5 +219,5 @@ def test_a_compensation_is_as_old_as_its_time_says_for_every_time_to_live(bench:
                 for seconds, due in ((beyond, "refused REQUEST_STALE"), (age, f"accepted {effect}")):
                     args = request(session, "failed", nonce=nonce, age_s=seconds)
                     what = f"a compensation {seconds} s old where {ttl} s are allowed, and {skew} s ahead"
-                    must_be(bench, what, shown(session.call("compensate", args)), due)
+                    bench.must_be(session.call("compensate", args), due, what)
                 effect = "prior"
