@@ -122,12 +122,18 @@ def print_lines(console: Console, lines: Iterable[str], *, style: str | None = N
         console.print(line, markup=False, style=style)
 
 
-def table_of(*columns: str, title: str | None = None) -> Table:
-    """A table with these columns, whose cells are broken where they have no room."""
-    table = Table(title=title, title_justify="left", show_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
+def table_of(*columns: str | Column, title: str | None = None, rows: Iterable[Sequence[str]] = ()) -> Table:
+    """A table with these columns. Cells of one that is a word alone are broken where they have no room."""
+    made = (Column(each, overflow="fold") if isinstance(each, str) else each for each in columns)
+    table = Table(*made, title=title, title_justify="left", show_edge=False)
+    for row in rows:
+        table.add_row(*row)
     return table
+
+
+def number(header: str) -> Column:
+    """A column of numbers."""
+    return Column(header, justify="right")
 
 
 @contextlib.contextmanager

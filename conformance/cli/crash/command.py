@@ -16,9 +16,10 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from holdfast.conformance.cli.console import Format, OutputFormat, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
@@ -367,10 +368,8 @@ def _print(reports: Sequence[SweepReport], timeline: _Timeline) -> None:
 
 def table_of(reports: Sequence[SweepReport]) -> Table:
     """What each layer tried and found."""
-    table = Table(show_edge=False)
-    for column in ("layer", "tried", "floor", "found"):
-        table.add_column(column, overflow="fold", no_wrap=column == "layer")
-    for report in reports:
-        floor = "" if report.beside else str(report.floor)
-        table.add_row(report.layer.value, escape(report.beside or report.tally), floor, _state(report))
-    return table
+    rows = (
+        (each.layer.value, escape(each.beside or each.tally), "" if each.beside else str(each.floor), _state(each))
+        for each in reports
+    )
+    return console_table(Column("layer", overflow="fold", no_wrap=True), "tried", "floor", "found", rows=rows)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from holdfast.conformance.cli.console import Format, ending, out, print_json, print_lines, print_table, stop
+from holdfast.conformance.cli.console import Format, ending, out, print_json, print_lines, print_table, stop, table_of
 from holdfast.conformance.matrix.count import Counted, counted, held_against
 from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit, Verdict
@@ -77,12 +77,10 @@ def matrix_data(contract: Contract, matrix: Matrix, found: Counted, *, is_counte
 def _table(contract: Contract, data: Mapping[str, Any]) -> Table:
     """One line for each operation and attack: how many of its cells are filled, by how many cases, with which first."""
     is_counted = data["pairs"] is not None
-    table = Table(title=f"{contract.name} {contract.version}: the matrix", title_justify="left", show_edge=False)
-    table.add_column("operation", no_wrap=True)
-    table.add_column("attack", no_wrap=True)
-    table.add_column("cells", justify="right", no_wrap=True)
-    table.add_column("pairs" if is_counted else "cases", justify="right", no_wrap=True)
-    table.add_column("filled by", overflow="fold")
+    words = (Column(each, no_wrap=True) for each in ("operation", "attack"))
+    numbers = (Column(each, justify="right", no_wrap=True) for each in ("cells", "pairs" if is_counted else "cases"))
+    title = f"{contract.name} {contract.version}: the matrix"
+    table = table_of(*words, *numbers, "filled by", title=title)
     for (operation, attack), cells in _by_attack(data).items():
         ids = list(dict.fromkeys(case for one in cells for case in one["by"]))
         named = sum(bool(one["by"]) for one in cells)

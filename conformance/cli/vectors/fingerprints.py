@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table
+from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, print_table, table_of
 from holdfast.conformance.cli.vectors.spark import Master, Seed, working
 from holdfast.conformance.verdict import Exit
 
@@ -48,16 +48,10 @@ def fingerprints(
         ]
         print_json({"count": count, "seed": seed, "families": rows, "exit": int(status)})
         raise typer.Exit(int(status))
-    table = Table(show_edge=False)
-    table.add_column("key")
-    for column in ("requests", "distinct", "fingerprints", "shared by distinct", "differing for equal"):
-        table.add_column(column, justify="right")
-    for one in families:
-        table.add_row(
-            one.key, str(one.rows), str(one.requests), str(one.fingerprints), str(one.shared), str(one.differing)
-        )
+    numbers = ("requests", "distinct", "fingerprints", "shared by distinct", "differing for equal")
+    cells = ((one.key, one.rows, one.requests, one.fingerprints, one.shared, one.differing) for one in families)
     console = out()
-    print_table(console, table)
+    print_table(console, table_of(Column("key"), *map(number, numbers), rows=(list(map(str, row)) for row in cells)))
     for one in families:
         for line in one.examples:
             console.print(f"{one.key}: {line}", markup=False, style="bold red")

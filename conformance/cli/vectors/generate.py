@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table
+from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, print_table, table_of
 from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, working
 from holdfast.specs.typed import written
 from holdfast.vectors.taxonomy import Category
@@ -38,14 +38,9 @@ def generate(
     if format_ is Format.JSON:
         print_json(written(manifest))
         return
-    table = Table(show_edge=False)
-    table.add_column("category", no_wrap=True)
-    table.add_column("about")
-    table.add_column("rows", justify="right")
-    for category in Category:
-        table.add_row(category.value, category.title, str(manifest.categories.get(category.value, 0)))
+    rows = ((each.value, each.title, str(manifest.categories.get(each.value, 0))) for each in Category)
     console = out()
-    print_table(console, table)
+    print_table(console, table_of(Column("category", no_wrap=True), Column("about"), number("rows"), rows=rows))
     size = sum(part.size for part in manifest.parts)
     console.print(f"{manifest.count} rows in {len(manifest.parts)} files, {size} bytes: {folder}", markup=False)
     console.print(f"stream {manifest.stream}, seed {manifest.seed}, root {manifest.root}", markup=False)

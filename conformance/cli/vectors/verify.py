@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, number, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
 from holdfast.conformance.cli.target import found_here
 from holdfast.conformance.cli.vectors.evidence import answer_text, record, reproduction, shown, without_rows
@@ -205,19 +206,13 @@ def table_of(result: Result) -> Table:
     target = result.target
     about = " ".join(part for part in (target.language, target.library, target.version) if part)
     title = f"{target.name}{f' ({about})' if about else ''}, profile {result.profile.value}"
-    table = Table(title=escape(title), title_justify="left", show_edge=False)
-    table.add_column("category", no_wrap=True)
-    table.add_column("about", overflow="fold")
-    table.add_column("rows", justify="right")
-    for finding in (Meaning.AGREE, *(found for found in Meaning if found is not Meaning.AGREE)):
-        table.add_column(finding.words, justify="right")
+    # The rows that agree come first.
+    rest = {each: "bold red" if each is Meaning.ACCEPTED else "yellow" for each in Meaning if each is not Meaning.AGREE}
+    colours = {Meaning.AGREE: "green"} | rest
+    counts = (number(finding.words) for finding in colours)
+    table = console_table(Column("category", no_wrap=True), "about", number("rows"), *counts, title=escape(title))
     for row in result.own():
-        cells = [_cell(row.counts[Meaning.AGREE], "green")]
-        cells += [
-            _cell(row.counts[found], "bold red" if found is Meaning.ACCEPTED else "yellow")
-            for found in Meaning
-            if found is not Meaning.AGREE
-        ]
+        cells = (_cell(row.counts[finding], colour) for finding, colour in colours.items())
         table.add_row(row.category.value, escape(row.category.title), str(row.rows), *cells)
     return table
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column
 
-from holdfast.conformance.cli.console import out, print_table, styled
+from holdfast.conformance.cli.console import out, print_table, styled, table_of
 from holdfast.conformance.cli.verify.transcript import print_group
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
@@ -128,14 +128,10 @@ def artefacts_text(artefacts: Artefacts | None) -> str:
 
 
 def print_clauses(console: Console, contract: Contract, rows: Sequence[ClauseRow], *, narrowed: bool) -> None:
-    table = Table(title=f"{contract.name} {contract.version}: {contract.title}", title_justify="left", show_edge=False)
-    table.add_column("clause", no_wrap=True)
-    table.add_column("basis", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("cases", justify="right", no_wrap=True)
-    for policy in Policy:
-        table.add_column(policy.value, justify="right", no_wrap=True)
-    table.add_column("text", overflow="ellipsis", no_wrap=True, max_width=70)
+    words = (Column(each, no_wrap=True) for each in ("clause", "basis", "verdict"))
+    numbers = (Column(each, justify="right", no_wrap=True) for each in ("cases", *(policy.value for policy in Policy)))
+    title = f"{contract.name} {contract.version}: {contract.title}"
+    table = table_of(*words, *numbers, Column("text", no_wrap=True, max_width=70), title=title)
     for row in rows:
         narrowed_away = narrowed and row.ran == 0
         if row.clause.id not in contract.clauses or narrowed_away:
