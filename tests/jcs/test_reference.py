@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import pytest
 
 from holdfast.reference_impl.jcs.canonicaliser import Canonicaliser
@@ -30,7 +32,7 @@ CORE = Canonicaliser(Profile.CORE)
         (b"[1, -1e400]", Reason.NUMBER_OUT_OF_RANGE, 4),
     ],
 )
-def test_a_refusal_names_the_byte_where_the_defect_is(document: bytes, reason: Reason, offset: int) -> None:
+def test_a_refusal_names_the_byte_where_the_defect_is(document: bytes, reason: Enum, offset: int) -> None:
     assert CORE.canonicalise(document) == Refusal(reason, offset)
     assert CORE.verify(document) == Refusal(reason, offset)
 
