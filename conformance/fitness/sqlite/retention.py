@@ -170,15 +170,28 @@ _UNITS: Mapping[str, tuple[float, float]] = {
 }
 
 
+# Stands for now in a default: the last second of a day, before the shortest month, so that no row ends sooner.
+_WORST = "'2026-02-01 23:59:59'"
+_NOWS = re.compile(r"'now'|\bcurrent_timestamp\b", re.IGNORECASE)
+
+
 def _days_ahead(default: str) -> float | None:
-    """How many days after now the value of a default lies, as SQLite works it out; None if it is no instant."""
+    """How many days after now the value of a default lies at the least, as SQLite works it out; None if no instant.
+
+    The same at each call.
+    """
+    text = _NOWS.sub(_WORST, default)
     with closing(sqlite3.connect(":memory:")) as connection:
         try:
-            value = connection.execute(f"SELECT ({default})").fetchone()[0]
-            sql: str | None = "julianday(?) - julianday('now')"
+            value = connection.execute(f"SELECT ({text})").fetchone()[0]
+            unit: str | None = "julianday(?) - julianday('now')"
             if isinstance(value, int | float):
-                sql = next((unit for unit, (least, most) in _UNITS.items() if least <= value < most), None)
-            found = None if sql is None else connection.execute(f"SELECT {sql}", (value,)).fetchone()[0]
+                unit = next((unit for unit, (least, most) in _UNITS.items() if least <= value < most), None)
+            if unit is None:
+                return None
+            # A default that is now without saying so, as unixepoch(), is read in the same moment as now.
+            sql = unit.replace("?", f"({text})").replace("'now'", "'now'" if text == default else _WORST)
+            found = connection.execute(f"SELECT round({sql}, 6)").fetchone()[0]
         except (sqlite3.Error, OverflowError):
             return None
     return None if found is None else float(found)

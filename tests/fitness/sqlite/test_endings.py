@@ -70,6 +70,8 @@ def test_a_default_says(text: str) -> None:
     ("text", "days"),
     [
         ("datetime('now', '+2 days')", 2),
+        # At the end of a day a date of 30 days later is 29 days away.
+        ("date('now', '+30 days')", 29),
         ("strftime('%s', 'now') + 172800", 2),
         ("strftime('%s', 'now') * 1000 + 172800000", 2),
         ("julianday('now') + 2", 2),
@@ -77,6 +79,7 @@ def test_a_default_says(text: str) -> None:
 )
 def test_how_far_away_an_end_lies_is_worked_out_in_its_own_unit(text: str, days: int) -> None:
     found = _days_ahead(text)
+    assert found == _days_ahead(text)
     assert found is not None
     assert abs(found - days) < 0.001
 
