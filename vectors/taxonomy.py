@@ -13,70 +13,45 @@ from enum import StrEnum
 class Category(StrEnum):
     """What a document is about. The value is what stands in records, tables and on the command line."""
 
-    NUMBER_NOTATION = "P1"
-    NUMBER_SHORTEST = "P2"
-    NUMBER_TIES = "P3"
-    NUMBER_SPELLING = "P4"
-    NUMBER_INTEGERS = "P5"
-    NUMBER_HUMAN = "P6"
-    STRING_ESCAPED = "P7"
-    STRING_RAW = "P8"
-    STRING_UNNORMALISED = "P9"
-    ORDER_UTF16 = "P10"
-    ORDER_PREFIX = "P11"
-    ORDER_TRAPS = "P12"
-    STRUCTURE = "P13"
-    WHITESPACE = "P14"
-    SIZE = "P15"
-    IDEMPOTENCE = "P16"
-    DUPLICATE_NAMES = "N1"
-    LONE_SURROGATES = "N2"
-    INVALID_UTF8 = "N3"
-    NUMBER_RANGE = "N4"
-    NUMBER_GRAMMAR = "N5"
-    STRING_GRAMMAR = "N6"
-    STRUCTURE_GRAMMAR = "N7"
-    ENCODING = "N8"
-    NOT_CANONICAL = "N9"
+    NUMBER_NOTATION = "P1", "numbers: thresholds of the notation", "JCS-NUM-02"
+    NUMBER_SHORTEST = "P2", "numbers: shortest digits", "JCS-NUM-03"
+    NUMBER_TIES = "P3", "numbers: ties and halfway literals", "JCS-NUM-09"
+    NUMBER_SPELLING = "P4", "numbers: spellings, signs, zeros", "JCS-NUM-08"
+    NUMBER_INTEGERS = "P5", "numbers: integers around 2^53 and beyond", "JCS-NUM-06"
+    NUMBER_HUMAN = "P6", "numbers: short decimals at every exponent", "JCS-NUM-03"
+    STRING_ESCAPED = "P7", "strings: what must be escaped, and how", "JCS-STR-02"
+    STRING_RAW = "P8", "strings: what must not be escaped", "JCS-STR-03"
+    STRING_UNNORMALISED = "P9", "strings: no normalisation, no case folding", "JCS-STR-04"
+    ORDER_UTF16 = "P10", "member order: UTF-16 code units", "JCS-ORD-01"
+    ORDER_PREFIX = "P11", "member order: prefixes, NUL, unescaped names", "JCS-ORD-02"
+    ORDER_TRAPS = "P12", "member order: traps of languages", "JCS-ORD-04"
+    STRUCTURE = "P13", "structure: nesting, empty containers, arrays", "JCS-LIT-01"
+    WHITESPACE = "P14", "whitespace and top-level scalars", "JCS-WS-01"
+    SIZE = "P15", "depth and size", "JCS-DEPTH-02"
+    IDEMPOTENCE = "P16", "documents that are canonical already", "JCS-IDEM-01"
+    DUPLICATE_NAMES = "N1", "duplicate names", "JCS-DUP-01"
+    LONE_SURROGATES = "N2", "lone surrogates", "JCS-SUR-01"
+    INVALID_UTF8 = "N3", "bytes that are not UTF-8", "JCS-UTF8-01"
+    NUMBER_RANGE = "N4", "numbers out of range", "JCS-NUM-01"
+    NUMBER_GRAMMAR = "N5", "number grammar", "JCS-GRAM-02"
+    STRING_GRAMMAR = "N6", "string grammar", "JCS-GRAM-03"
+    STRUCTURE_GRAMMAR = "N7", "structural grammar", "JCS-GRAM-01"
+    ENCODING = "N8", "encodings that are not UTF-8", "JCS-UTF8-02"
+    NOT_CANONICAL = "N9", "valid, but not canonical", "JCS-IDEM-02"
 
-    @property
-    def title(self) -> str:  # type: ignore[override]
-        """The description of the category, for tables."""
-        return _TITLES[self]
+    title: str  # type: ignore[assignment]
+    clause: str
+
+    def __new__(cls, value: str, title: str = "", clause: str = "") -> Category:
+        """`title` describes the category, for tables; `clause` is the clause of contract `jcs` that it is about."""
+        made = str.__new__(cls, value)
+        made._value_, made.title, made.clause = value, title, clause
+        return made
 
     @property
     def refused(self) -> bool:
         """Whether documents of this category have no canonical form in any profile."""
         return self.value.startswith("N") and self is not Category.NOT_CANONICAL
-
-
-_TITLES = {
-    Category.NUMBER_NOTATION: "numbers: thresholds of the notation",
-    Category.NUMBER_SHORTEST: "numbers: shortest digits",
-    Category.NUMBER_TIES: "numbers: ties and halfway literals",
-    Category.NUMBER_SPELLING: "numbers: spellings, signs, zeros",
-    Category.NUMBER_INTEGERS: "numbers: integers around 2^53 and beyond",
-    Category.NUMBER_HUMAN: "numbers: short decimals at every exponent",
-    Category.STRING_ESCAPED: "strings: what must be escaped, and how",
-    Category.STRING_RAW: "strings: what must not be escaped",
-    Category.STRING_UNNORMALISED: "strings: no normalisation, no case folding",
-    Category.ORDER_UTF16: "member order: UTF-16 code units",
-    Category.ORDER_PREFIX: "member order: prefixes, NUL, unescaped names",
-    Category.ORDER_TRAPS: "member order: traps of languages",
-    Category.STRUCTURE: "structure: nesting, empty containers, arrays",
-    Category.WHITESPACE: "whitespace and top-level scalars",
-    Category.SIZE: "depth and size",
-    Category.IDEMPOTENCE: "documents that are canonical already",
-    Category.DUPLICATE_NAMES: "duplicate names",
-    Category.LONE_SURROGATES: "lone surrogates",
-    Category.INVALID_UTF8: "bytes that are not UTF-8",
-    Category.NUMBER_RANGE: "numbers out of range",
-    Category.NUMBER_GRAMMAR: "number grammar",
-    Category.STRING_GRAMMAR: "string grammar",
-    Category.STRUCTURE_GRAMMAR: "structural grammar",
-    Category.ENCODING: "encodings that are not UTF-8",
-    Category.NOT_CANONICAL: "valid, but not canonical",
-}
 
 
 class Profile(StrEnum):

@@ -21,29 +21,23 @@ Flags = npt.NDArray[np.bool_]
 class Measure(StrEnum):
     """An axis along which a document can be large."""
 
-    BYTES = "bytes"
-    DEPTH = "depth"
-    MEMBERS = "members"
-    ELEMENTS = "elements"
-    UNITS = "units"
-    NUMBER = "number"
-    SPACE = "space"
+    BYTES = "bytes", "bytes"
+    DEPTH = "depth", "levels"
+    MEMBERS = "members", "members of one object"
+    ELEMENTS = "elements", "elements of one array"
+    UNITS = "units", "UTF-16 units of one string or name"
+    NUMBER = "number", "characters of one number"
+    SPACE = "space", "bytes of whitespace in a row"
 
-    @property
-    def words(self) -> str:
-        """What is counted."""
-        return _WORDS[self]
+    words: str
+
+    def __new__(cls, value: str, words: str = "") -> Measure:
+        """`words` say what is counted."""
+        made = str.__new__(cls, value)
+        made._value_, made.words = value, words
+        return made
 
 
-_WORDS = {
-    Measure.BYTES: "bytes",
-    Measure.DEPTH: "levels",
-    Measure.MEMBERS: "members of one object",
-    Measure.ELEMENTS: "elements of one array",
-    Measure.UNITS: "UTF-16 units of one string or name",
-    Measure.NUMBER: "characters of one number",
-    Measure.SPACE: "bytes of whitespace in a row",
-}
 _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")
 # By byte: the UTF-16 units of the character that begins with it, 0 for continuation bytes.
 _UNITS = np.asarray([1] * 0x80 + [0] * 0x40 + [1] * 0x30 + [2] * 0x10, dtype=np.int64)

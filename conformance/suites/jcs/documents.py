@@ -15,7 +15,6 @@ from itertools import count, islice, product
 from random import Random
 from typing import Any
 
-from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.record import Canonical, Expected, Refused, Vector
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -50,7 +49,7 @@ def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
             for profile in Profile
         }
         name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
-        yield Vector(name, category, row["document"], due, OF_CATEGORY[category], (), "constructed", None, ""), twin
+        yield Vector(name, category, row["document"], due, category.clause, (), "constructed", None, ""), twin
 
 
 def constructed_rows(seed: str) -> Iterator[tuple[dict[str, Any], bytes]]:

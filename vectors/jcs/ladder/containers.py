@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.construct.characters import units
 from holdfast.vectors.jcs.construct.defects import ROUNDS, Defect, DefectPlace, Host, defects
 from holdfast.vectors.jcs.construct.dice import Dice
@@ -186,7 +185,7 @@ def widths() -> Iterator[Step]:
 
 def _defects(count: int, at: int, where: str) -> Iterator[Step]:
     for category in _DEFECTS:
-        clause = OF_CATEGORY[category]
+        clause = category.clause
         for word in ("elements", "members"):
             name, asked = f"{word}-{count}-{category.value}", (count, at, category, word)
             yield step(f"{name}-{where}", category, clause, _hosted, *asked, (DefectPlace.VALUE,))
@@ -281,7 +280,7 @@ def every() -> Iterator[Step]:
         for variant in range(count):
             for host in hosts:
                 name = f"every-{host}-{category.value}-{place.name.lower()}"
-                yield step(f"{name}-{numbers[name]}", category, OF_CATEGORY[category], _last, host, key, variant, count)
+                yield step(f"{name}-{numbers[name]}", category, category.clause, _last, host, key, variant, count)
                 numbers[name] += 1
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.ladder.pieces import (
     Made,
     Piece,
@@ -84,7 +83,7 @@ def lengths() -> Iterator[Step]:
         for name, category, bad, good in _DEFECTS:
             for where, role in _positions(length):
                 in_a_name = role == "name" and category is Category.LONE_SURROGATES
-                clause = "JCS-SUR-02" if in_a_name else OF_CATEGORY[category]
+                clause = "JCS-SUR-02" if in_a_name else category.clause
                 asked = (length, where, role, category, bad, good, name)
                 yield step(f"{role}-{length}-{name}-{where}", category, clause, _defective, *asked)
 
@@ -209,7 +208,7 @@ def borders() -> Iterator[Step]:
         for name, bad, good, category in _REFUSED:
             for start in _starts(border, name, len(bad)):
                 asked_for = (start, category, bad, good, name)
-                yield step(f"split-{border}-{name}-{start}", category, OF_CATEGORY[category], _refused, *asked_for)
+                yield step(f"split-{border}-{name}-{start}", category, category.clause, _refused, *asked_for)
     for length in around(4096, 65536, 131072):
         yield step(f"bytes-{length}", Category.SIZE, "JCS-STR-04", _long, length)
         yield step(f"bytes-{length}-more", Category.STRUCTURE_GRAMMAR, "JCS-GRAM-01", _more_than_one, length)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.vectors.jcs.clauses import OF_CATEGORY
 from holdfast.vectors.jcs.frames import Answered, Dialogue, StartError, Status
 from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import block_count, block_rows, leaf, root
@@ -276,7 +275,7 @@ def _counterexamples(request: VerifyRequest, rows: Sequence[Row], shortest: Sequ
                 rows=counts[category][found],
                 index=row["index"],
                 name=row["name"],
-                clause=clause_of(row["clause"] or OF_CATEGORY[category], expected, answered),
+                clause=clause_of(row["clause"] or category.clause, expected, answered),
                 document=document,
                 expected=expected,
                 answered=answered,
