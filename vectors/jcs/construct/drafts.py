@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,32 +37,15 @@ _GROUPS = np.asarray([SHAPES[family].groups for family in Family], dtype=np.int6
 _GROUP_SIZES = np.asarray([SHAPES[family].size for family in Family], dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Menu:
-    """Recipes as tables: for each recipe and each random byte, what it chooses."""
-
-    planted: Integers
-    company: Integers
-    kinds: Integers
-    counts: Integers
-    families: Integers
-    depths: Integers
-    guises: Integers
-    size_bits: Integers
+# Recipes as tables: by choice, for each recipe and each random byte, what it chooses.
+Menu = Mapping[str, Integers]
 
 
 def menu(recipes: Sequence[Recipe]) -> Menu:
     """The tables of these recipes, one row each."""
-    return Menu(
-        np.stack([table(each.planted) for each in recipes]),
-        np.stack([table(each.company) for each in recipes]),
-        np.stack([table(each.kinds) for each in recipes]),
-        np.stack([table(each.counts) for each in recipes]),
-        np.stack([table(each.families) for each in recipes]),
-        np.stack([table(each.depths) for each in recipes]),
-        np.stack([table(each.guises) for each in recipes]),
-        np.asarray([max(each.largest.bit_length() - 1, 0) for each in recipes], dtype=np.int64),
-    )
+    choices = ("planted", "company", "kinds", "counts", "families", "depths", "guises")
+    bits = np.asarray([max(each.largest.bit_length() - 1, 0) for each in recipes], dtype=np.int64)
+    return {name: np.stack([table(getattr(each, name)) for each in recipes]) for name in choices} | {"size_bits": bits}
 
 
 def table(weights: Weights) -> Integers:
@@ -108,32 +91,32 @@ def draw(
 ) -> Drafts:
     """Draw a document for each key, after the recipe of that number. `guise_keys` decide only the disguise."""
     shape = lane(keys, _LANE_SHAPE)
-    kinds = tables.kinds[recipes, byte(shape, 0)]
-    families = tables.families[recipes, byte(shape, 1)]
-    depths = tables.depths[recipes, byte(shape, 2)]
-    counts = tables.counts[recipes, byte(shape, 3)]
+    kinds = tables["kinds"][recipes, byte(shape, 0)]
+    families = tables["families"][recipes, byte(shape, 1)]
+    depths = tables["depths"][recipes, byte(shape, 2)]
+    counts = tables["counts"][recipes, byte(shape, 3)]
     plant = lane(keys, _LANE_PLANT)
     if needs is not None:
         kinds, depths = _hosted(kinds, depths, needs, shape)
         counts = np.maximum(np.where(needs.placed & (byte(plant, 2) < _ALONE_OF_256), 1, counts), needs.children)
-    sizes = _sizes(tables.size_bits[recipes], lane(keys, _LANE_SIZE))
+    sizes = _sizes(tables["size_bits"][recipes], lane(keys, _LANE_SIZE))
     pieces = np.where(kinds == CoreKind.TEXT, _BYTES_OF_PIECE, _BYTES_OF_CHILD)
     counts = np.where(sizes > 0, sizes // pieces + 1, counts)
     counts = np.where(kinds == CoreKind.SCALAR, 1, counts)
     counts = np.where(kinds == CoreKind.OBJECT, np.minimum(counts, _GROUP_SIZES[families]), counts)
 
-    guise = tables.guises[recipes, byte(lane(guise_keys, _LANE_GUISE), 0)]
+    guise = tables["guises"][recipes, byte(lane(guise_keys, _LANE_GUISE), 0)]
     spelled = (guise & Guise.SPELLED) != 0
     # The children.
     rows = np.repeat(np.arange(len(keys)), counts)
     starts = starts_of(counts)
     places = np.arange(len(rows)) - starts[rows]
     draws = _each(lane(keys, _LANE_CHILD), rows, places)
-    segments = tables.company.ravel()[(recipes * 256)[rows] + byte(draws, 0)]
+    segments = tables["company"].ravel()[(recipes * 256)[rows] + byte(draws, 0)]
     segments[(kinds == CoreKind.TEXT)[rows]] = Segment.BODY
     planted = _planted(plant, counts)
     loose = kinds != CoreKind.TEXT
-    segments[(starts[:-1] + planted)[loose]] = tables.planted[recipes, byte(plant, 0)][loose]
+    segments[(starts[:-1] + planted)[loose]] = tables["planted"][recipes, byte(plant, 0)][loose]
     values = stock.starts[segments] + below(draws, stock.sizes[segments])
     members = np.flatnonzero((kinds == CoreKind.OBJECT)[rows])
     names = np.zeros(len(rows), dtype=np.int64)
@@ -261,13 +244,9 @@ def _cut(stock: Stock, drafts: Drafts, sizes: Integers) -> None:
     drafts.counts = drafts.counts - np.bincount(drafts.rows[dropped], minlength=len(sizes))
     drafts.starts = starts_of(drafts.counts)
     drafts.planted = np.minimum(drafts.planted, drafts.counts - 1)
-    drafts.rows = drafts.rows[kept]
-    drafts.values = drafts.values[kept]
-    drafts.names = drafts.names[kept]
+    for name in ("rows", "values", "names", "value_spelling", "name_spelling", "draws"):
+        setattr(drafts, name, getattr(drafts, name)[kept])
     drafts.members = np.flatnonzero((drafts.kinds == CoreKind.OBJECT)[drafts.rows])
-    drafts.value_spelling = drafts.value_spelling[kept]
-    drafts.name_spelling = drafts.name_spelling[kept]
-    drafts.draws = drafts.draws[kept]
 
 
 def _outside(stock: Stock, drafts: Drafts) -> Integers:

@@ -31,31 +31,18 @@ class Mark(IntEnum):
         return self.value * FORMS
 
 
-_TEXTS = {
-    Mark.COMMA: ",",
-    Mark.COLON: ":",
-    Mark.ARRAY: "[",
-    Mark.ARRAY_END: "]",
-    Mark.OBJECT: "{",
-    Mark.OBJECT_END: "}",
-}
-
-
 def marks() -> list[bytes]:
     """All forms of all marks, mark after mark."""
     dice = Dice(_SEED)
     made = []
-    for mark in Mark:
+    for mark, text in zip(Mark, ("", "", ",", ":", "[", "]", "{", "}", '"'), strict=True):
         for form in range(FORMS):
-            if mark is Mark.SPACE:
-                text = _space(dice, 1) if form else ""
-            elif mark is Mark.NOTHING:
-                text = ""
-            elif mark is Mark.QUOTE:
-                text = '"'
-            else:
-                text = _space(dice, 0) + _TEXTS[mark] + _space(dice, 0) if form else _TEXTS[mark]
-            made.append(text.encode("ascii"))
+            before = behind = ""
+            if mark is Mark.SPACE and form:
+                before = _space(dice, 1)
+            elif form and mark not in (Mark.NOTHING, Mark.SPACE, Mark.QUOTE):
+                before, behind = _space(dice, 0), _space(dice, 0)
+            made.append((before + text + behind).encode("ascii"))
     return made
 
 

@@ -31,23 +31,6 @@ class Family(IntEnum):
     NONCHARACTER = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How many groups a family has in a block, and how many names a group."""
-
-    groups: int
-    size: int
-
-
-SHAPES = {
-    Family.PLAIN: Shape(3, 96),
-    Family.TEXT: Shape(3, 96),
-    Family.UTF16: Shape(24, 16),
-    Family.PREFIX: Shape(20, 16),
-    Family.TRAPS: Shape(20, 16),
-    Family.UNNORMALISED: Shape(10, 16),
-    Family.NONCHARACTER: Shape(4, 16),
-}
 _PLAIN = "id name type value kind data user total price unit items tags next state".split()
 # The ends of names that differ in nothing else: absent, NUL, C0, what is escaped, what sorts around quotes and
 # brackets, DEL, C1, digits, letters with accents, and beyond.
@@ -86,7 +69,7 @@ def names_of(spelling: Spelling, key: int) -> Names:
         dice = Dice(derive(key, family))
         starts[family] = len(names)
         for _ in range(shape.groups):
-            names += _group(_MAKERS[family](dice, alphabet), shape.size)
+            names += _group(shape.names(dice, alphabet), shape.size)
     characters = np.asarray([places[point] for name in names for point in name], dtype=np.int64)
     counts = np.asarray([len(name) for name in names], dtype=np.int64)
     special = [number for number, name in enumerate(names) if any(map(is_noncharacter, name))]
@@ -162,12 +145,21 @@ def _noncharacters(dice: Dice, alphabet: Alphabet) -> Iterator[Name]:
         yield (*name, alphabet.points[alphabet.draw(dice, Plane.NONCHARACTERS)])
 
 
-_MAKERS: dict[Family, Callable[[Dice, Alphabet], Iterator[Name]]] = {
-    Family.PLAIN: _plain,
-    Family.TEXT: _text,
-    Family.UTF16: _utf16,
-    Family.PREFIX: _prefix,
-    Family.TRAPS: _traps,
-    Family.UNNORMALISED: _unnormalised,
-    Family.NONCHARACTER: _noncharacters,
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many groups a family has in a block, how many names a group, and where these come from."""
+
+    groups: int
+    size: int
+    names: Callable[[Dice, Alphabet], Iterator[Name]]
+
+
+SHAPES = {
+    Family.PLAIN: Shape(3, 96, _plain),
+    Family.TEXT: Shape(3, 96, _text),
+    Family.UTF16: Shape(24, 16, _utf16),
+    Family.PREFIX: Shape(20, 16, _prefix),
+    Family.TRAPS: Shape(20, 16, _traps),
+    Family.UNNORMALISED: Shape(10, 16, _unnormalised),
+    Family.NONCHARACTER: Shape(4, 16, _noncharacters),
 }

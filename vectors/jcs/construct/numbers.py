@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import count
 
 from holdfast.vectors.jcs.construct.decimals import (
@@ -42,25 +41,13 @@ _PAST_INTEGERS = 0x444B_1AE4_D6E2_EF50
 _INFINITY = 0x7FF0_0000_0000_0000
 # A sign, which is empty or a minus, and a decimal without it.
 Signed = tuple[str, Decimal]
-# How many lexemes of each segment a block makes.
-COUNTS = {
-    Segment.THRESHOLD: 128,
-    Segment.SHORTEST: 256,
-    Segment.STRATA: 576,
-    Segment.TIES: 128,
-    Segment.SPELLED: 192,
-    Segment.INTEGERS: 192,
-    Segment.HUMAN: 256,
-    Segment.UNSAFE: 128,
-    Segment.PRECISE: 96,
-    Segment.UNDERFLOW: 48,
-}
 
 
 def number_lexemes(dice: Dice, block: int) -> dict[Segment, list[Lexeme]]:
     """The number lexemes of a block, by segment. Each source is used until its segment has its count."""
     found: dict[Segment, list[Lexeme]] = {segment: [] for segment in COUNTS}
-    for segment, source in _sources(dice, block):
+    for segment in COUNTS:
+        source = _strata(dice, block) if segment is Segment.STRATA else _SOURCES[segment](dice)
         while len(found[segment]) < COUNTS[segment]:
             sign, literal = next(source)
             made = lexeme(dice, sign, literal, segment)
@@ -82,29 +69,8 @@ def _segment_of(made: Lexeme, wanted: Segment) -> Segment | None:
     return next(segment for segment, reason in CONTESTED.items() if reason.code == code)
 
 
-def _sources(dice: Dice, block: int) -> Iterator[tuple[Segment, Iterator[Signed]]]:
-    yield Segment.STRATA, _strata(dice, block)
-    yield Segment.THRESHOLD, _thresholds(dice)
-    yield Segment.SHORTEST, _shortest(dice)
-    yield Segment.TIES, _near_ties(dice)
-    yield Segment.SPELLED, _spelled(dice)
-    yield Segment.INTEGERS, _integers(dice)
-    yield Segment.HUMAN, _human(dice)
-    yield Segment.UNSAFE, _unsafe(dice)
-    yield Segment.PRECISE, _ties(dice)
-    yield Segment.UNDERFLOW, _underflow(dice)
-
-
-@dataclass(frozen=True, slots=True)
-class NumberReading:
-    """The canonical text of a literal, and the reasons for which strict profiles refuse it."""
-
-    canonical: str
-    reasons: tuple[Reason, ...]
-
-
-def reading(sign: str, literal: Decimal) -> NumberReading | None:
-    """What a literal is in profile `core`; None if it overflows."""
+def reading(sign: str, literal: Decimal) -> tuple[str, tuple[Reason, ...]] | None:
+    """The canonical text of a literal, and the reasons for which strict profiles refuse it; None if it overflows."""
     literal = literal.stripped()
     if isinstance(literal, Shortest) or round_trips(literal):
         value = literal
@@ -122,7 +88,7 @@ def reading(sign: str, literal: Decimal) -> NumberReading | None:
         (Reason.NUMBER_TOO_PRECISE, literal.digits >= _TOO_PRECISE),
         (Reason.NUMBER_UNDERFLOW, literal.digits != 0 and value.digits == 0),
     )
-    return NumberReading(canonical, tuple(reason for reason, applies in found if applies))
+    return canonical, tuple(reason for reason, applies in found if applies)
 
 
 def lexeme(dice: Dice, sign: str, literal: Decimal, wanted: Segment) -> Lexeme | None:
@@ -132,18 +98,17 @@ def lexeme(dice: Dice, sign: str, literal: Decimal, wanted: Segment) -> Lexeme |
     one reason at most.
     """
     read = reading(sign, literal)
-    if read is None or len(read.reasons) > 1:
+    if read is None or len(read[1]) > 1:
         return None
-    literal, canonical = literal.stripped(), read.canonical
-    code = read.reasons[0].code if read.reasons else 0
-    unsafe = read.reasons == (Reason.UNSAFE_INTEGER,)
+    canonical, reasons = read
+    literal, code = literal.stripped(), sum(reason.code for reason in reasons)
     texts = [canonical.encode("ascii")]
     for _ in range(3):
         text = sign + spell(dice, literal)
         if text == canonical and wanted is Segment.SPELLED:
             text = sign + _scientific(literal)
         texts.append(text.encode("ascii"))
-    return Lexeme((texts[0], texts[1], texts[2], texts[3]), (code if unsafe else 0, code, code, code))
+    return Lexeme(tuple(texts), (code if Reason.UNSAFE_INTEGER in reasons else 0, code, code, code))
 
 
 def spell(dice: Dice, value: Decimal) -> str:
@@ -191,7 +156,7 @@ def digits_of(dice: Dice, length: int) -> int:
     return (dice.between(1, 9) * room + dice.below(room)) * 10 + dice.between(1, 9)
 
 
-def _sign(dice: Dice, cases: int) -> str:
+def _sign(dice: Dice, cases: int = 2) -> str:
     # A minus in one of `cases` cases.
     return "-" if dice.one_in(cases) else ""
 
@@ -231,7 +196,7 @@ def stratum(dice: Dice, place: int) -> Signed:
 def _thresholds(dice: Dice) -> Iterator[Signed]:
     around = [nearest(Decimal(1, decade)) for decade in (-8, -7, -6, -5, 20, 21, 22)]
     while True:
-        sign = _sign(dice, 2)
+        sign = _sign(dice)
         if dice.one_in(4):
             double = dice.pick(around)
             stepped = double.stepped(dice.between(-4, 4)) if double else None
@@ -244,7 +209,7 @@ def _thresholds(dice: Dice) -> Iterator[Signed]:
 
 def _shortest(dice: Dice) -> Iterator[Signed]:
     while True:
-        sign, choice = _sign(dice, 2), dice.below(8)
+        sign, choice = _sign(dice), dice.below(8)
         if choice < 4:
             double: Double | None = double_of_bits(dice.between(1, _INFINITY - 1))
         elif choice == 4:
@@ -274,16 +239,16 @@ def _near_ties(dice: Dice) -> Iterator[Signed]:
         choice = dice.below(16)
         if choice == 0:
             # Beyond the greatest double, but nearer to it than to the next power of two.
-            yield _sign(dice, 2), Decimal(17976931348623157 + dice.below(2), 292)
+            yield _sign(dice), Decimal(17976931348623157 + dice.below(2), 292)
             continue
         if choice < 4:
             # Quarters between 2^50 and 2^51: two texts of 17 digits are equally near, the even digit is right (RFC
             # 8785 section 3.2.2.3, "Note 2").
             tie = Double(dice.between(HIDDEN // 2, HIDDEN - 1) * 2 + 1, -2)
-            yield _sign(dice, 2), exact(tie) if choice == 1 else shortest(tie)
+            yield _sign(dice), exact(tie) if choice == 1 else shortest(tie)
             continue
         half = rounded(midpoint(_double_around_one(dice)), MOST_DIGITS)
-        yield _sign(dice, 2), Decimal(half.digits + dice.between(-1, 1), half.exponent)
+        yield _sign(dice), Decimal(half.digits + dice.between(-1, 1), half.exponent)
 
 
 def _ties(dice: Dice) -> Iterator[Signed]:
@@ -298,12 +263,12 @@ def _ties(dice: Dice) -> Iterator[Signed]:
             half = Decimal(half.digits * 10**5 - dice.between(1, 9), half.exponent - 5)
         elif choice == 3:
             half = rounded(half, dice.between(18, 25))
-        yield _sign(dice, 2), half
+        yield _sign(dice), half
 
 
 def _spelled(dice: Dice) -> Iterator[Signed]:
     while True:
-        sign, choice = _sign(dice, 2), dice.below(8)
+        sign, choice = _sign(dice), dice.below(8)
         if choice == 0:
             yield sign, Decimal(0, 0)
         elif choice < 5:
@@ -324,7 +289,7 @@ def _integers(dice: Dice) -> Iterator[Signed]:
             value = 10 ** dice.between(0, 15) + dice.between(-1, 1)
         else:
             value = dice.below(2 ** dice.between(1, 53))
-        yield _sign(dice, 2), Decimal(min(value, _SAFE), 0)
+        yield _sign(dice), Decimal(min(value, _SAFE), 0)
 
 
 def _human(dice: Dice) -> Iterator[Signed]:
@@ -342,7 +307,7 @@ def _human(dice: Dice) -> Iterator[Signed]:
 
 def _unsafe(dice: Dice) -> Iterator[Signed]:
     while True:
-        sign, choice = _sign(dice, 2), dice.below(4)
+        sign, choice = _sign(dice), dice.below(4)
         if choice < 2:
             # The odd integers here are halfway between two doubles.
             odd = 0 if dice.one_in(4) else 1
@@ -358,7 +323,33 @@ def _underflow(dice: Dice) -> Iterator[Signed]:
         length, choice = dice.between(1, MOST_DIGITS), dice.below(3)
         if choice == 0:
             # Half the least double is 2.4703282292062327208…e-324: so much is still 0.
-            yield _sign(dice, 2), Decimal(24703282292062327 - dice.below(3), -340)
+            yield _sign(dice), Decimal(24703282292062327 - dice.below(3), -340)
         else:
             decade = dice.between(-400, -325) if choice == 1 else -(10 ** dice.between(3, 6))
-            yield _sign(dice, 2), Decimal(digits_of(dice, length), decade - length + 1)
+            yield _sign(dice), Decimal(digits_of(dice, length), decade - length + 1)
+
+
+# How many lexemes of each segment a block makes, and where they come from. Sources are used in this order.
+COUNTS = {
+    Segment.STRATA: 576,
+    Segment.THRESHOLD: 128,
+    Segment.SHORTEST: 256,
+    Segment.TIES: 128,
+    Segment.SPELLED: 192,
+    Segment.INTEGERS: 192,
+    Segment.HUMAN: 256,
+    Segment.UNSAFE: 128,
+    Segment.PRECISE: 96,
+    Segment.UNDERFLOW: 48,
+}
+_SOURCES: dict[Segment, Callable[[Dice], Iterator[Signed]]] = {
+    Segment.THRESHOLD: _thresholds,
+    Segment.SHORTEST: _shortest,
+    Segment.TIES: _near_ties,
+    Segment.SPELLED: _spelled,
+    Segment.INTEGERS: _integers,
+    Segment.HUMAN: _human,
+    Segment.UNSAFE: _unsafe,
+    Segment.PRECISE: _ties,
+    Segment.UNDERFLOW: _underflow,
+}

@@ -46,5 +46,5 @@ CONTESTED = {
 class Lexeme:
     """One value in four spellings: the canonical one first. `reasons` has a `Reason.code` or 0 for each of them."""
 
-    texts: tuple[bytes, bytes, bytes, bytes]
-    reasons: tuple[int, int, int, int] = (0, 0, 0, 0)
+    texts: tuple[bytes, ...]
+    reasons: tuple[int, ...] = (0, 0, 0, 0)

@@ -131,7 +131,8 @@ def number_of(sign: str, value: Decimal, written: str) -> Piece:
     """A number that is no greater than all doubles, spelled as `written`."""
     read = reading(sign, value)
     assert read is not None, written
-    return Piece(read.canonical.encode("ascii"), f"{sign}{written}".encode("ascii"), frozenset(read.reasons))
+    canonical, reasons = read
+    return Piece(canonical.encode("ascii"), f"{sign}{written}".encode("ascii"), frozenset(reasons))
 
 
 def _reasons(pieces: Iterable[Piece]) -> frozenset[Reason]:
