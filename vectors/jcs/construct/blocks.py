@@ -2,93 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from holdfast.vectors.jcs.construct.characters import SPELLINGS, alphabet
-from holdfast.vectors.jcs.construct.defects import Defect, defects
+from holdfast.vectors.jcs.construct.defects import defects
 from holdfast.vectors.jcs.construct.dice import Dice, Integers, derive, keys_of
 from holdfast.vectors.jcs.construct.drafts import Menu, draw, menu
-from holdfast.vectors.jcs.construct.faults import Faults
 from holdfast.vectors.jcs.construct.fragments import interleave, lengths
 from holdfast.vectors.jcs.construct.marks import FORMS, Mark, marks
-from holdfast.vectors.jcs.construct.names import Family, Names, names_of
+from holdfast.vectors.jcs.construct.names import Family, names_of
 from holdfast.vectors.jcs.construct.numbers import number_lexemes
 from holdfast.vectors.jcs.construct.reasons import Reason
 from holdfast.vectors.jcs.construct.recipes import CONTAINERS
 from holdfast.vectors.jcs.construct.segments import Lexeme, Segment
-from holdfast.vectors.jcs.construct.stock import Stock
+from holdfast.vectors.jcs.construct.stock import Faults, Stock
 from holdfast.vectors.jcs.construct.strings import STYLES, Spelling
 from holdfast.vectors.jcs.construct.writing import write_canonical, write_documents
 
-# Wrappers around the innermost part of a document: an array or an object with one hole in it
-
-# How many a block has. Opening and closing of a wrapper have the same spelling, so members may go from one to the
-# other.
+# How many wrappers a block has: an array or an object with one hole in it. Opening and closing of a wrapper have the
+# same spelling, so members may go from one to the other.
 WRAPPERS = 128
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+# Writes a member or an element in one of the spellings.
+_Written = Callable[[int], bytes]
 
 
-class Hole:
-    """Makes wrappers. Every wrapper adds one level."""
+def _wrappers(dice: Dice, marks: list[bytes], siblings: list[Lexeme]) -> list[list[Lexeme]]:
+    """The openings and the closings of wrappers. Every wrapper adds one level."""
 
-    def __init__(self, dice: Dice, marks: list[bytes], siblings: list[Lexeme]) -> None:
-        self._dice = dice
-        self._marks = marks
-        self._siblings = siblings
-
-    def wrappers(self) -> tuple[list[Lexeme], list[Lexeme]]:
-        """The openings and the closings."""
-        openings: list[Lexeme] = []
-        closings: list[Lexeme] = []
-        for _ in range(WRAPPERS):
-            pairs = list(self._array() if self._dice.one_in(2) else self._object())
-            for made, side in ((openings, 0), (closings, 1)):
-                first, second, third, fourth = (pair[side] for pair in pairs)
-                made.append(Lexeme((first, second, third, fourth)))
-        return openings, closings
-
-    def _mark(self, mark: Mark, spelling: int) -> bytes:
+    def mark(kind: Mark, spelling: int) -> bytes:
         # The first spelling is canonical, the second has no whitespace either.
-        return self._marks[mark.fragment + (self._dice.below(FORMS) if spelling > 1 else 0)]
+        return marks[kind.fragment + (dice.below(FORMS) if spelling > 1 else 0)]
 
-    def _array(self) -> Iterator[tuple[bytes, bytes]]:
-        before = [self._dice.pick(self._siblings) for _ in range(self._dice.between(-2, 2))]
-        after = [self._dice.pick(self._siblings) for _ in range(self._dice.between(-2, 2))]
-        for spelling in range(4):
-            opening, closing = self._mark(Mark.ARRAY, spelling), b""
-            for sibling in before:
-                opening += sibling.texts[spelling] + self._mark(Mark.COMMA, spelling)
-            for sibling in after:
-                closing += self._mark(Mark.COMMA, spelling) + sibling.texts[spelling]
-            yield opening, closing + self._mark(Mark.ARRAY_END, spelling)
+    def named(name: str, sibling: Lexeme | None) -> _Written:
+        def written(spelling: int) -> bytes:
+            letters = (f"\\u{ord(each):04x}" if spelling > 1 and dice.one_in(6) else each for each in name)
+            member = f'"{"".join(letters)}"'.encode("ascii") + mark(Mark.COLON, spelling)
+            return member if sibling is None else member + sibling.texts[spelling]
 
-    def _object(self) -> Iterator[tuple[bytes, bytes]]:
-        # A prefix sorts before the name, and what begins with the name after it (RFC 8785 section 3.2.3).
-        name = "".join(self._dice.pick(_LETTERS) for _ in range(self._dice.between(5, 8)))
-        low = (name[: self._dice.between(1, 3)], self._dice.pick(self._siblings), self._dice.one_in(3))
-        high = (name + "-after", self._dice.pick(self._siblings), self._dice.one_in(3))
-        for spelling in range(4):
-            moved = spelling > 1 and self._dice.one_in(2)
-            before = [each for each in (low,) if each[2]]
-            after = [each for each in (high,) if each[2]]
-            if moved:
-                before, after = after, before
-            opening, closing = self._mark(Mark.OBJECT, spelling), b""
-            for text, sibling, _ in before:
-                opening += self._member(text, spelling) + sibling.texts[spelling] + self._mark(Mark.COMMA, spelling)
-            opening += self._member(name, spelling)
-            for text, sibling, _ in after:
-                closing += self._mark(Mark.COMMA, spelling) + self._member(text, spelling) + sibling.texts[spelling]
-            yield opening, closing + self._mark(Mark.OBJECT_END, spelling)
+        return written
 
-    def _member(self, name: str, spelling: int) -> bytes:
-        letters = (f"\\u{ord(each):04x}" if spelling > 1 and self._dice.one_in(6) else each for each in name)
-        return f'"{"".join(letters)}"'.encode("ascii") + self._mark(Mark.COLON, spelling)
+    def wrapper() -> Iterator[tuple[bytes, bytes]]:
+        before: list[_Written] = []
+        after: list[_Written] = []
+        is_array = dice.one_in(2)
+        if is_array:
+            for side in (before, after):
+                chosen = [dice.pick(siblings) for _ in range(dice.between(-2, 2))]
+                side += [each.texts.__getitem__ for each in chosen]
+        else:
+            # A prefix sorts before the name, and what begins with the name after it (RFC 8785 section 3.2.3).
+            name = "".join(dice.pick(_LETTERS) for _ in range(dice.between(5, 8)))
+            low = named(name[: dice.between(1, 3)], dice.pick(siblings))
+            before += [low] if dice.one_in(3) else []
+            high = named(name + "-after", dice.pick(siblings))
+            after += [high] if dice.one_in(3) else []
+            hole = named(name, None)
+        for spelling in range(SPELLINGS):
+            moved = not is_array and spelling > 1 and dice.one_in(2)
+            first, last = (after, before) if moved else (before, after)
+            opening, closing = mark(Mark.ARRAY if is_array else Mark.OBJECT, spelling), b""
+            for each in first:
+                opening += each(spelling) + mark(Mark.COMMA, spelling)
+            if not is_array:
+                opening += hole(spelling)
+            for each in last:
+                closing += mark(Mark.COMMA, spelling) + each(spelling)
+            yield opening, closing + mark(Mark.ARRAY_END if is_array else Mark.OBJECT_END, spelling)
+
+    made = [list(wrapper()) for _ in range(WRAPPERS)]
+    return [[Lexeme(tuple(pair[side] for pair in each)) for each in made] for side in (0, 1)]
 
 
 # Rows that share a stock, and so its words, numbers, names and defects: a million rows have thirty of them. Making one
@@ -102,28 +91,73 @@ _LITERALS: tuple[tuple[bytes, ...], ...] = (
 )  # fmt: skip
 
 
+class _Shelf:
+    """Collects fragments with the reasons for which they are refused."""
+
+    def __init__(self) -> None:
+        self.parts: list[pa.BinaryArray] = []
+        self.reasons: list[npt.NDArray[np.uint8]] = []
+        self.lexemes = 0
+
+    def put(self, fragments: pa.BinaryArray, codes: npt.ArrayLike = 0) -> int:
+        """The number of the first lexeme of these."""
+        first = self.lexemes
+        self.parts.append(fragments)
+        self.reasons.append(np.full(len(fragments), codes, dtype=np.uint8))
+        self.lexemes += len(fragments) // SPELLINGS
+        return first
+
+    def put_lexemes(self, lexemes: list[Lexeme]) -> int:
+        """The number of the first of these."""
+        texts = [text for lexeme in lexemes for text in lexeme.texts]
+        return self.put(pa.array(texts, pa.binary()), [code for lexeme in lexemes for code in lexeme.reasons])
+
+
 @lru_cache(maxsize=_KEPT)
 def stock_of(seed: int, block: int) -> Stock:
     """The stock of a block; the last few stay in memory."""
     key = derive(seed, block)
     texts = marks()
-    space = max(map(len, texts[Mark.SPACE.fragment : Mark.ARRAY.fragment]))
     numbers = number_lexemes(Dice(derive(key, 1)), block)
     spelling = Spelling(alphabet(Dice(derive(key, 2))))
-    literals = [_lexeme(each) for each in _LITERALS]
+    literals = [Lexeme(each if len(each) == SPELLINGS else each * SPELLINGS) for each in _LITERALS]
     names = names_of(spelling, derive(key, 3))
     siblings = literals + numbers[Segment.HUMAN][:32] + numbers[Segment.INTEGERS][:32]
-    wrappers = Hole(Dice(derive(key, 4)), texts, siblings).wrappers()
-    faults = _by_category(defects(Dice(derive(key, 5))))
-    shelf = _Shelf(texts)
+    openings, closings = _wrappers(Dice(derive(key, 4)), texts, siblings)
+    found = tuple(sorted(defects(Dice(derive(key, 5))), key=lambda each: each.category.value))
+    shelf = _Shelf()
+    shelf.put(pa.array(texts, pa.binary()))
+    starts, sizes = np.zeros((2, len(Segment)), dtype=np.int64)
     for segment in Segment:
-        if segment in numbers:
-            shelf.add_lexemes(segment, numbers[segment])
-        elif segment in STYLES:
-            shelf.add(segment, spelling.strings(segment, derive(key, 6, segment)))
-        elif segment is Segment.LITERALS:
-            shelf.add_lexemes(segment, literals)
-    stock = shelf.stock(names, wrappers, faults, space)
+        if segment in STYLES:
+            code = Reason.NONCHARACTER.code if segment is Segment.NONCHARACTER else 0
+            starts[segment] = shelf.put(spelling.strings(segment, derive(key, 6, segment)), code)
+            sizes[segment] = shelf.lexemes - starts[segment]
+        elif segment in numbers or segment is Segment.LITERALS:
+            starts[segment] = shelf.put_lexemes(numbers.get(segment, literals))
+            sizes[segment] = shelf.lexemes - starts[segment]
+    special = np.zeros((len(names.fragments) // SPELLINGS, SPELLINGS), dtype=np.uint8)
+    special[names.noncharacters] = Reason.NONCHARACTER.code
+    first_name = shelf.put(names.fragments, special.ravel())
+    wrapper_start = shelf.put_lexemes(openings)
+    shelf.put_lexemes(closings)
+    both = [text for each in found for text in (each.bad, each.good)]
+    defect_start = shelf.put(pa.array(both + [b""] * (-len(both) % SPELLINGS), pa.binary())) * SPELLINGS
+    fragments = pa.concat_arrays(shelf.parts)
+    stock = Stock(
+        fragments=fragments,
+        lengths=lengths(fragments),
+        reasons=np.concatenate(shelf.reasons),
+        starts=starts,
+        sizes=sizes,
+        family_starts=np.asarray([first_name + names.starts[family] for family in Family], dtype=np.int64),
+        wrapper_start=wrapper_start,
+        wrapper_count=WRAPPERS,
+        defect_start=defect_start,
+        defects=found,
+        faults=Faults.of(found),
+        most_space=max(map(len, texts[Mark.SPACE.fragment : Mark.ARRAY.fragment])),
+    )
     tables = _containers()
     for place, (segment, recipe) in enumerate(CONTAINERS.items()):
         stock = _with_containers(stock, segment, tables, place, recipe.share, derive(key, 7, segment))
@@ -133,81 +167,6 @@ def stock_of(seed: int, block: int) -> Stock:
 @cache
 def _containers() -> Menu:
     return menu(list(CONTAINERS.values()))
-
-
-def _by_category(found: Iterable[Defect]) -> tuple[Defect, ...]:
-    return tuple(sorted(found, key=lambda each: each.category.value))
-
-
-def _lexeme(texts: tuple[bytes, ...]) -> Lexeme:
-    first, second, third, fourth = texts if len(texts) == SPELLINGS else texts * SPELLINGS
-    return Lexeme((first, second, third, fourth))
-
-
-class _Shelf:
-    """Collects fragments and remembers where each segment lies."""
-
-    def __init__(self, texts: list[bytes]) -> None:
-        self._parts = [pa.array(texts, pa.binary())]
-        self._reasons = [np.zeros(len(texts), dtype=np.uint8)]
-        self._lexemes = len(texts) // SPELLINGS
-        self._starts = np.zeros(len(Segment), dtype=np.int64)
-        self._sizes = np.zeros(len(Segment), dtype=np.int64)
-
-    def add(self, segment: Segment, fragments: pa.BinaryArray) -> None:
-        self._starts[segment] = self._lexemes
-        self._sizes[segment] = len(fragments) // SPELLINGS
-        code = Reason.NONCHARACTER.code if segment is Segment.NONCHARACTER else 0
-        self._put(fragments, np.full(len(fragments), code, dtype=np.uint8))
-
-    def add_lexemes(self, segment: Segment, lexemes: list[Lexeme]) -> None:
-        self._starts[segment] = self._lexemes
-        self._sizes[segment] = len(lexemes)
-        self._put_lexemes(lexemes)
-
-    def _put_lexemes(self, lexemes: list[Lexeme]) -> None:
-        texts = [text for lexeme in lexemes for text in lexeme.texts]
-        codes = [code for lexeme in lexemes for code in lexeme.reasons]
-        self._put(pa.array(texts, pa.binary()), np.asarray(codes, dtype=np.uint8))
-
-    def _put(self, fragments: pa.BinaryArray, reasons: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> None:
-        self._parts.append(fragments)
-        self._reasons.append(reasons)
-        self._lexemes += len(fragments) // SPELLINGS
-
-    def stock(
-        self,
-        names: Names,
-        wrappers: tuple[list[Lexeme], list[Lexeme]],
-        faults: tuple[Defect, ...],
-        most_space: int,
-    ) -> Stock:
-        families = np.asarray([self._lexemes + names.starts[family] for family in Family], dtype=np.int64)
-        codes = np.zeros(len(names.fragments), dtype=np.uint8)
-        codes.reshape(-1, SPELLINGS)[names.noncharacters] = Reason.NONCHARACTER.code
-        self._put(names.fragments, codes)
-        wrapper_start = self._lexemes
-        for side in wrappers:
-            self._put_lexemes(side)
-        defect_start = self._lexemes * SPELLINGS
-        texts = [text for each in faults for text in (each.bad, each.good)]
-        texts += [b""] * (-len(texts) % SPELLINGS)
-        self._put(pa.array(texts, pa.binary()), np.zeros(len(texts), dtype=np.uint8))
-        fragments = pa.concat_arrays(self._parts)
-        return Stock(
-            fragments=fragments,
-            lengths=lengths(fragments),
-            reasons=np.concatenate(self._reasons),
-            starts=self._starts,
-            sizes=self._sizes,
-            family_starts=families,
-            wrapper_start=wrapper_start,
-            wrapper_count=len(wrappers[0]),
-            defect_start=defect_start,
-            defects=faults,
-            faults=Faults.of(faults),
-            most_space=most_space,
-        )
 
 
 def _with_containers(stock: Stock, segment: Segment, tables: Menu, recipe: int, count: int, key: int) -> Stock:

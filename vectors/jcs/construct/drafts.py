@@ -10,13 +10,12 @@ import numpy as np
 from holdfast.vectors.jcs.construct.characters import SPELLINGS
 from holdfast.vectors.jcs.construct.defects import Host
 from holdfast.vectors.jcs.construct.dice import Integers, Words, below, byte, keys_of, lane, mix
-from holdfast.vectors.jcs.construct.faults import Flags, Needs
 from holdfast.vectors.jcs.construct.fragments import places_within, starts_of
 from holdfast.vectors.jcs.construct.marks import FORMS
 from holdfast.vectors.jcs.construct.names import SHAPES, Family
 from holdfast.vectors.jcs.construct.recipes import CoreKind, Guise, Recipe, Weights
 from holdfast.vectors.jcs.construct.segments import Segment
-from holdfast.vectors.jcs.construct.stock import Stock
+from holdfast.vectors.jcs.construct.stock import Flags, Needs, Stock
 
 # The draws of a row and of a child, by what they decide.
 _LANE_SHAPE, _LANE_PLANT, _LANE_SIZE, _LANE_NAMES, _LANE_CHILD, _LANE_WRAPPER = range(6)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from holdfast.vectors.jcs.construct.characters import SPELLINGS
 from holdfast.vectors.jcs.construct.dice import Integers
 
 
@@ -35,11 +34,6 @@ def interleave(spellings: Sequence[pa.BinaryArray]) -> pa.BinaryArray:
     count = len(spellings[0])
     order = np.arange(count)[:, None] + np.arange(len(spellings))[None, :] * count
     return pa.concat_arrays(list(spellings)).take(pa.array(order.ravel()))
-
-
-def canonical_of(lexemes: Integers) -> Integers:
-    """The fragments that hold the canonical spelling of these lexemes."""
-    return lexemes * SPELLINGS
 
 
 def starts_of(counts: Integers) -> Integers:

@@ -12,11 +12,10 @@ from holdfast.vectors.jcs.construct.characters import SPELLINGS
 from holdfast.vectors.jcs.construct.defects import DefectPlace
 from holdfast.vectors.jcs.construct.dice import Integers, byte
 from holdfast.vectors.jcs.construct.drafts import Drafts
-from holdfast.vectors.jcs.construct.faults import Plants
-from holdfast.vectors.jcs.construct.fragments import canonical_of, gather, starts_of
+from holdfast.vectors.jcs.construct.fragments import gather, starts_of
 from holdfast.vectors.jcs.construct.marks import FORMS, Mark
 from holdfast.vectors.jcs.construct.recipes import CoreKind
-from holdfast.vectors.jcs.construct.stock import Stock
+from holdfast.vectors.jcs.construct.stock import Plants, Stock
 
 # By kind: its opening, its closing, and the separator of its children.
 _OPEN = np.asarray([Mark.NOTHING.fragment, Mark.ARRAY.fragment, Mark.OBJECT.fragment, Mark.QUOTE.fragment])
@@ -45,9 +44,9 @@ def write_canonical(stock: Stock, drafts: Drafts) -> pa.BinaryArray:
     marks = _BETWEEN[drafts.kinds[drafts.rows]]
     marks[drafts.starts[1:] - 1] = _CLOSE[drafts.kinds]
     # A canonical name brings its colon along.
-    names = canonical_of(drafts.names[members])
-    text = _Text(members, names, None, canonical_of(drafts.values), marks)
-    return _assembled(stock, drafts, text, _OPEN[drafts.kinds], canonical_of(drafts.wrappers), None)
+    names = drafts.names[members] * SPELLINGS
+    text = _Text(members, names, None, drafts.values * SPELLINGS, marks)
+    return _assembled(stock, drafts, text, _OPEN[drafts.kinds], drafts.wrappers * SPELLINGS, None)
 
 
 def write_documents(stock: Stock, drafts: Drafts, plants: Plants | None) -> tuple[pa.BinaryArray, Integers]:
@@ -101,32 +100,34 @@ def _disorder(drafts: Drafts, text: _Text) -> None:
 
 
 def _plant_in_children(drafts: Drafts, text: _Text, plants: Plants) -> None:
+    places, fragments = plants
     at = drafts.starts[:-1] + drafts.planted
-    chosen = plants.places == DefectPlace.VALUE
-    text.values[at[chosen]] = plants.fragments[chosen]
+    chosen = places == DefectPlace.VALUE
+    text.values[at[chosen]] = fragments[chosen]
     assert text.colons is not None
-    chosen = plants.places == DefectPlace.NAME
+    chosen = places == DefectPlace.NAME
     members = np.searchsorted(text.members, at[chosen])
-    text.names[members] = plants.fragments[chosen]
+    text.names[members] = fragments[chosen]
     # A name in its canonical spelling brings a colon along; a planted one does not.
     text.colons[members] = np.maximum(text.colons[members], Mark.COLON.fragment)
-    chosen = plants.places == DefectPlace.COLON
+    chosen = places == DefectPlace.COLON
     members = np.searchsorted(text.members, at[chosen])
-    text.colons[members] = plants.fragments[chosen]
+    text.colons[members] = fragments[chosen]
     text.names[members] += drafts.name_spelling[at[chosen]] == 0
 
 
 def _plant_around(drafts: Drafts, marks: Integers, plants: Plants, ends: npt.NDArray[np.int64]) -> None:
+    places, fragments = plants
     first, last = drafts.starts[:-1], drafts.starts[1:] - 1
-    chosen = plants.places == DefectPlace.SEPARATOR
+    chosen = places == DefectPlace.SEPARATOR
     # Behind any child but the last.
     between = first + np.minimum(drafts.planted, np.maximum(drafts.counts - 2, 0))
-    marks[between[chosen]] = plants.fragments[chosen]
-    chosen = plants.places == DefectPlace.CLOSE
-    marks[last[chosen]] = plants.fragments[chosen]
+    marks[between[chosen]] = fragments[chosen]
+    chosen = places == DefectPlace.CLOSE
+    marks[last[chosen]] = fragments[chosen]
     for place, row in ((DefectPlace.LEAD, 0), (DefectPlace.TRAIL, 1)):
-        chosen = plants.places == place
-        ends[row, chosen] = plants.fragments[chosen]
+        chosen = places == place
+        ends[row, chosen] = fragments[chosen]
 
 
 def _assembled(
