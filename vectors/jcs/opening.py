@@ -62,8 +62,7 @@ class Opening:
         if number < len(self.committed):
             return {"index": number, **self.committed[number]}
         made = rung(self.seed, self.rungs[number - len(self.committed)])
-        columns = ("name", "clause", "document", "canonical", "refused_by", "reason")
-        return {"index": number, "category": made.category.value, **{one: getattr(made, one) for one in columns}}
+        return {"index": number, **{one: getattr(made, one) for one in COLUMNS.names if hasattr(made, one)}}
 
 
 def opening_of(seed: int) -> Opening:

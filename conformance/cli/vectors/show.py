@@ -21,7 +21,6 @@ from holdfast.vectors.taxonomy import Category, Profile
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.construct import Row
     from holdfast.vectors.jcs.frames import Answered
-    from holdfast.vectors.jcs.ladder import Rung
 
 _ROW = re.compile(r"([0-9]{1,19}):([0-9]{1,19})\Z")
 _RUNG = re.compile(r"ladder:([0-9]{1,19}):(.+)\Z")
@@ -76,7 +75,9 @@ def show(
     finding = None if answered is None else _finding(found, profile, answered)
     if finding == "agree" and failed:
         # A runner that answers and fails has not passed.
-        answered, finding = _failure(failed[0]), "no_verdict"
+        from holdfast.vectors.jcs.frames import Answered, Status
+
+        answered, finding = Answered(Status.CRASHED, failed[0].encode()), "no_verdict"
     if format_ is Format.JSON:
         print_json(_json(found, answered, finding, profile))
     else:
@@ -88,12 +89,14 @@ def show(
 
 
 def _find(which: str, janitor: Janitor) -> Shown:
-    row = _ROW.match(which)
-    if row is not None:
-        return _generated(int(row[1]), int(row[2]))
-    step = _RUNG.match(which)
-    if step is not None:
-        return _rung(int(step[1]), step[2])
+    if place := _ROW.match(which):
+        from holdfast.vectors.jcs.construct import row
+
+        return _made(f"{int(place[1])}:{int(place[2])}", row, place[1], int(place[2]))
+    if step := _RUNG.match(which):
+        from holdfast.vectors.jcs.ladder import rung
+
+        return _made(f"ladder:{int(step[1])}:{step[2]}", rung, step[1], step[2])
     given = _HEX.match(which)
     if given is not None:
         document = bytes.fromhex(given[1])
@@ -121,44 +124,25 @@ def _find(which: str, janitor: Janitor) -> Shown:
     return Shown(record.id, record.document, record.category.value, expected, note=record.note, twin=twin)
 
 
-def _generated(seed: int, index: int) -> Shown:
-    from holdfast.vectors.jcs.construct import row
-
-    with ending(Exit.USAGE, ValueError):
-        made = row(seed, index)
-    return _shown(f"{seed}:{index}", made, made.defect or "")
-
-
-def _rung(seed: int, name: str) -> Shown:
-    from holdfast.vectors.jcs.ladder import rung
+def _made(which: str, make: Callable[..., Row], seed: str, which_one: int | str) -> Shown:
+    from holdfast.vectors.jcs.frames import Answered, Status
 
     try:
         with ending(Exit.USAGE, ValueError):
-            made = rung(seed, name)
+            made = make(int(seed), which_one)
     except KeyError:
-        stop(Exit.USAGE, f"expected the name of a rung of the ladder, got {name!r}; `vectors verify` prints them")
-    return _shown(f"ladder:{seed}:{name}", made, made.note)
-
-
-def _shown(name: str, made: Row | Rung, note: str) -> Shown:
-    from holdfast.vectors.jcs.frames import Answered, Status
-
+        said = f"expected the name of a rung of the ladder, got {which_one!r}; `vectors verify` prints them"
+        stop(Exit.USAGE, said)
     refused = Answered(Status.REFUSED, (made.reason or "").encode())
     canonical = Answered(Status.CANONICAL, made.canonical or b"")
     expected = {profile: refused if made.refused_by & profile.bit else canonical for profile in Profile}
-    return Shown(name, made.document, made.category.value, expected, note=note, twin=made.twin)
+    return Shown(which, made.document, made.category.value, expected, note=made.note, twin=made.twin)
 
 
 def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
     from holdfast.vectors.jcs.sdk import reference
 
     return _ask(reference(profile), (), document, janitor)
-
-
-def _failure(what: str) -> Answered:
-    from holdfast.vectors.jcs.frames import Answered, Status
-
-    return Answered(Status.CRASHED, what.encode())
 
 
 def _ask(

@@ -65,14 +65,14 @@ def test_a_row_alone_is_the_row_of_the_batch() -> None:
     documents = twins(0, 0, 60).to_pylist()
     for index in range(60):
         made, expected = row(0, index), first_rows()[index]
-        shown = {name: getattr(made, name) for name in SCHEMA.names}
+        shown = {"index": index, **{name: getattr(made, name) for name in SCHEMA.names[1:]}}
         assert shown == expected
-        assert (made.seed, made.category) == (0, Category(expected["category"]))
+        assert (made.name, made.category) == (f"0:{index}", Category(expected["category"]))
         if made.category.refused:
-            assert made.defect
+            assert made.note
             assert made.twin == documents[index]
         else:
-            assert (made.defect, made.twin) == (None, None)
+            assert (made.note, made.twin) == ("", None)
 
 
 def test_far_rows_and_great_seeds_can_be_made_alone() -> None:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from holdfast.specs import load_contract
-from holdfast.vectors.jcs.ladder import Rung, rung, steps
+from holdfast.vectors.jcs.construct import Row
+from holdfast.vectors.jcs.ladder import rung, steps
 from holdfast.vectors.jcs.measures import Measure, measured
 from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.reference import ask_reference
@@ -19,7 +20,7 @@ EVERY = 11
 
 
 @cache
-def sample() -> tuple[Rung, ...]:
+def sample() -> tuple[Row, ...]:
     """Some of the rungs, of every size, position and kind."""
     return tuple(rung(SEED, name) for name in list(steps())[::EVERY])
 

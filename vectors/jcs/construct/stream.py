@@ -42,21 +42,21 @@ _LANE_CATEGORY, _LANE_DEFECT, _LANE_CHANGE = 32, 33, 34
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row, with data that the columns lack.
+    """One row, generated or a rung of the ladder, with data that the columns lack.
 
     `canonical` is None when every profile refuses. `refused_by` is the sum of `Profile.bit` of the profiles that
-    refuse, and `reason` why. A negative row has one `defect`, as text, and a `twin`: the same document without it,
-    which profile `core` accepts.
+    refuse, and `reason` why, one of the reasons if there are several. A negative row has one defect, which `note`
+    describes, and a `twin`: the same document without it, which profile `core` accepts.
     """
 
-    seed: int
-    index: int
+    name: str
     category: Category
+    clause: str
     document: bytes
     canonical: bytes | None
     refused_by: int
     reason: str | None
-    defect: str | None
+    note: str
     twin: bytes | None
 
 
@@ -81,21 +81,14 @@ def row(seed: int, index: int) -> Row:
     _check(seed, index, 1)
     (block, indices), *_ = blocks_of(index, 1)
     made, defect_numbers = _rows(seed, block, indices)
-    values = {name: made.column(name)[0].as_py() for name in SCHEMA.names}
+    (values,) = made.drop_columns(["index"]).to_pylist()
     number = int(defect_numbers[0])
-    stock = stock_of(seed, block)
-    twin = _rows(seed, block, indices, Side.TWIN)[0].column("document")[0].as_py() if number >= 0 else None
-    return Row(
-        seed=seed,
-        index=index,
-        category=Category(values["category"]),
-        document=values["document"],
-        canonical=values["canonical"],
-        refused_by=values["refused_by"],
-        reason=values["reason"],
-        defect=stock.defects[number].note if number >= 0 else None,
-        twin=twin,
-    )
+    category = Category(values.pop("category"))
+    note, twin = "", None
+    if number >= 0:
+        note = stock_of(seed, block).defects[number].note
+        twin = _rows(seed, block, indices, Side.TWIN)[0].column("document")[0].as_py()
+    return Row(f"{seed}:{index}", category, category.clause, **values, note=note, twin=twin)
 
 
 def twins(seed: int, start: int, count: int) -> pa.BinaryArray:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
 from holdfast.vectors.jcs.construct.blocks import stock_of
 from holdfast.vectors.jcs.construct.dice import Dice, derive
 from holdfast.vectors.jcs.construct.reasons import Reason
+from holdfast.vectors.jcs.construct.stream import Row
 from holdfast.vectors.jcs.ladder import containers, literals, strings
 from holdfast.vectors.jcs.ladder.pieces import Defective, Step, Tools
 from holdfast.vectors.taxonomy import Category
@@ -24,25 +24,6 @@ from holdfast.vectors.taxonomy import Category
 # Sets the draws of the ladder apart from those of rows and stocks, whose numbers are small.
 _LADDER = 1785
 _STOCK = 2**40
-
-
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """A document of the ladder, and what is expected of it.
-
-    `canonical` is None when every profile refuses. `refused_by` is the sum of `Profile.bit` of the profiles that
-    refuse, and `reason` why, one of the reasons if there are several. A negative rung has a `twin` without its defect.
-    """
-
-    name: str
-    category: Category
-    clause: str
-    document: bytes
-    canonical: bytes | None
-    refused_by: int
-    reason: str | None
-    note: str
-    twin: bytes | None
 
 
 @cache
@@ -61,20 +42,19 @@ def steps() -> Mapping[str, tuple[Step, int]]:
     return found
 
 
-def rung(seed: int, name: str) -> Rung:
+def rung(seed: int, name: str) -> Row:
     """The rung of this name, made alone. Raises KeyError for an unknown name, ValueError for a bad seed."""
     if not 0 <= seed < 2**63:
         raise ValueError(f"a seed is from 0 to 2^63 - 1, not {seed}")
     step, turn = steps()[name]
     key = derive(seed, _LADDER)
-    number = list(name.encode())
-    tools = Tools(Dice(derive(key, *number)), stock_of(seed, _STOCK), turn + key % 997)
-    made = step.make(tools)
+    made = step.make(Tools(Dice(derive(key, *name.encode())), stock_of(seed, _STOCK), turn + key % 997))
     if isinstance(made, Defective):
-        return Rung(
-            name, step.category, step.clause, made.document, None, made.reason.profiles, made.reason.value, made.note,
-            made.twin,
-        )  # fmt: skip
-    refused_by = sum({bit for reason in made.reasons for bit in [reason.profiles]})
-    reason = next((reason.value for reason in Reason if reason in made.reasons), None)
-    return Rung(name, step.category, step.clause, made.written, made.canonical, refused_by, reason, "", None)
+        document, canonical, note, twin = made.document, None, made.note, made.twin
+        reasons = frozenset((made.reason,))
+    else:
+        document, canonical, note, twin = made.written, made.canonical, "", None
+        reasons = made.reasons
+    refused_by = sum({reason.profiles for reason in reasons})
+    reason = next((reason.value for reason in Reason if reason in reasons), None)
+    return Row(name, step.category, step.clause, document, canonical, refused_by, reason, note, twin)
