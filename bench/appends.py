@@ -44,6 +44,7 @@ from holdfast.reference_impl.m5_log.signatures import Signatures
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.witness import Mark, encode_marks
 from holdfast.vectors.m5_log import derive
+from holdfast.vectors.spelling import decoded
 
 WARM_UP = 30
 LATE = 0.00025
@@ -61,7 +62,7 @@ def parts_of(root: Path) -> Parts:
 def operation(at: int, parents: Sequence[str]) -> bytes:
     """An operation of about 220 bytes."""
     payload = {"key": f"register {at % KEYS}", "value": f"value {at}"}
-    return derive.decoded(derive.op({"key": "bench", "ms": at, "parents": parents, "payload": payload}))
+    return decoded(derive.op({"key": "bench", "ms": at, "parents": parents, "payload": payload}))
 
 
 def chained(count: int, first: int = 0, before: str = "") -> list[bytes]:

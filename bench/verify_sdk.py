@@ -1,7 +1,7 @@
 """What Spark costs on top of an SDK, how it scales, and how generating grows.
 
 For each SDK the wall time of `verify --in` (comparing answers, digests and the table included), against a bare loop
-that feeds the same frames from the same files to as many processes of the same SDK (`Bare`), one loop for
+that feeds the same frames from the same files to as many processes of the same SDK (`bare`), one loop for
 each process. The session is warm and a first run is thrown away. The run on one core has everything on one: session,
 workers and SDK. Targets: at most 1.25, and 1 -> 2 cores at least 1.7. With `--constructed` it is `verify --count`,
 which makes the rows while it needs them: that costs as much as a third of a fast SDK. Fewer rows than the default show
@@ -15,20 +15,23 @@ Run: `python bench/verify_sdk.py [--rows N] [--sdk NAME]… [--turns N] [--const
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
 from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS
-from holdfast.vectors.jcs.frames import Bare
+from holdfast.vectors.jcs.frames.process import PIPE_BYTES, end, start, widen
 from holdfast.vectors.jcs.sdk import find, names
 from holdfast.vectors.jcs.spark.generate import GenerateRequest, generate
 from holdfast.vectors.jcs.spark.judge import Command
@@ -53,12 +56,34 @@ ROWS = 16 * STOCK_ROWS
 def bare(command: Sequence[str], files: Sequence[str]) -> int:
     """Feed the documents of some files to one process; how many answers came."""
 
-    def documents() -> Iterator[bytes]:
+    child = start(command, None, stderr=subprocess.DEVNULL)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    widen(child.stdin)
+    widen(child.stdout)
+    writer = threading.Thread(target=_write, args=(child.stdin, files), daemon=True)
+    answers = 0
+    try:
+        writer.start()
+        # The pipe itself, not Popen's reader, whose buffer is small.
+        with open(child.stdout.fileno(), "rb", buffering=PIPE_BYTES, closefd=False) as stream:
+            while header := stream.read(5):
+                stream.read(int.from_bytes(header[:4], "big"))
+                answers += 1
+    finally:
+        end(child)
+        writer.join()
+    return answers
+
+
+def _write(pipe: IO[bytes], files: Sequence[str]) -> None:
+    with contextlib.suppress(OSError), open(pipe.fileno(), "wb", buffering=PIPE_BYTES, closefd=False) as stream:
         for file in files:
             for batch in pq.ParquetFile(file).iter_batches(columns=["document"]):
-                yield from batch.column(0).to_pylist()
-
-    return Bare(command).feed(documents())
+                for document in batch.column(0).to_pylist():
+                    stream.write(len(document).to_bytes(4, "big") + document)
+    with contextlib.suppress(OSError):
+        pipe.close()
 
 
 def bare_seconds(command: Sequence[str], files: Sequence[str], processes: int, rows: int) -> float:

@@ -18,6 +18,7 @@ from holdfast.reference_impl.m5_log.service import Parts
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.verify import Problem
 from holdfast.vectors.m5_log import derive
+from holdfast.vectors.spelling import decoded
 from tests.pace import busy
 
 Draft = Mapping[str, Any]
@@ -38,7 +39,7 @@ def draft(
 
 
 def raw_of(each: Draft) -> bytes:
-    return derive.decoded(derive.op(each))
+    return decoded(derive.op(each))
 
 
 def id_of(each: Draft) -> str:

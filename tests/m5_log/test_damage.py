@@ -12,6 +12,7 @@ from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError
 from holdfast.reference_impl.m5_log.witness import Mark, Witness, decode_marks, newest
 from holdfast.reference_impl.terms import RefusedError
 from holdfast.vectors.m5_log import derive
+from holdfast.vectors.spelling import decoded
 from tests.m5_log.logs import DATABASE, Box, draft, id_of
 
 
@@ -69,7 +70,7 @@ def test_the_sum_of_a_mark_depends_on_every_operation(box: Box) -> None:
     box.alter(Family.OPS, victim, None)
     box.alter(Family.EDGES, victim, None)
     box.alter(Family.BY_AUTHOR, derive.key_of("alice") + derive.hlc(1) + victim, None)
-    box.alter(Family.OPS, forged_id, derive.decoded(derive.op(forged)))
+    box.alter(Family.OPS, forged_id, decoded(derive.op(forged)))
     box.alter(Family.EDGES, forged_id, b"")
     box.alter(Family.BY_AUTHOR, derive.key_of("mallory") + derive.hlc(7) + forged_id, b"")
     refused(box)

@@ -81,7 +81,7 @@ def parity(
         found = _run(work, wanted, count, seed, deadline, places, partitions)
     status = _status(found, asked=sdk or ())
     document = parity_json(found, status)
-    from holdfast.vectors.jcs.spark.page import page
+    from holdfast.vectors.jcs.spark.parity import page
 
     _written(folder / _PAGE, page(found, describe))
     _written(folder / _DATA, json.dumps(document, ensure_ascii=False) + "\n")
@@ -217,7 +217,7 @@ def _print_counterexamples(found: Parity) -> None:
 
 def _print_matrix(found: Parity) -> None:
     """Categories down, SDKs across by number: so that it fits a terminal, and a log."""
-    from holdfast.vectors.jcs.spark.page import LETTERS
+    from holdfast.vectors.jcs.spark.parity import LETTERS
     from holdfast.vectors.jcs.spark.tally import Meaning
 
     console = out()
@@ -261,8 +261,7 @@ def _print_matrix(found: Parity) -> None:
 
 def _square(result: Result, category: Category) -> str:
     """One cell: the gravest finding's letter and the share of the rows that depart."""
-    from holdfast.vectors.jcs.spark.page import LETTERS
-    from holdfast.vectors.jcs.spark.parity import gravest
+    from holdfast.vectors.jcs.spark.parity import LETTERS, gravest, percent
     from holdfast.vectors.jcs.spark.tally import Meaning
 
     row = result.row(category)
@@ -271,6 +270,5 @@ def _square(result: Result, category: Category) -> str:
         return "[magenta]?[/]"
     if worst is Meaning.AGREE:
         return "[green]·[/]"
-    percent = 100 * (row.rows - row.counts[Meaning.AGREE]) / row.rows
     style = "bold red" if worst is Meaning.ACCEPTED else "yellow"
-    return f"[{style}]{LETTERS[worst]}{'<1' if percent < 1 else f'{percent:.0f}'}[/]"
+    return f"[{style}]{LETTERS[worst]}{percent(row)}[/]"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.vectors.jcs.frames import Answered, Bare, Dialogue, StartError, Status, exchange, run
+from holdfast.vectors.jcs.frames import Answered, Exchange, StartError, Status, exchange, run
 from holdfast.vectors.jcs.frames.blocks import BLOCK_DOCUMENTS
 from holdfast.vectors.jcs.frames.exchange import DEAD_IN_A_ROW, FAILED_STARTS, WINDOW
 from tests.pace import busy
@@ -234,13 +234,9 @@ def test_secrets_of_the_kit_do_not_reach_a_runner(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_dialogue_goes_on_after_a_death() -> None:
-    with Dialogue(FAKE, deadline=DEADLINE) as sdk:
+    with Exchange(FAKE, deadline=DEADLINE) as sdk:
         questions = [b"a", b"!crash", b"b", b"!hang", b"?c", b"!twice", b"d"]
         assert [sdk.ask(document).status for document in questions] == [C, CRASHED, C, HUNG, R, GARBLED, C]
-
-
-def test_the_bare_loop_counts_answers() -> None:
-    assert Bare(FAKE).feed([b"x"] * 5000) == 5000
 
 
 _DEEDS = {

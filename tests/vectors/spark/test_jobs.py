@@ -30,8 +30,7 @@ from holdfast.vectors.jcs.spark.generate import Mode, generate
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import MANIFEST, OutputError, read_manifest
 from holdfast.vectors.jcs.spark.numbers import verify_numbers
-from holdfast.vectors.jcs.spark.page import page
-from holdfast.vectors.jcs.spark.parity import NotFound, Parity
+from holdfast.vectors.jcs.spark.parity import NotFound, Parity, page
 from holdfast.vectors.jcs.spark.progress import watched
 from holdfast.vectors.jcs.spark.results import Generated, Result, Stored, Target, VerifyRequest
 from holdfast.vectors.jcs.spark.session import SparkSite, opened
@@ -121,6 +120,7 @@ def test_what_was_interrupted_is_refused_and_can_be_finished(spark: SparkSession
         read_manifest(Store(spark, str(folder)))
     with pytest.raises(OutputError, match="--resume"):
         generate(spark, Rows(SEED, 700), str(folder))
+    assert generate(spark, Rows(SEED, 700), str(folder), mode=Mode.RESUME).root == whole.root
     # Files of a group without its record are of a job that never ended.
     next(folder.glob("_group-*.json")).unlink()
     next(folder.glob("rows-*/*.parquet")).unlink()

@@ -28,8 +28,7 @@ from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS
 from holdfast.vectors.jcs.spark.generate import stream_version
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import Manifest, OutputError, Part
-from holdfast.vectors.jcs.spark.page import page
-from holdfast.vectors.jcs.spark.parity import Parity
+from holdfast.vectors.jcs.spark.parity import Parity, page
 from holdfast.vectors.jcs.spark.results import Result, Stored, Target
 from holdfast.vectors.jcs.spark.shrink import Shrinker
 from holdfast.vectors.jcs.spark.storage import Store

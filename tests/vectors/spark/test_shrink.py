@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
+from holdfast.vectors.jcs.frames import Answered, Exchange, Status
 from holdfast.vectors.jcs.spark.kinds import DiffKind, kinds, wanted
 from holdfast.vectors.jcs.spark.shrink import Shrinker
 from holdfast.vectors.jcs.spark.verify import clause_of
@@ -21,7 +21,7 @@ NAIVE = (sys.executable, str(Path(__file__).with_name("fake_sdk.py")), "naive")
 
 @pytest.fixture(scope="module")
 def shrinker() -> Iterator[Shrinker]:
-    with Dialogue(REFERENCE, deadline=10) as oracle, Dialogue(NAIVE, deadline=10) as sdk:
+    with Exchange(REFERENCE, deadline=10) as oracle, Exchange(NAIVE, deadline=10) as sdk:
         yield Shrinker(oracle, sdk, until=time.monotonic() + 120)
 
 
@@ -50,7 +50,7 @@ def test_what_the_reference_does_not_expect_is_left_as_it_was_generated(shrinker
 
 
 def test_without_time_the_row_stays_as_it_is() -> None:
-    with Dialogue(REFERENCE, deadline=10) as oracle, Dialogue(NAIVE, deadline=10) as sdk:
+    with Exchange(REFERENCE, deadline=10) as oracle, Exchange(NAIVE, deadline=10) as sdk:
         assert Shrinker(oracle, sdk, until=0.0).shrink(b"[1.0]", Answered(Status.CANONICAL, b"[1]")) is None
 
 

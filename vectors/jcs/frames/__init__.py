@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from holdfast.vectors.jcs.frames.answer import Answered, StartError, Status
-from holdfast.vectors.jcs.frames.bare import Bare
 from holdfast.vectors.jcs.frames.blocks import blocks
 from holdfast.vectors.jcs.frames.exchange import START_S, Exchange, Listener, unheard
 
-__all__ = ["Answered", "Bare", "Dialogue", "StartError", "Status", "run"]
+__all__ = ["Answered", "Exchange", "StartError", "Status", "run"]
 
 
 def run(
@@ -44,23 +43,3 @@ def run(
     with Exchange(command, deadline=deadline, start=start, env=env, unexplained=unexplained) as exchange:
         for frames in exchange.checked(blocks(documents)):
             yield from frames.answers()
-
-
-class Dialogue:
-    """One document at a time with a runner that stays alive in between, for shrinking. A context manager."""
-
-    def __init__(
-        self, command: Sequence[str], *, deadline: float, start: float = START_S, env: Mapping[str, str] | None = None
-    ) -> None:
-        """`deadline`, `start`, `env` as for `run`. The process is started with the first question."""
-        self._exchange = Exchange(command, deadline=deadline, start=start, env=env)
-
-    def ask(self, document: bytes) -> Answered:
-        """The answer to one document; a runner that died is replaced for the next one. Raises StartError."""
-        return self._exchange.ask(document)
-
-    def __enter__(self) -> Dialogue:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._exchange.close()

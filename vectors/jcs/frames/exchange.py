@@ -59,8 +59,8 @@ class Exchange:
         command: Sequence[str],
         *,
         deadline: float,
-        start: float,
-        env: Mapping[str, str] | None,
+        start: float = START_S,
+        env: Mapping[str, str] | None = None,
         unexplained: Listener = unheard,
     ) -> None:
         """Seconds for an answer, seconds for the first one of a process. Nothing is started yet."""
@@ -165,7 +165,7 @@ class Exchange:
                 self._given_up = TroubleError(Frames(frame, [0, len(frame)]).answers()[0].status, what)
 
     def ask(self, document: bytes) -> Answered:
-        """The answer to one document; nothing else may be in flight. Raises StartError."""
+        """The answer to one document; a runner that died is replaced for the next one. Raises StartError."""
         frame = self._alone(document)
         return Frames(frame, [0, len(frame)]).answers()[0]
 

@@ -15,6 +15,8 @@ from enum import Enum, unique
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from msgspec import convert
+
 from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, block_rows, partition_digest, root
 from holdfast.vectors.jcs.spark.manifest import (
     MANIFEST,
@@ -34,8 +36,7 @@ from holdfast.vectors.jcs.spark.storage import Store
 from holdfast.vectors.jcs.spark.tasks import LEAF_SCHEMA, ROW_SCHEMA, STOCK_BLOCKS, Construct, Digest, Units
 
 if TYPE_CHECKING:
-    from msgspec import convert
-from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # A group is what is done again after an interruption: about two million rows, more where there are many cores. A
 # multiple of STOCK_BLOCKS.

@@ -1,10 +1,17 @@
-"""`holdfast vectors parity`: every SDK that runs here over the same rows, in one matrix."""
+"""`holdfast vectors parity`: every SDK that runs here over the same rows, in one matrix.
+
+The matrix as one HTML file has no network and no scripts; the pictures are inline SVG.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from holdfast.vectors.jcs.spark.results import Result
+from jinja2 import Environment, PackageLoader, select_autoescape
+
+from holdfast.vectors.jcs.spark.results import Counterexample, Result
 from holdfast.vectors.jcs.spark.tally import Meaning, Row
 from holdfast.vectors.taxonomy import Category, Profile
 
@@ -93,6 +100,64 @@ def gravest(result: Result, row: Row) -> Meaning | None:
     return None if result.lost or (worst is Meaning.AGREE and unproven) else worst
 
 
-def share(row: Row, finding: Meaning) -> float:
-    """The share of a category's rows with `finding`, 0 to 1."""
-    return row.counts[finding] / row.rows if row.rows else 0.0
+def percent(row: Row) -> str:
+    """How many per cent of a category's rows depart, `<1` for less than one; there are some."""
+    departing = 100 * (row.rows - row.counts[Meaning.AGREE]) / row.rows
+    return "<1" if departing < 1 else f"{departing:.0f}"
+
+
+# Worst first: a cell shows the gravest finding with its share of the rows. The letter says it without colour.
+_COLOURS = {
+    Meaning.ACCEPTED: (178, 24, 43),
+    Meaning.WRONG_BYTES: (214, 96, 77),
+    Meaning.NO_VERDICT: (118, 42, 131),
+    Meaning.OVER_REFUSAL: (224, 168, 38),
+    Meaning.AGREE: (70, 150, 90),
+}
+LETTERS = {
+    Meaning.ACCEPTED: "A",
+    Meaning.WRONG_BYTES: "W",
+    Meaning.NO_VERDICT: "-",
+    Meaning.OVER_REFUSAL: "R",
+    Meaning.AGREE: "",
+}
+
+
+def _cell(result: Result, category: Category, profile: Profile) -> tuple[str, str, str]:
+    """The colour, the text and the explanation of one cell of the picture."""
+    row = result.row(category, profile)
+    name = f"{result.target.name}, {category.value}"
+    worst = gravest(result, row)
+    if worst is None:
+        why = "; ".join(result.unaccounted) or "no rows of this category"
+        return "#eee", "?", f"{name}: {why}: nothing is proven"
+    counted = ", ".join(f"{rows} {found.words}" for found, rows in row.counts.items() if rows)
+    text = "" if worst is Meaning.AGREE else f"{LETTERS[worst]} {percent(row)}%"
+    return _fill(worst, row.counts[worst] / row.rows), text, f"{name}: {counted}"
+
+
+def _fill(finding: Meaning, part: float) -> str:
+    # Agreement is all or nothing; of a departure even a single row must be visible, so the scale begins at a third.
+    weight = 0.35 if finding is Meaning.AGREE else 0.35 + 0.65 * part
+    mixed = [round(255 + (one - 255) * weight) for one in _COLOURS[finding]]
+    return "#{:02x}{:02x}{:02x}".format(*mixed)
+
+
+def page(parity: Parity, describe: Callable[[Result, Counterexample], dict[str, Any]]) -> str:
+    """The whole page. `describe` gives document, expected, answered and the command of a counterexample, as text."""
+    environment = Environment(
+        loader=PackageLoader("holdfast.vectors.jcs.spark", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("parity.html.j2").render(
+        parity=parity,
+        first=parity.results[0],
+        profiles=list(Profile),
+        categories=list(Category),
+        findings=list(Meaning),
+        legend=[(_fill(finding, 1.0), LETTERS[finding], finding.words) for finding in Meaning],
+        cell=_cell,
+        describe=describe,
+    )

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import pairwise
 
 from holdfast.vectors.fewest import fewest
-from holdfast.vectors.jcs.frames import Answered, Dialogue, Status
+from holdfast.vectors.jcs.frames import Answered, Exchange, Status
 from holdfast.vectors.jcs.spark.kinds import PUNCTUATION, TOKEN, kinds, wanted
 from holdfast.vectors.jcs.spark.tally import Meaning, disagreement
 from holdfast.vectors.taxonomy import Category
@@ -42,7 +42,7 @@ class Shrunk:
 class Shrinker:
     """Shrinks for one SDK. `oracle` and `sdk` stay open for all its counterexamples, `until` is on time.monotonic."""
 
-    def __init__(self, oracle: Dialogue, sdk: Dialogue, *, until: float) -> None:
+    def __init__(self, oracle: Exchange, sdk: Exchange, *, until: float) -> None:
         self._oracle = oracle
         self._sdk = sdk
         self._until = until

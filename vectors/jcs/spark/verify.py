@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.vectors.jcs.frames import Answered, Dialogue, StartError, Status
+from holdfast.vectors.jcs.frames import Answered, Exchange, StartError, Status
 from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.blocks import block_count, block_rows, leaf, root
 from holdfast.vectors.jcs.spark.generate import split, stream_version, whole_files
@@ -301,8 +301,8 @@ def expected_of(row: Mapping[str, Any], profile: Profile) -> Answered:
 
 @contextmanager
 def _shrinker(request: VerifyRequest) -> Iterator[Shrinker]:
-    def dialogue(command: Command) -> Dialogue:
-        return Dialogue(command.words, **command.settings | {"deadline": min(command.deadline, _SHRINK_DEADLINE_S)})
+    def dialogue(command: Command) -> Exchange:
+        return Exchange(command.words, **command.settings | {"deadline": min(command.deadline, _SHRINK_DEADLINE_S)})
 
     with dialogue(request.reference) as oracle, dialogue(request.target.command) as sdk:
         yield Shrinker(oracle, sdk, until=time.monotonic() + request.shrink_s)
