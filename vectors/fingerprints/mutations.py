@@ -48,21 +48,11 @@ def mutations(
     if start < 0 or count < 0:
         raise ValueError(f"expected a start and a count from 0 on, got {start} and {count}")
     functions = derivations() if fingerprinters is None else fingerprinters
-    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
-    for index in range(start, start + count):
-        row = row_at(seed, index)
-        columns["index"].append(index)
-        columns["base"].append(row.base)
-        columns["key"].append(row.key)
-        columns["field"].append(row.field)
-        columns["identity"].append(row.identity)
-        columns["fingerprint"].append(bytes.fromhex(functions[row.key](row.request)))
-    return pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
+    rows = []
+    for row in (row_at(seed, index) for index in range(start, start + count)):
+        shown = {name: getattr(row, name) for name in SCHEMA.names[:-1]}
+        rows.append({**shown, "fingerprint": bytes.fromhex(functions[row.key](row.request))})
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
 
 
-def request_at(seed: int, index: int) -> Mapping[str, Any]:
-    """The request of one row, rebuilt alone."""
-    return row_at(seed, index).request
-
-
-__all__ = ["BLOCK_ROWS", "COVERED", "SCHEMA", "Fingerprinter", "derivations", "mutations", "request_at"]
+__all__ = ["BLOCK_ROWS", "COVERED", "SCHEMA", "Fingerprinter", "derivations", "mutations"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -38,14 +37,6 @@ class Draw:
     def digest(self, label: str) -> str:
         """64 hexadecimal digits."""
         return hashlib.sha256(label.encode() + self.below(2**32).to_bytes(4, "big")).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A request: its fields in normal form, and its spelling."""
-
-    fields: Mapping[str, str]
-    request: Mapping[str, Any]
 
 
 # Texts with separators, escapes and borders, which a careless framing would confuse.
@@ -166,7 +157,7 @@ def rs4a_mutated(fields: Mapping[str, str], field: str, draw: Draw) -> dict[str,
     return {**fields, field: value + draw.one(_TEXTS)}
 
 
-def mesh_spelt(fields: Mapping[str, str], way: int) -> Drawn:
+def mesh_spelt(fields: Mapping[str, str], way: int) -> dict[str, Any]:
     """A request with these fields. Ways from 1 on use another spelling of the fields that have several."""
     request: dict[str, Any] = {
         "envelope_version": int(fields["envelope_version"]),
@@ -187,10 +178,10 @@ def mesh_spelt(fields: Mapping[str, str], way: int) -> Drawn:
         request["meta"] = encoded(_META_SPELT[fields["meta"]].encode())
     elif fields["meta"]:
         request["meta"] = encoded(fields["meta"].encode())
-    return Drawn(fields, request)
+    return request
 
 
-def rs4a_spelt(fields: Mapping[str, str], way: int) -> Drawn:
+def rs4a_spelt(fields: Mapping[str, str], way: int) -> dict[str, Any]:
     """A submission with these fields. Members that no key covers differ from way to way as well."""
     target, artifact, deployed = fields["canonical_target"], fields["artifact_hash"], fields["deployed_artifact_hash"]
     if way > 0:
@@ -201,7 +192,7 @@ def rs4a_spelt(fields: Mapping[str, str], way: int) -> Drawn:
     request = {name: fields[name] for name in ("protocol_version", "operation", "owner_or_approval_binding", "run_id")}
     request |= {"canonical_target": target, "deployed_artifact_hash": deployed}
     request |= {"attempt_id": f"try-{way}", "authorization_nonce": f"nonce-{way}", "principal": f"agent-{way}"}
-    return Drawn(fields, {"request": request, "trusted_attested": {"artifact_hash": artifact}})
+    return {"request": request, "trusted_attested": {"artifact_hash": artifact}}
 
 
 def identity(fields: Mapping[str, str], covered: tuple[str, ...]) -> bytes:

@@ -11,8 +11,8 @@ from holdfast.vectors.fingerprints.mutations import (
     SCHEMA,
     derivations,
     mutations,
-    request_at,
 )
+from holdfast.vectors.fingerprints.rows import row_at
 from holdfast.vectors.jcs.spark.fingerprints import Family
 
 
@@ -27,7 +27,7 @@ def test_a_row_can_be_rebuilt_alone() -> None:
     whole = mutations(7, 0, 2 * BLOCK_ROWS)
     for index in (0, 5, BLOCK_ROWS, 2 * BLOCK_ROWS - 1):
         row = whole.slice(index, 1).to_pylist()[0]
-        assert bytes.fromhex(derivations()[row["key"]](request_at(7, index))) == row["fingerprint"]
+        assert bytes.fromhex(derivations()[row["key"]](row_at(7, index).request)) == row["fingerprint"]
 
 
 def test_every_covered_field_is_mutated_and_every_base_has_another_spelling() -> None:
@@ -39,7 +39,7 @@ def test_every_covered_field_is_mutated_and_every_base_has_another_spelling() ->
         base = next(row for row in rows if row["key"] == key and row["field"] == "")
         spelt = next(row for row in rows if row["key"] == key and row["field"] == "spelling-1")
         assert base["identity"] == spelt["identity"]
-        assert request_at(1, base["index"]) != request_at(1, spelt["index"])
+        assert row_at(1, base["index"]).request != row_at(1, spelt["index"]).request
 
 
 def test_a_logical_key_does_not_depend_on_what_it_does_not_cover() -> None:
