@@ -16,7 +16,7 @@ import zstandard
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import canonical as rfc8785
 from holdfast.specs.strictjson import loads
-from holdfast.vectors.hx_sync.objects import altering, frames, strict
+from holdfast.vectors.hx_sync.objects import altering, frames
 from holdfast.vectors.hx_sync.objects import format as envelope
 from holdfast.vectors.hx_sync.objects.altering import Alteration
 from holdfast.vectors.hx_sync.objects.drafts import (
@@ -35,6 +35,7 @@ from holdfast.vectors.hx_sync.objects.format import parts_of
 from holdfast.vectors.hx_sync.objects.forms import (
     batch_text,
     binary,
+    faults,
     header_text,
     instant,
     integer,
@@ -141,7 +142,7 @@ def published(asked: Mapping[str, Any]) -> list[str]:
     try:
         found = parts_of(_told(asked["object"]))
         data = envelope.payload_of(found, key_of(asked))
-        return strict.faults(found, data, asked["type"])
+        return faults(found, data, asked["type"])
     except (ValueError, StrictJsonError):
         return ["error"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from holdfast.vectors.m5_log import edges, encoding
+from holdfast.vectors.m5_log import curve, encoding
 from holdfast.vectors.m5_log.curve import L
 from holdfast.vectors.m5_log.oracle import Credential, Entry, expected_order, expected_state
 from holdfast.vectors.spelling import decoded, encoded, known
@@ -124,10 +124,10 @@ def small_order(draft: Mapping[str, Any]) -> str:
 
 
 def edge(asked: Mapping[str, Any]) -> str:
-    """The operation {op} with a signature at the edge {name} of `edges.NAMES`, and an author to whom that belongs."""
+    """The operation {op} with a signature at the edge {name} of `curve.NAMES`, and an author to whom that belongs."""
     draft = asked["op"]
     seed = hashlib.sha256(draft["key"].encode("utf-8")).digest()
-    signed = edges.edge(asked["name"], seed, lambda key: _body_of(draft, key))
+    signed = curve.edge(asked["name"], seed, lambda key: _body_of(draft, key))
     return encoded(_joined(signed.body, signed.signature))
 
 

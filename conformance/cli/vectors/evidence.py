@@ -165,10 +165,10 @@ def _counterexample(result: Result, found: Counterexample) -> evidence.Counterex
         finding=found.finding.value,
         rows=found.rows,
         index=found.index,
-        document=found.smallest.hex(),
-        shrunk=found.shrunk is not None,
-        expected=_answer(found.pair[0]),
-        answered=_answer(found.pair[1]),
+        document=found.document.hex(),
+        shrunk=found.shrunk,
+        expected=_answer(found.expected),
+        answered=_answer(found.answered),
         reproduce=reproduction(result, found),
         name=found.name,
         clause=found.clause,
@@ -273,8 +273,8 @@ def _silence(result: Result, found: Counterexample | None, verdict: Verdict) -> 
 def line_of_one(result: Result, found: Counterexample) -> tuple[str, str, str]:
     """Expected, received and advice of one counterexample, as text."""
     return (
-        f"{answer_text(found.pair[0])} for {shown(found.smallest)} ({found.clause}, {section_of(found.clause)})",
-        answer_text(found.pair[1]),
+        f"{answer_text(found.expected)} for {shown(found.document)} ({found.clause}, {section_of(found.clause)})",
+        answer_text(found.answered),
         f"run {reproduction(result, found)}",
     )
 
@@ -307,8 +307,8 @@ def reproduction(result: Result, found: Counterexample) -> str:
     """One command that asks the SDK about the document again, and says what is expected."""
     from holdfast.vectors.jcs.opening import argument_of
 
-    document = f"hex:{found.smallest.hex()}"
-    if len(found.smallest) > MAX_SHOWN:
+    document = f"hex:{found.document.hex()}"
+    if len(found.document) > MAX_SHOWN:
         document = f"{result.seed}:{found.index}" if found.name is None else argument_of(result.seed, found.name)
     words = ["holdfast", "vectors", "show", document]
     if result.profile is not Profile.CORE:

@@ -199,9 +199,9 @@ def _status(found: Parity, asked: Collection[str]) -> Exit:
 def describe(result: Result, found: Counterexample) -> dict[str, Any]:
     """A counterexample as text for the page."""
     return {
-        "document": shown(found.smallest),
-        "expected": answer_text(found.pair[0]),
-        "answered": answer_text(found.pair[1]),
+        "document": shown(found.document),
+        "expected": answer_text(found.expected),
+        "answered": answer_text(found.answered),
         "again": reproduction(result, found),
     }
 

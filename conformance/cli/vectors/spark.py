@@ -21,7 +21,7 @@ from holdfast.servers.janitor import Janitor
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from holdfast.vectors.jcs.spark.progress import Snapshot
+    from holdfast.vectors.jcs.spark.session import Snapshot
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0

@@ -265,7 +265,7 @@ def _cell(number: int, style: str) -> str:
 
 def print_counterexample(console: Console, result: Result, found: Counterexample) -> None:
     """One cell: what was expected, what came, and the command that shows it again."""
-    shrunk = "" if found.shrunk is None else ", shrunk"
+    shrunk = ", shrunk" if found.shrunk else ""
     console.print(
         f"{found.category.value} {found.finding.words}: {found.rows} rows, {found.clause} "
         f"({section_of(found.clause)}), the smallest{shrunk}:",
@@ -273,9 +273,9 @@ def print_counterexample(console: Console, result: Result, found: Counterexample
     )
     if found.name is not None:
         console.print(f"    row       {found.name}", markup=False)
-    console.print(f"    document  {shown(found.smallest)}", markup=False)
-    console.print(f"    expected  {answer_text(found.pair[0])}", markup=False)
-    console.print(f"    answered  {answer_text(found.pair[1])}", markup=False)
-    if all(one.status.value == "canonical" for one in found.pair):
-        console.print(f"    parts     {difference(*(one.body for one in found.pair))}", markup=False)
+    console.print(f"    document  {shown(found.document)}", markup=False)
+    console.print(f"    expected  {answer_text(found.expected)}", markup=False)
+    console.print(f"    answered  {answer_text(found.answered)}", markup=False)
+    if all(one.status.value == "canonical" for one in (found.expected, found.answered)):
+        console.print(f"    parts     {difference(found.expected.body, found.answered.body)}", markup=False)
     console.print(f"    again     {reproduction(result, found)}", markup=False)

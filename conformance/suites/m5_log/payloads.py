@@ -12,7 +12,7 @@ from holdfast.conformance.suites.m5_log.log import must_be_done, must_be_refused
 from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.m5_log.committed import encodings
-from holdfast.vectors.m5_log.edges import NAMES, SOUND
+from holdfast.vectors.m5_log.curve import NAMES, SOUND
 from holdfast.vectors.m5_log.encoding import binary
 
 # Levels of an operation above the value of its payload: the body and the payload.

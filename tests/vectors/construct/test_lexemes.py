@@ -14,8 +14,7 @@ from holdfast.vectors.jcs.construct.characters import SPELLINGS, Plane, alphabet
 from holdfast.vectors.jcs.construct.dice import Dice
 from holdfast.vectors.jcs.construct.names import SHAPES, Family, names_of
 from holdfast.vectors.jcs.construct.numbers import COUNTS, STRATA, number_lexemes, stratum
-from holdfast.vectors.jcs.construct.reasons import TEXT_OF_CODE, Reason
-from holdfast.vectors.jcs.construct.segments import Lexeme, Segment
+from holdfast.vectors.jcs.construct.segments import TEXT_OF_CODE, Lexeme, Reason, Segment
 from holdfast.vectors.jcs.construct.strings import Spelling
 from tests.vectors.es6.oracle import text as number_text
 

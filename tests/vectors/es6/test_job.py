@@ -13,8 +13,7 @@ import pytest
 from holdfast.vectors.jcs.es6.job import Comparison, environment, run
 from holdfast.vectors.jcs.es6.stream import ORIGIN, StreamBrokenError, StreamLostError, walk
 from holdfast.vectors.jcs.es6.transport import Collector
-from holdfast.vectors.jcs.spark.progress import Snapshot
-from holdfast.vectors.jcs.spark.session import SparkSite, opened
+from holdfast.vectors.jcs.spark.session import Snapshot, SparkSite, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

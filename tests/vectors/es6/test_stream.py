@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from holdfast.vectors.jcs.es6.job import PUBLISHED, Comparison, Digest, digest
-from holdfast.vectors.jcs.es6.landmarks import landmarks
 from holdfast.vectors.jcs.es6.stream import (
     LISTED,
     ORIGIN,
@@ -20,6 +19,7 @@ from holdfast.vectors.jcs.es6.stream import (
     StreamBrokenError,
     doubles,
     joined,
+    landmarks,
     made,
     plan,
     walk,

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.vectors.jcs.frames import Answered, Exchange, StartError, Status, exchange, run
-from holdfast.vectors.jcs.frames.blocks import BLOCK_DOCUMENTS
-from holdfast.vectors.jcs.frames.exchange import DEAD_IN_A_ROW, FAILED_STARTS, WINDOW
+from holdfast.vectors.jcs.frames.exchange import BLOCK_DOCUMENTS, DEAD_IN_A_ROW, FAILED_STARTS, WINDOW
 from tests.pace import busy
 
 FAKE = (sys.executable, "-S", "-E", str(Path(__file__).with_name("fake_sdk.py")))

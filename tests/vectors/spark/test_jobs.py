@@ -31,9 +31,8 @@ from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import MANIFEST, OutputError, read_manifest
 from holdfast.vectors.jcs.spark.numbers import verify_numbers
 from holdfast.vectors.jcs.spark.parity import NotFound, Parity, page
-from holdfast.vectors.jcs.spark.progress import watched
 from holdfast.vectors.jcs.spark.results import Generated, Result, Stored, Target, VerifyRequest
-from holdfast.vectors.jcs.spark.session import SparkSite, opened
+from holdfast.vectors.jcs.spark.session import SparkSite, opened, watched
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
 from holdfast.vectors.jcs.spark.tally import Meaning
 from holdfast.vectors.jcs.spark.verify import verify
@@ -42,7 +41,7 @@ from holdfast.vectors.taxonomy import Category, Profile
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from holdfast.vectors.jcs.spark.progress import Snapshot
+    from holdfast.vectors.jcs.spark.session import Snapshot
 
 pytestmark = pytest.mark.xdist_group("spark")
 

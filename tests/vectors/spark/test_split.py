@@ -9,8 +9,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
+from holdfast.vectors.jcs.spark.blocks import STOCK_BLOCKS
 from holdfast.vectors.jcs.spark.generate import Split, split
-from holdfast.vectors.jcs.spark.tasks import STOCK_BLOCKS
 
 COUNTS = [1, 6, 7, 25, 31, 62, 611, 6104]
 

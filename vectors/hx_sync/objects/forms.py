@@ -1,4 +1,7 @@
-"""Normal forms of what stands in objects and arguments: two values with one form are the same (docs/neighbours.md)."""
+"""Normal forms of what stands in objects and arguments: two values with one form are the same (docs/neighbours.md).
+
+Below them the strict rules for published objects; readers may accept more.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any
 
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.strictjson import canonical, loads
-from holdfast.vectors.hx_sync.objects.drafts import MEMBERS, decoded
+from holdfast.vectors.hx_sync.objects.drafts import MEMBERS, VAULT_ID, decoded
+from holdfast.vectors.hx_sync.objects.format import MAGIC, VERSION, Parts
 
 _INSTANT = re.compile(
     "([0-9]{4})-([0-9]{2})-([0-9]{2})([Tt ])([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.]([0-9]{1,6}))?"
@@ -101,3 +105,53 @@ def batch_text(text: str) -> str | None:
         if any(not isinstance(each, dict) or each.keys() != members for each in value.get(name, ())):
             raise ValueError(f"{name} of other members")
     return form
+
+
+_PUBLISHED_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)")
+
+
+def faults(parts: Parts, payload: bytes, kind: str) -> list[str]:
+    """The parts that break a rule, sorted: prelude, type, members, values, header, payload. `kind` is the due type.
+
+    Raises ValueError or StrictJsonError where the header is no JSON object.
+    """
+    header = loads(parts.header)
+    if not isinstance(header, dict):
+        raise ValueError("its header is no object")
+    due = {"magic", "version", "object_type", "vault_id", "crypto", *MEMBERS[kind]}
+    wrong = {
+        "prelude": parts.prelude[:6] != MAGIC + bytes([VERSION]),
+        "type": header.get("object_type") != kind,
+        "members": header.keys() != due,
+        "values": not all(_fits(name, header[name], parts) for name in due & header.keys()),
+        "header": canonical(header) != parts.header,
+        "payload": header.get("object_type") != "blob" and canonical(loads(payload)) != payload,
+    }
+    return sorted(name for name, is_so in wrong.items() if is_so)
+
+
+def _fits(name: str, value: Any, parts: Parts) -> bool:
+    fixed: Mapping[str, Any] = {
+        "magic": MAGIC.decode(),
+        "vault_id": VAULT_ID,
+        "crypto": {"alg": parts.algorithm},
+    }
+    if name in fixed:
+        return bool(value == fixed[name])
+    if name in {"version", "byte_len_plain"}:
+        return type(value) is int and (value == VERSION if name == "version" else value >= 0)
+    if not isinstance(value, str):
+        return False
+    if name == "created_at":
+        return _PUBLISHED_INSTANT.fullmatch(value) is not None and _is_time(value)
+    if name in {"object_type", "compression"}:
+        return name == "object_type" or value in {"zstd", "none"}
+    return re.fullmatch("[0-9a-f]{64}" if name == "blob_hash" else _UUID, value) is not None
+
+
+def _is_time(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return True

@@ -14,13 +14,11 @@ from holdfast.vectors.jcs.construct.characters import SPELLINGS, alphabet
 from holdfast.vectors.jcs.construct.defects import defects
 from holdfast.vectors.jcs.construct.dice import Dice, Integers, derive, keys_of
 from holdfast.vectors.jcs.construct.drafts import Menu, draw, menu
-from holdfast.vectors.jcs.construct.fragments import interleave, lengths
-from holdfast.vectors.jcs.construct.marks import FORMS, Mark, marks
+from holdfast.vectors.jcs.construct.fragments import FORMS, Mark, interleave, lengths, marks
 from holdfast.vectors.jcs.construct.names import Family, names_of
 from holdfast.vectors.jcs.construct.numbers import number_lexemes
-from holdfast.vectors.jcs.construct.reasons import Reason
 from holdfast.vectors.jcs.construct.recipes import CONTAINERS
-from holdfast.vectors.jcs.construct.segments import Lexeme, Segment
+from holdfast.vectors.jcs.construct.segments import Lexeme, Reason, Segment
 from holdfast.vectors.jcs.construct.stock import Faults, Stock
 from holdfast.vectors.jcs.construct.strings import STYLES, Spelling
 from holdfast.vectors.jcs.construct.writing import write_canonical, write_documents

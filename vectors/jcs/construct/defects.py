@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from holdfast.vectors.jcs.construct.dice import Dice
 from holdfast.vectors.jcs.construct.numbers import digits_of
-from holdfast.vectors.jcs.construct.reasons import Reason
+from holdfast.vectors.jcs.construct.segments import Reason
 from holdfast.vectors.taxonomy import Category
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from holdfast.vectors.jcs.construct.characters import SPELLINGS
 from holdfast.vectors.jcs.construct.defects import Host
 from holdfast.vectors.jcs.construct.dice import Integers, Words, below, byte, keys_of, lane, mix
-from holdfast.vectors.jcs.construct.fragments import places_within, starts_of
-from holdfast.vectors.jcs.construct.marks import FORMS
+from holdfast.vectors.jcs.construct.fragments import FORMS, places_within, starts_of
 from holdfast.vectors.jcs.construct.names import SHAPES, Family
 from holdfast.vectors.jcs.construct.recipes import CoreKind, Guise, Recipe, Weights
 from holdfast.vectors.jcs.construct.segments import Segment

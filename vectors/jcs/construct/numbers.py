@@ -21,8 +21,7 @@ from holdfast.vectors.jcs.construct.decimals import (
     shortest,
 )
 from holdfast.vectors.jcs.construct.dice import Dice
-from holdfast.vectors.jcs.construct.reasons import Reason
-from holdfast.vectors.jcs.construct.segments import CONTESTED, Lexeme, Segment
+from holdfast.vectors.jcs.construct.segments import CONTESTED, Lexeme, Reason, Segment
 
 # The decimal exponents of the leading digit of doubles, and so the strata: sign x significant digits x exponent.
 LEAST_DECADE = -324

@@ -13,9 +13,9 @@ from holdfast.vectors.jcs.construct.blocks import blocks_of, stock_of
 from holdfast.vectors.jcs.construct.defects import DefectPlace
 from holdfast.vectors.jcs.construct.dice import Integers, Words, below, byte, derive, keys_of, lane
 from holdfast.vectors.jcs.construct.drafts import Drafts, Menu, draw, menu, table
-from holdfast.vectors.jcs.construct.marks import FORMS
-from holdfast.vectors.jcs.construct.reasons import PROFILES_OF_CODE, TEXT_OF_CODE
+from holdfast.vectors.jcs.construct.fragments import FORMS
 from holdfast.vectors.jcs.construct.recipes import RECIPES
+from holdfast.vectors.jcs.construct.segments import PROFILES_OF_CODE, TEXT_OF_CODE
 from holdfast.vectors.jcs.construct.stock import Side, Stock
 from holdfast.vectors.jcs.construct.writing import write_canonical, write_documents
 from holdfast.vectors.taxonomy import Category

@@ -12,8 +12,7 @@ from holdfast.vectors.jcs.construct.characters import SPELLINGS
 from holdfast.vectors.jcs.construct.defects import DefectPlace
 from holdfast.vectors.jcs.construct.dice import Integers, byte
 from holdfast.vectors.jcs.construct.drafts import Drafts
-from holdfast.vectors.jcs.construct.fragments import gather, starts_of
-from holdfast.vectors.jcs.construct.marks import FORMS, Mark
+from holdfast.vectors.jcs.construct.fragments import FORMS, Mark, gather, starts_of
 from holdfast.vectors.jcs.construct.recipes import CoreKind
 from holdfast.vectors.jcs.construct.stock import Plants, Stock
 

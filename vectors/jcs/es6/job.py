@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from holdfast.vectors.jcs.es6.landmarks import landmarks
-from holdfast.vectors.jcs.es6.stream import Checkpoint, Made, Partition, StreamLostError, joined, made, plan
+from holdfast.vectors.jcs.es6.stream import Checkpoint, Made, Partition, StreamLostError, joined, landmarks, made, plan
 from holdfast.vectors.jcs.es6.transport import Collector
-from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
+from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 from holdfast.vectors.jcs.spark.storage import is_local
 
 if TYPE_CHECKING:

@@ -10,10 +10,13 @@ block it goes on from. (Algorithm: cyberphone/json-canonicalization, testdata/RE
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from importlib.resources import files
 from itertools import pairwise, repeat, takewhile
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -300,3 +303,41 @@ def joined(partition: Partition, made: Made, following: Partition | None) -> Non
     expected = min(end.lines, partition.until) - partition.start.lines
     if made.lines != expected:
         raise StreamBrokenError(f"expected {expected:,} lines of partition {partition.index}; got {made.lines:,}")
+
+
+# The longest stream with a published digest.
+_REACH: Final = 100_000_000
+# `python -m vectors.jcs.es6.stream` walks the chain and writes the file again (10 s). No result depends on it: a
+# landmark that is not where the partition before it ends breaks the run (`joined`). It saves a walk beforehand, 0.1 s for
+# each million lines on one core while the other cores wait.
+_NAME: Final = "landmarks.json"
+
+
+def landmarks() -> tuple[Checkpoint, ...]:
+    """The shipped checkpoints, in the order of the stream, `PARTITION_BLOCKS` blocks apart, without the origin.
+
+    Raises:
+        StreamBrokenError: the file is damaged so much that it cannot be read.
+    """
+    text = files("holdfast.vectors.jcs.es6").joinpath(_NAME).read_text(encoding="ascii")
+    try:
+        rows = json.loads(text)["checkpoints"]
+        return tuple(Checkpoint(int(before), int(lines), bytes.fromhex(state)) for before, lines, state in rows)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StreamBrokenError(
+            f"expected {_NAME} to list [candidates, lines, block]; got {error!r}: install the kit again"
+        ) from error
+
+
+def rendered() -> str:
+    """The text of the file, walked anew."""
+    rows, place = [], walk(ORIGIN, PARTITION_BLOCKS)
+    while place.lines < _REACH:
+        rows.append(f'    [{place.candidates}, {place.lines}, "{place.state.hex()}"]')
+        place = walk(place, PARTITION_BLOCKS)
+    about = "candidates and lines before each checkpoint, and the last block of the chain before it"
+    return f'{{\n  "about": "{about}",\n  "checkpoints": [\n' + ",\n".join(rows) + "\n  ]\n}\n"
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name(_NAME).write_text(rendered(), encoding="ascii")

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from holdfast.vectors.jcs.frames.answer import Answered, StartError, Status
-from holdfast.vectors.jcs.frames.blocks import blocks
-from holdfast.vectors.jcs.frames.exchange import START_S, Exchange, Listener, unheard
+from holdfast.vectors.jcs.frames.exchange import START_S, Exchange, Listener, blocks, unheard
 
 __all__ = ["Answered", "Exchange", "StartError", "Status", "run"]
 

@@ -23,11 +23,6 @@ class Status(StrEnum):
     GARBLED = "garbled"
 
     @property
-    def is_verdict(self) -> bool:
-        """Whether the SDK itself answered."""
-        return self in (Status.CANONICAL, Status.REFUSED)
-
-    @property
     def byte(self) -> int:
         """The status byte of a frame. Runners send the first two; the kit writes the others in a runner's place."""
         return _BYTES[self]

@@ -12,8 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.vectors.jcs.frames.answer import Answered, Frames, Status
-from holdfast.vectors.jcs.frames.blocks import BLOCK_BYTES, BLOCK_DOCUMENTS, Block
-from holdfast.vectors.jcs.frames.exchange import START_S, Exchange, Listener, unheard
+from holdfast.vectors.jcs.frames.exchange import (
+    BLOCK_BYTES,
+    BLOCK_DOCUMENTS,
+    START_S,
+    Block,
+    Exchange,
+    Listener,
+    unheard,
+)
 
 _EMPTY = pa.scalar(b"", pa.binary())
 

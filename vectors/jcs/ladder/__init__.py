@@ -15,7 +15,7 @@ from itertools import chain
 
 from holdfast.vectors.jcs.construct.blocks import stock_of
 from holdfast.vectors.jcs.construct.dice import Dice, derive
-from holdfast.vectors.jcs.construct.reasons import Reason
+from holdfast.vectors.jcs.construct.segments import Reason
 from holdfast.vectors.jcs.construct.stream import Row
 from holdfast.vectors.jcs.ladder import containers, literals, strings
 from holdfast.vectors.jcs.ladder.pieces import Defective, Step, Tools

@@ -12,8 +12,7 @@ from holdfast.vectors.jcs.construct.decimals import Decimal
 from holdfast.vectors.jcs.construct.defects import Defect, DefectPlace
 from holdfast.vectors.jcs.construct.dice import Dice
 from holdfast.vectors.jcs.construct.numbers import reading
-from holdfast.vectors.jcs.construct.reasons import Reason
-from holdfast.vectors.jcs.construct.segments import Segment
+from holdfast.vectors.jcs.construct.segments import Reason, Segment
 from holdfast.vectors.jcs.construct.stock import Stock
 from holdfast.vectors.taxonomy import Category
 

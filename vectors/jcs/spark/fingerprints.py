@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from holdfast.vectors.fingerprints.mutations import COVERED, mutations
 from holdfast.vectors.jcs.spark.manifest import OutputError
-from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
+from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

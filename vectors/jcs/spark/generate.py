@@ -17,7 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import convert
 
-from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, block_count, block_rows, partition_digest, root
+from holdfast.vectors.jcs.spark.blocks import (
+    BLOCK_ROWS,
+    LEAF_SCHEMA,
+    ROW_SCHEMA,
+    STOCK_BLOCKS,
+    Construct,
+    Digest,
+    Units,
+    block_count,
+    block_rows,
+    partition_digest,
+    root,
+)
 from holdfast.vectors.jcs.spark.manifest import (
     MANIFEST,
     PLAN,
@@ -31,9 +43,8 @@ from holdfast.vectors.jcs.spark.manifest import (
     read_plan,
     write_json,
 )
-from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
+from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 from holdfast.vectors.jcs.spark.storage import Store
-from holdfast.vectors.jcs.spark.tasks import LEAF_SCHEMA, ROW_SCHEMA, STOCK_BLOCKS, Construct, Digest, Units
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,11 +23,10 @@ from holdfast.vectors.jcs.frames import StartError
 from holdfast.vectors.jcs.frames.columns import answered as answer_at
 from holdfast.vectors.jcs.frames.columns import run_columns
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
+from holdfast.vectors.jcs.measures import Reached
 from holdfast.vectors.jcs.opening import Opening
-from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, leaf, regrouped
-from holdfast.vectors.jcs.spark.reached import Reached
+from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, Units, block_of, leaf, regrouped
 from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Meaning, Outcome, count, findings, outcomes
-from holdfast.vectors.jcs.spark.tasks import Units, block_of
 from holdfast.vectors.taxonomy import Profile
 
 ANSWER_SCHEMA = (

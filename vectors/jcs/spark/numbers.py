@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.vectors.jcs.es6.landmarks import landmarks
-from holdfast.vectors.jcs.es6.stream import Partition, pieces, plan, text
+from holdfast.vectors.jcs.es6.stream import Partition, landmarks, pieces, plan, text
 from holdfast.vectors.jcs.frames import StartError, Status
 from holdfast.vectors.jcs.frames.columns import answered
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import OutputError
-from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
+from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 from holdfast.vectors.jcs.spark.tally import Meaning, findings, outcomes
 from holdfast.vectors.taxonomy import Profile
 

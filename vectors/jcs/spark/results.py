@@ -10,7 +10,6 @@ from holdfast.vectors.jcs.measures import Measure
 from holdfast.vectors.jcs.opening import Opening
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import Manifest
-from holdfast.vectors.jcs.spark.shrink import Shrunk
 from holdfast.vectors.jcs.spark.storage import Store
 from holdfast.vectors.jcs.spark.tally import Meaning, Row, summed
 from holdfast.vectors.taxonomy import Category, Profile
@@ -80,7 +79,7 @@ class VerifyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """The shortest departing row of a cell, and what became of it.
+    """The shortest departing row of a cell, or what it was `shrunk` to: the document to inspect.
 
     `name` is that of a row of the opening, None of a generated one. `clause` is the clause of the contract.
     """
@@ -94,18 +93,7 @@ class Counterexample:
     document: bytes
     expected: Answered
     answered: Answered
-    shrunk: Shrunk | None
-
-    @property
-    def smallest(self) -> bytes:
-        """The document to inspect."""
-        return self.document if self.shrunk is None else self.shrunk.document
-
-    @property
-    def pair(self) -> tuple[Answered, Answered]:
-        """What is expected of the smallest document, and what was answered."""
-        shrunk = self.shrunk
-        return (self.expected, self.answered) if shrunk is None else (shrunk.expected, shrunk.answered)
+    shrunk: bool
 
 
 @dataclass(frozen=True, slots=True)

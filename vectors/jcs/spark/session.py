@@ -1,24 +1,26 @@
 """A Spark session, the same on this machine and on a cluster, of which nothing is left when it closes.
 
 The driver's JVM is started by pyspark and ends when this process does, however that happens: it reads its standard
-input. Its temporary files lie in the `scratch` folder of the caller, its messages in `scratch/jvm.log`.
+input. Its temporary files lie in the `scratch` folder of the caller, its messages in `scratch/jvm.log`. `watched` runs
+an action while its tasks are watched through Spark's status tracker.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import holdfast
 from holdfast import install_line
@@ -26,7 +28,9 @@ from holdfast.vectors.jcs.spark.java import NotAvailableError, find_java, requir
 from holdfast.vectors.jcs.spark.storage import is_local
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
 
 # What the workers import of holdfast; on a cluster it travels with the job.
 _PACKAGES = ("vectors", "specs", "reports")
@@ -255,3 +259,76 @@ def _first_line(error: BaseException) -> str:
 def _tail(logged: Path) -> str:
     said = logged.read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace").strip() if logged.is_file() else ""
     return f"; its log ends: {said}" if said else ""
+
+
+T = TypeVar("T")
+# Often enough for a bar that moves, seldom enough to cost nothing.
+_POLL_S = 0.2
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How far an action is: tasks done, running and failed, of `total` known so far."""
+
+    title: str
+    done: int
+    running: int
+    failed: int
+    total: int
+
+
+# Shows progress. Called from the thread that asked for the action.
+Listener = Callable[[Snapshot], None]
+
+
+def silent(snapshot: Snapshot) -> None:
+    """Show nothing."""
+
+
+def watched(spark: SparkSession, title: str, action: Callable[[], T], listener: Listener = silent) -> T:
+    """What `action` returns or raises, run in a thread of its own while `listener` gets reports of its tasks.
+
+    Anything that interrupts the caller cancels the jobs of the action before it goes on.
+    """
+    from pyspark import InheritableThread
+
+    context = spark.sparkContext
+    group = f"holdfast-{os.getpid()}-{next(_numbers)}"
+    results: list[T] = []
+    failures: list[BaseException] = []
+
+    def act() -> None:
+        try:
+            context.setJobGroup(group, title, interruptOnCancel=True)
+            results.append(action())
+        except BaseException as error:
+            failures.append(error)
+
+    thread = InheritableThread(target=act, name=title, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_POLL_S)
+            listener(_snapshot(context, group, title))
+    except BaseException:
+        context.cancelJobGroup(group)
+        raise
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+def _snapshot(context: SparkContext, group: str, title: str) -> Snapshot:
+    tracker = context.statusTracker()
+    done = running = failed = total = 0
+    for job in tracker.getJobIdsForGroup(group):
+        information = tracker.getJobInfo(job)
+        for number in () if information is None else information.stageIds:
+            stage = tracker.getStageInfo(number)
+            if stage is not None:
+                done += stage.numCompletedTasks
+                running += stage.numActiveTasks
+                failed += stage.numFailedTasks
+                total += stage.numTasks
+    return Snapshot(title, done, running, failed, total)

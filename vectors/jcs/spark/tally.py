@@ -30,10 +30,7 @@ class Outcome(IntEnum):
     EXPECTED_BYTES = 0
     OTHER_BYTES = 1
     REFUSED = 2
-    CRASHED = 3
-    HUNG = 4
-    GARBLED = 5
-    MISSING = 6
+    NO_VERDICT = 3
 
 
 @unique
@@ -53,15 +50,8 @@ class Meaning(StrEnum):
 
 
 # By the status byte of a frame. A byte that no status has is no verdict.
-_OF_BYTE = np.full(256, Outcome.GARBLED, dtype=np.int8)
-for _status, _outcome in (
-    (Status.CANONICAL, Outcome.OTHER_BYTES),
-    (Status.REFUSED, Outcome.REFUSED),
-    (Status.CRASHED, Outcome.CRASHED),
-    (Status.HUNG, Outcome.HUNG),
-    (Status.GARBLED, Outcome.GARBLED),
-):
-    _OF_BYTE[_status.byte] = _outcome
+_OF_BYTE = np.full(256, Outcome.NO_VERDICT, dtype=np.int8)
+_OF_BYTE[Status.CANONICAL.byte], _OF_BYTE[Status.REFUSED.byte] = Outcome.OTHER_BYTES, Outcome.REFUSED
 _OUTCOMES = len(Outcome)
 CELLS = len(CATEGORIES) * _PROFILE_SETS * _OUTCOMES
 
@@ -80,7 +70,7 @@ def outcomes(answers: pa.BinaryArray, canonical: pa.BinaryArray) -> npt.NDArray[
 
 def finding(refused: bool, outcome: Outcome) -> Meaning:  # noqa: FBT001  (one bit of the row, not a switch)
     """What an outcome means where the profile refuses the row, or accepts it."""
-    if outcome > Outcome.REFUSED:
+    if outcome is Outcome.NO_VERDICT:
         return Meaning.NO_VERDICT
     if refused:
         return Meaning.AGREE if outcome is Outcome.REFUSED else Meaning.ACCEPTED
@@ -91,13 +81,10 @@ def finding(refused: bool, outcome: Outcome) -> Meaning:  # noqa: FBT001  (one b
 
 def disagreement(expected: Answered, answered: Answered) -> Meaning:
     """The finding of one document, given the answer that is expected. Both may be anything a runner can say."""
-    if not answered.status.is_verdict:
-        return Meaning.NO_VERDICT
-    if expected.status is Status.REFUSED:
-        return Meaning.AGREE if answered.status is Status.REFUSED else Meaning.ACCEPTED
-    if answered.status is Status.REFUSED:
-        return Meaning.OVER_REFUSAL
-    return Meaning.AGREE if answered.body == expected.body else Meaning.WRONG_BYTES
+    code = Outcome(_OF_BYTE[answered.status.byte])
+    if code is Outcome.OTHER_BYTES and answered.body == expected.body:
+        code = Outcome.EXPECTED_BYTES
+    return finding(expected.status is Status.REFUSED, code)
 
 
 # finding number by [refused, outcome]
@@ -141,11 +128,11 @@ class Row:
         return next((found for found in Meaning if self.counts[found]), None)
 
 
-def table(cells: npt.NDArray[np.int64], profiles: Iterable[Profile] = tuple(Profile)) -> tuple[Row, ...]:
+def table(cells: npt.NDArray[np.int64]) -> tuple[Row, ...]:
     """A line for each profile and category, categories in their order."""
     cube = cells.reshape(len(CATEGORIES), _PROFILE_SETS, _OUTCOMES)
     rows = []
-    for profile in profiles:
+    for profile in Profile:
         for position, category in enumerate(CATEGORIES):
             counts = dict.fromkeys(Meaning, 0)
             for refusing in range(_PROFILE_SETS):

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from holdfast.vectors.jcs.frames import Answered, Exchange, StartError, Status
+from holdfast.vectors.jcs.measures import Reached
 from holdfast.vectors.jcs.opening import Opening
-from holdfast.vectors.jcs.spark.blocks import block_count, block_rows, leaf, root
+from holdfast.vectors.jcs.spark.blocks import block_count, block_of, block_rows, leaf, root
 from holdfast.vectors.jcs.spark.generate import split, stream_version, whole_files
 from holdfast.vectors.jcs.spark.judge import ANSWER_SCHEMA, Command, Judge, unpacked
 from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
-from holdfast.vectors.jcs.spark.progress import Listener, silent, watched
-from holdfast.vectors.jcs.spark.reached import Reached
 from holdfast.vectors.jcs.spark.results import Counterexample, Opened, Result, Source, Stored, VerifyRequest
+from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 from holdfast.vectors.jcs.spark.shrink import Shrinker, Shrunk
 from holdfast.vectors.jcs.spark.storage import StorageError, Store
 from holdfast.vectors.jcs.spark.tally import CELLS, Meaning, Row, disagreement, summed, table
-from holdfast.vectors.jcs.spark.tasks import block_of
 from holdfast.vectors.taxonomy import Category, Profile
 
 if TYPE_CHECKING:
@@ -269,18 +268,22 @@ def _counterexamples(request: VerifyRequest, rows: Sequence[Row], shortest: Sequ
             expected = expected_of(row, request.profile)
             answered = Answered(Status(row["status"]), bytes(row["answer"] or b""))
             assert disagreement(expected, answered) is found
+            clause = clause_of(row["clause"] or category.clause, expected, answered)
+            # What crashes or hangs costs seconds for each attempt; the row as it is has to do.
+            shrunk = None if found is Meaning.NO_VERDICT else _shrunk(shrinker, document, expected, category)
+            if shrunk is not None:
+                document, expected, answered = shrunk.document, shrunk.expected, shrunk.answered
             yield Counterexample(
                 category=category,
                 finding=found,
                 rows=counts[category][found],
                 index=row["index"],
                 name=row["name"],
-                clause=clause_of(row["clause"] or category.clause, expected, answered),
+                clause=clause,
                 document=document,
                 expected=expected,
                 answered=answered,
-                # What crashes or hangs costs seconds for each attempt; the row as it is has to do.
-                shrunk=None if found is Meaning.NO_VERDICT else _shrunk(shrinker, document, expected, category),
+                shrunk=shrunk is not None,
             )
 
 
