@@ -308,7 +308,7 @@ def joined(partition: Partition, made: Made, following: Partition | None) -> Non
 # The longest stream with a published digest.
 _REACH: Final = 100_000_000
 # `python -m vectors.jcs.es6.stream` walks the chain and writes the file again (10 s). No result depends on it: a
-# landmark that is not where the partition before it ends breaks the run (`joined`). It saves a walk beforehand, 0.1 s for
+# landmark that is not where the partition before it ends breaks the run (`joined`). It saves a walk, 0.1 s for
 # each million lines on one core while the other cores wait.
 _NAME: Final = "landmarks.json"
 
