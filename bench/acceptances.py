@@ -30,7 +30,6 @@ from pathlib import Path
 
 from bench.turns import arguments, grown, in_turns, seconds, show
 from holdfast.reference_impl.answers import Accepted
-from holdfast.reference_impl.calyx_replay.factory import make_parts
 from holdfast.reference_impl.calyx_replay.provision import make
 from holdfast.reference_impl.calyx_replay.service import Parts
 from holdfast.reference_impl.calyx_replay.terms import Purpose
@@ -66,7 +65,7 @@ def row(label: str, number: int) -> tuple[str, ...]:
 
 def mailbox(root: Path) -> Parts:
     """A provisioned mailbox in an empty folder."""
-    parts = make_parts(root, {})
+    parts = Parts(root, {})
     make(parts.store.location)
     return parts
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import ClassVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from holdfast.reference_impl.calyx_replay.factory import make_parts
 from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import copy
-from holdfast.reference_impl.calyx_replay.service import Service
+from holdfast.reference_impl.calyx_replay.service import Parts, Service
 from holdfast.reference_impl.calyx_replay.settings import Settings, load_settings
 from holdfast.reference_impl.calyx_replay.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
@@ -37,8 +36,7 @@ class CalyxReplay(Whole):
         settings = load_settings(request.config)
         if request.state is StateWanted.FRESH:
             self._start_afresh(request, settings)
-        parts = make_parts(request.workdir, request.config, mutant=self.mutant)
-        parts.watch()
+        parts = Parts(request.workdir, request.config, mutant=self.mutant)
         service = Service(parts, now=request.now, closing=live_in(settings.timezone))
         service.begin()
         return service

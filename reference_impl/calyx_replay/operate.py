@@ -24,7 +24,7 @@ TITLE = "Operate a calyx-replay mailbox: init, receive, prune, migrate, inspect.
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m holdfast.reference_impl calyx", description=TITLE)
-    commands = _commands(parser)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
     def command(name: str, run: Callable[[argparse.Namespace, Parts, datetime], int], text: str) -> Any:
         made = commands.add_parser(name, help=text, description=text)
@@ -41,10 +41,6 @@ def _parser() -> argparse.ArgumentParser:
     command("inspect", _inspect, "Show what the mailbox holds and whether it can be used.")
     _more(command, prune)
     return parser
-
-
-def _commands(parser: argparse.ArgumentParser) -> Any:
-    return parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
 
 
 def _more(command: Callable[..., Any], prune: argparse.ArgumentParser) -> None:
@@ -72,11 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # argparse ends with a number.
         return int(str(ended.code))
     # Only now, so that a wrong command line is reported at once.
-    from holdfast.reference_impl.calyx_replay.factory import make_parts
+    from holdfast.reference_impl.calyx_replay.service import Parts
     from holdfast.reference_impl.session import OpenError
 
     try:
-        now, parts = _clock(options.clock), make_parts(_root(options), json.loads(options.config))
+        now, parts = _clock(options.clock), Parts(_root(options), json.loads(options.config))
     except (OpenError, ValueError) as error:
         return _misused(str(error))
     status: int = options.run(options, parts, now)

@@ -3,51 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.answers import Answer, Fault, Ok, Senseless
 from holdfast.reference_impl.calyx_replay.codec import Codec, EnvelopeError, from_base64url
-from holdfast.reference_impl.calyx_replay.command_line import CommandLine
 from holdfast.reference_impl.calyx_replay.failpoints import Failpoints, Point
+from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
 from holdfast.reference_impl.calyx_replay.migration import Migration
 from holdfast.reference_impl.calyx_replay.pruning import Pruning
-from holdfast.reference_impl.calyx_replay.settings import Settings
+from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.calyx_replay.store import Store
-from holdfast.reference_impl.calyx_replay.terms import Purpose, check_args
+from holdfast.reference_impl.calyx_replay.terms import CONTRACT, Purpose, Word, check_args
+from holdfast.reference_impl.calyx_replay.timing import Window
+from holdfast.reference_impl.commanding import commanded, session_words
 from holdfast.reference_impl.failpoints import Fault as Failure
 from holdfast.reference_impl.patience import Patience
 from holdfast.reference_impl.sqlite import StoreError
 from holdfast.reference_impl.terms import RefusedError
-from holdfast.specs import Contract
+from holdfast.specs import kept_terms
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain
 
 
-@dataclass(frozen=True, slots=True)
 class Parts:
     """Everything one mailbox works with."""
 
-    contract: Contract
-    settings: Settings
-    codec: Codec
-    store: Store
-    pruning: Pruning
-    mailbox: Mailbox
-    migration: Migration
-    failpoints: Failpoints
-    patience: Patience
-    command_line: CommandLine
-
-    def watch(self) -> None:
-        """Put the failpoints around the steps of a mailbox for tests. A mailbox of a user has none."""
-        self.failpoints.watch(mailbox=self.mailbox, pruning=self.pruning, migration=self.migration, store=self.store)
+    def __init__(self, root: Path, config: Mapping[str, str], *, mutant: str | None = None) -> None:
+        """`mutant` is the planted bug of this process, for that of a command line. Raises OpenError."""
+        methods, settings = kept_terms(CONTRACT).methods, load_settings(config)
+        self.root, self.config, self.mutant, self.settings = root, config, mutant, settings
+        self.codec, self.patience, window = Codec(settings), Patience(), Window(settings)
+        self.store = Store(Location(root, settings), settings, self.patience)
+        self.pruning = Pruning(settings, self.store, methods["prune"].args)
+        self.mailbox = Mailbox(self.codec, window, self.store, self.pruning, methods["accept"].args)
+        self.migration = Migration(settings, self.codec, self.mailbox, self.store)
 
 
 class Service:
-    """Implements `session.Session` for calyx-replay."""
+    """Implements `session.Session` for calyx-replay. A method of the contract is a method here."""
 
     # See `session.Session`: no fitness proof is tied to it.
     place = None
@@ -57,30 +53,25 @@ class Service:
         self._parts = parts
         self._now = now
         self._closing = closing
-        self._methods: Mapping[str, Callable[[Any], Answer]] = {
-            "accept": lambda args: parts.mailbox.accept(args, now=self._now),
-            "prune": lambda args: parts.pruning.prune(args, now=self._now),
-            "migrate": lambda args: self.migrate(args),
-            "replay_key": lambda args: self.replay_key(args["envelope"]),
-            "state": lambda _: self.state(),
-            "deliveries": lambda _: self.deliveries(),
-            "connections": lambda _: self.connections(),
-            "pruned": lambda _: self.pruned(),
-            "command_line": lambda args: Ok(parts.command_line.run(args["arguments"], now=self._now)),
-            "hold_at": lambda args: self.hold_at(Point(args["point"]), Failure(args["fault"])),
-        }
+        self._known = kept_terms(CONTRACT).methods
+        # A mailbox of a user has no failpoints.
+        self._failpoints = Failpoints(parts.root, parts.patience)
+        self._failpoints.watch(
+            mailbox=parts.mailbox, pruning=parts.pruning, migration=parts.migration, store=parts.store
+        )
 
-    def call(self, method: str, args: Any) -> Answer:
+    def call(self, method: Word, args: Any) -> Answer:
         """See `session.Session`. Operations judge their own arguments; for the rest a misfit is the caller's fault."""
-        if method not in self._methods:
-            return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
-        known, bound = self._parts.contract.methods[method], self._methods[method]
+        known = self._known.get(method)
+        if known is None:
+            return Fault(f"unknown method {method!r}; known: {', '.join(self._known)}")
+        bound: Callable[[Any], Answer] = getattr(self, method)
         self._parts.patience.begin()
         if known.group is Group.OPERATION:
             try:
                 return bound(args)
             finally:
-                self._parts.failpoints.disarm()
+                self._failpoints.disarm()
         problem = explain(known.args, args)
         if problem is not None:
             return Fault(f"{method}: expected arguments that fit its schema: {problem}")
@@ -103,36 +94,46 @@ class Service:
         self._parts.store.close()
         self._closing()
 
+    # Operations
+
+    def accept(self, args: Any) -> Answer:
+        """Receive one envelope."""
+        return self._parts.mailbox.accept(args, now=self._now)
+
+    def prune(self, args: Any) -> Answer:
+        """Remove old records."""
+        return self._parts.pruning.prune(args, now=self._now)
+
     def migrate(self, args: Any) -> Answer:
         """The migration takes no arguments."""
         try:
-            check_args(self._parts.contract.methods["migrate"].args, args)
+            check_args(self._known["migrate"].args, args)
         except RefusedError as error:
             return error.answer()
         return self._parts.migration.migrate(now=self._now)
 
     # Observations; each raises StoreError
 
-    def replay_key(self, text: str) -> Answer:
+    def replay_key(self, args: Any) -> Answer:
         """The key of an envelope. Its signer and its time are not checked."""
         try:
-            envelope = self._parts.codec.decode(from_base64url(text))
+            envelope = self._parts.codec.decode(from_base64url(args["envelope"]))
         except EnvelopeError as error:
             return Senseless(f"replay_key: {error}")
         return Ok({"replay_key": self._parts.codec.replay_key(envelope)})
 
-    def state(self) -> Answer:
+    def state(self, _: Any) -> Answer:
         """Every row of replay_state, as stored; a BLOB, which the answer could not hold, as its hexadecimal digits."""
         with self._parts.store.reading(Purpose.OBSERVE) as connection:
             rows = self._parts.store.rows(connection)
         return Ok({"replay_state": [{name: _shown(value) for name, value in row.items()} for row in rows]})
 
-    def deliveries(self) -> Answer:
+    def deliveries(self, _: Any) -> Answer:
         """The delivered envelopes, in order."""
         with self._parts.store.reading(Purpose.OBSERVE) as connection:
             return Ok({"delivered": list(self._parts.store.deliveries(connection))})
 
-    def connections(self) -> Answer:
+    def connections(self, _: Any) -> Answer:
         """The pragmas of a connection of each purpose, asked on it."""
         found: dict[str, Any] = {}
         for purpose in Purpose:
@@ -140,16 +141,22 @@ class Service:
                 found[purpose.value] = self._parts.store.pragmas(connection)
         return Ok(found)
 
-    def pruned(self) -> Answer:
+    def pruned(self, _: Any) -> Answer:
         """How many automatic prunes there were."""
         with self._parts.store.reading(Purpose.OBSERVE) as connection:
             return Ok({"automatic": self._parts.store.state(connection).automatic})
 
     # Provocations
 
-    def hold_at(self, point: Point, fault: Failure) -> Answer:
+    def command_line(self, args: Any) -> Answer:
+        """The operator's command line on this mailbox, as another process. Raises OSError, SubprocessError."""
+        arguments, config, mutant = args["arguments"], self._parts.config, self._parts.mutant
+        session = session_words(config, mutant, now=self._now)
+        return Ok(commanded(["calyx", *arguments, "--root", str(self._parts.root), *session]))
+
+    def hold_at(self, args: Any) -> Answer:
         """Arm one failpoint inside the next operation of this worker."""
-        self._parts.failpoints.arm(point, fault)
+        self._failpoints.arm(Point(args["point"]), Failure(args["fault"]))
         return Ok()
 
 

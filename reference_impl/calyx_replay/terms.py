@@ -12,6 +12,8 @@ CONTRACT = "calyx-replay"
 Reason = reasons(CONTRACT)
 # Digits of a digest, small letters without blanks, as they are computed here and never read from outside.
 Hex: TypeAlias = str
+# The name of a method.
+Word: TypeAlias = str
 
 
 @unique

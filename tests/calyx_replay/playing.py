@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, cast
 
 import pytest
@@ -15,8 +14,7 @@ from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.steps.stores import INSERT
 from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.reference_impl.calyx_replay import factory, operate
-from holdfast.reference_impl.calyx_replay.command_line import CommandLine
+from holdfast.reference_impl.calyx_replay import operate, service
 from holdfast.reference_impl.calyx_replay.entry import CalyxReplay
 from holdfast.reference_impl.calyx_replay.service import Service
 from holdfast.servers.serving import Launched
@@ -27,18 +25,12 @@ from tests.harness.suite_play import judged
 CONTRACT = "calyx-replay"
 
 
-class Here(CommandLine):
-    """The operator's command line, run in this process. `Machine` goes by another clock."""
-
-    def run(self, arguments: Sequence[str], *, now: datetime) -> dict[str, Any]:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            status = operate.main(self.words(arguments, now=self.clock(now)))
-        return {"status": status, "output": printed.getvalue()}
-
-    def clock(self, now: datetime) -> datetime:
-        """The time by which it goes."""
-        return now
+def here(words: Sequence[str]) -> dict[str, Any]:
+    """The operator's command line, run in this process."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        status = operate.main(words[1:])
+    return {"status": status, "output": printed.getvalue()}
 
 
 class Mailboxes(Sessions):
@@ -55,12 +47,12 @@ class Mailboxes(Sessions):
     def answered(self, worker: int, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer to a request; what is to be held is held."""
         if request.get("method") == "hold_at":
-            cast(Any, self.sessions[worker])._parts.failpoints.hold = held
+            cast(Any, self.sessions[worker])._failpoints.hold = held
         return super().answered(worker, request)
 
 
-def played(test: str, template: Launched, seed: str, **parts: type) -> tuple[Judgement, Bench]:
-    """What a suite test says of the reference, and the bench. `parts` are put in place of classes of the reference."""
+def played(test: str, template: Launched, seed: str, **parts: Any) -> tuple[Judgement, Bench]:
+    """What a suite test says of the reference, and the bench. `parts` are put in place of those of the reference."""
     function = {each.__name__: each for each, _ in suite_tests(CONTRACT)}[test]
     bench = Bench(
         contract=load_contract(CONTRACT),
@@ -71,6 +63,6 @@ def played(test: str, template: Launched, seed: str, **parts: type) -> tuple[Jud
         limits=Limits(8, None),
     )
     with pytest.MonkeyPatch.context() as patched:
-        for name, part in {"CommandLine": Here, **parts}.items():
-            patched.setattr(factory, name, part)
+        for name, part in {"commanded": here, **parts}.items():
+            patched.setattr(service, name, part)
         return judged(bench, function), bench

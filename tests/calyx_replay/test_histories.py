@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from holdfast.reference_impl.calyx_replay.store import MailboxState, Store
 from holdfast.reference_impl.calyx_replay.timing import written
 from holdfast.reference_impl.failpoints import AbortedError
 from holdfast.servers.serving import Launched
-from tests.calyx_replay.playing import Here, played
+from tests.calyx_replay.playing import here, played
 from tests.conftest import thinned
 
 ANY = "test_any_history_agrees_with_the_model"
@@ -31,11 +31,10 @@ LOST = "test_no_operation_and_no_command_takes_another_store_for_its_own"
 # Sound, and not as the reference is
 
 
-class MachineClock(Here):
+def by_the_clock_of_the_machine(words: Sequence[str]) -> dict[str, Any]:
     """The operator's command line goes by the clock of the machine."""
-
-    def clock(self, now: datetime) -> datetime:
-        return datetime(2026, 11, 23, 12, tzinfo=UTC)
+    at = words.index("--clock") + 1
+    return here([*words[:at], "2026-11-23T12:00:00Z", *words[at + 1 :]])
 
 
 class PrunesFirst(Mailbox):
@@ -103,9 +102,9 @@ class ListFirst(Migration):
         super().guard_store()
 
 
-# Each class by that of the reference in whose place it is.
-SOUND: Mapping[str, Mapping[str, type]] = {
-    "machine clock": {"CommandLine": MachineClock},
+# Each by the name of what it stands in place of.
+SOUND: Mapping[str, Mapping[str, Any]] = {
+    "machine clock": {"commanded": by_the_clock_of_the_machine},
     "prunes first": {"Mailbox": PrunesFirst},
     "only forwards": {"Pruning": OnlyForwards},
     "only what was removed": {"Store": OnlyWhatWasRemoved},
