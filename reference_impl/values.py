@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from holdfast.reference_impl.session import OpenError
-from holdfast.specs import Contract, kept_terms
+from holdfast.specs import kept_terms
 
-_Value = TypeVar("_Value", int, str)
-_CALLED = {int: "an integer", str: "text"}
 # The folder of a provisioned template may stand in a config, besides the contract's parameters by name.
 TEMPLATE_KEY = "template"
 # A run has one config for all its contracts. These keys place the state of some of them.
 _OF_OTHERS = (TEMPLATE_KEY, "store", "dsn")
 # Enough for every number of a contract, and what is made of one still fits a timedelta.
 _MOST_DIGITS = 15
-
-
-def value_of(contract: Contract, name: str, kind: type[_Value]) -> _Value:
-    """A parameter's value. Raises OpenError when it is of another kind."""
-    value = contract.parameters[name].value
-    if not isinstance(value, kind):
-        raise OpenError(f"parameter {name}: expected {_CALLED[kind]} in contract.yaml, got {value!r}")
-    return value
 
 
 def values_of(contract: str, config: Mapping[str, str]) -> dict[str, Any]:

@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
-from holdfast.reference_impl.values import value_of
-from holdfast.specs import kept_terms
+from holdfast.reference_impl.values import values_of
 
 CONTRACT = "idempotency-key"
 PROBLEM = "application/problem+json"
@@ -82,7 +81,6 @@ class Limits:
 
 
 def load_limits() -> Limits:
-    """The limits as the contract has them. Raises OpenError when one is no number."""
-    contract = kept_terms(CONTRACT)
-    lifetime, lease = (value_of(contract, name, int) for name in ("lifetime_s", "lease_s"))
-    return Limits(1000 * lifetime, 1000 * lease, value_of(contract, "longest_key", int))
+    """The limits as the contract has them."""
+    values = values_of(CONTRACT, {})
+    return Limits(1000 * values["lifetime_s"], 1000 * values["lease_s"], values["longest_key"])

@@ -11,7 +11,6 @@ class Canonicaliser:
     """One profile's answers."""
 
     def __init__(self, profile: Profile) -> None:
-        """Raises OpenError."""
         self.reader = Reader(load_limits(), profile)
         self.writer = Writer()
 

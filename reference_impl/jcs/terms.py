@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, unique
 
 from holdfast.reference_impl.terms import reasons
-from holdfast.reference_impl.values import value_of
-from holdfast.specs import kept_terms
+from holdfast.reference_impl.values import values_of
 
 CONTRACT = "jcs"
 Reason = reasons(CONTRACT)
@@ -43,10 +42,6 @@ class Limits:
 
 
 def load_limits() -> Limits:
-    """The limits as the contract has them. Raises OpenError when one is no number."""
-    contract = kept_terms(CONTRACT)
-
-    def number(name: str) -> int:
-        return value_of(contract, name, int)
-
-    return Limits(number("max_safe_integer"), number("max_significant_digits"), number("max_depth"))
+    """The limits as the contract has them."""
+    values = values_of(CONTRACT, {})
+    return Limits(*(values[name] for name in ("max_safe_integer", "max_significant_digits", "max_depth")))

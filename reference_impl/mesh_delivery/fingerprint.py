@@ -135,7 +135,7 @@ class Fingerprinter:
 
 
 def fingerprints() -> Fingerprinter:
-    """What computes fingerprints by the terms of the contract. Raises OpenError."""
+    """What computes fingerprints by the terms of the contract."""
     terms = read_terms()
     return Fingerprinter(terms, Canonicaliser(terms.meta_profile))
 

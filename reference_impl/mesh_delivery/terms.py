@@ -10,7 +10,7 @@ from typing import TypeAlias
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.terms import reasons
-from holdfast.reference_impl.values import value_of
+from holdfast.reference_impl.values import values_of
 from holdfast.specs import kept_terms
 
 CONTRACT = "mesh-delivery"
@@ -92,19 +92,15 @@ class Settings:
 
 
 def read_terms() -> Terms:
-    """The values as the contract has them. Raises OpenError when one is no text."""
-    contract = kept_terms(CONTRACT)
-
-    def text(name: str) -> str:
-        return value_of(contract, name, str)
-
+    """The values as the contract has them."""
+    values = values_of(CONTRACT, {})
     return Terms(
-        field_order=tuple(text("field_order").split()),
-        separator=bytes.fromhex(text("separator")),
-        destination_kinds=tuple(text("destination_kinds").split()),
-        priorities=tuple(text("priorities").split()),
-        default_priority=text("default_priority"),
-        meta_profile=Profile(text("meta_profile")),
+        field_order=tuple(values["field_order"].split()),
+        separator=bytes.fromhex(values["separator"]),
+        destination_kinds=tuple(values["destination_kinds"].split()),
+        priorities=tuple(values["priorities"].split()),
+        default_priority=values["default_priority"],
+        meta_profile=Profile(values["meta_profile"]),
     )
 
 
