@@ -35,12 +35,10 @@ from rocksdict import AccessType, Options, Rdict, WriteBatch, WriteOptions
 
 from bench.turns import Taken, arguments, in_turns, show
 from holdfast.reference_impl.m5_log.database import Change
-from holdfast.reference_impl.m5_log.factory import make_parts
 from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, number
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation
 from holdfast.reference_impl.m5_log.service import Parts
 from holdfast.reference_impl.m5_log.settings import load_settings
-from holdfast.reference_impl.m5_log.signatures import Signatures
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.witness import Mark, encode_marks
 from holdfast.vectors.m5_log import derive
@@ -51,12 +49,12 @@ LATE = 0.00025
 TARGET = 0.5
 KEYS = 100
 FILLED_AT_ONCE = 1000
-CODEC = OpCodec(load_settings({}), Signatures())
+CODEC = OpCodec(load_settings({}))
 
 
 def parts_of(root: Path) -> Parts:
     """The parts of the store in a folder."""
-    return make_parts(root, {})
+    return Parts(root, {})
 
 
 def operation(at: int, parents: Sequence[str]) -> bytes:

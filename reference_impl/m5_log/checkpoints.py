@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from holdfast.reference_impl.m5_log.cbor import CborError
 from holdfast.reference_impl.m5_log.database import Change, Database
 from holdfast.reference_impl.m5_log.opening import CHECKPOINTS_MADE, LAST_CHECKPOINT, NUMBER_BYTES, number, read_number
-from holdfast.reference_impl.m5_log.state import Snapshots, State
+from holdfast.reference_impl.m5_log.state import State, snapshot_of, state_of
 from holdfast.reference_impl.m5_log.terms import Family, Reason, StoreError
 from holdfast.reference_impl.terms import RefusedError
 
@@ -25,81 +25,74 @@ class Checkpoint:
     snapshot: bytes
 
 
-class Checkpoints:
-    """Reads and writes the family of checkpoints."""
+def created(database: Database, state: State) -> tuple[Checkpoint, Sequence[Change]]:
+    """A checkpoint of this state with an id that none had, and the changes that store it. Raises StoreError."""
+    made = read_number(database.get(Family.META, CHECKPOINTS_MADE))
+    checkpoint = Checkpoint(made + 1, state.applied, snapshot_of(state))
+    key, content = number(checkpoint.checkpoint_id), number(checkpoint.topo_index) + checkpoint.snapshot
+    return checkpoint, [
+        (Family.CHECKPOINTS, key, content + digest_of(content)),
+        (Family.META, CHECKPOINTS_MADE, key),
+        (Family.META, LAST_CHECKPOINT, key),
+    ]
 
-    def __init__(self, snapshots: Snapshots) -> None:
-        self._snapshots = snapshots
 
-    def created(self, database: Database, state: State) -> tuple[Checkpoint, Sequence[Change]]:
-        """A checkpoint of this state with an id that none had, and the changes that store it. Raises StoreError."""
-        made = read_number(database.get(Family.META, CHECKPOINTS_MADE))
-        checkpoint = Checkpoint(made + 1, state.applied, self._snapshots.encode(state))
-        key = number(checkpoint.checkpoint_id)
-        return checkpoint, [
-            (Family.CHECKPOINTS, key, self.encode(checkpoint)),
-            (Family.META, CHECKPOINTS_MADE, key),
-            (Family.META, LAST_CHECKPOINT, key),
-        ]
+def deleted(database: Database, checkpoint_id: int) -> Sequence[Change]:
+    """The changes that remove a checkpoint. Raises RefusedError."""
+    stored(database, checkpoint_id)
+    left = [key for key, _ in database.rows(Family.CHECKPOINTS) if key != number(checkpoint_id)]
+    return [
+        (Family.CHECKPOINTS, number(checkpoint_id), None),
+        (Family.META, LAST_CHECKPOINT, left[-1] if left else number(0)),
+    ]
 
-    def deleted(self, database: Database, checkpoint_id: int) -> Sequence[Change]:
-        """The changes that remove a checkpoint. Raises RefusedError."""
-        self.stored(database, checkpoint_id)
-        left = [key for key, _ in database.rows(Family.CHECKPOINTS) if key != number(checkpoint_id)]
-        return [
-            (Family.CHECKPOINTS, number(checkpoint_id), None),
-            (Family.META, LAST_CHECKPOINT, left[-1] if left else number(0)),
-        ]
 
-    def encode(self, checkpoint: Checkpoint) -> bytes:
-        """The value of its row."""
-        content = number(checkpoint.topo_index) + checkpoint.snapshot
-        return content + self.digest(content)
+def digest_of(content: bytes) -> bytes:
+    """What shows that a row is as it was written."""
+    return hashlib.sha256(content).digest()
 
-    def digest(self, content: bytes) -> bytes:
-        """What shows that a row is as it was written."""
-        return hashlib.sha256(content).digest()
 
-    def stored(self, database: Database, checkpoint_id: int) -> bytes:
-        """The row of a checkpoint. Raises RefusedError."""
-        found = database.get(Family.CHECKPOINTS, number(checkpoint_id))
-        if found is None:
-            raise RefusedError(Reason.CHECKPOINT_UNKNOWN, f"there is no checkpoint {checkpoint_id}")
-        return found
+def stored(database: Database, checkpoint_id: int) -> bytes:
+    """The row of a checkpoint. Raises RefusedError."""
+    found = database.get(Family.CHECKPOINTS, number(checkpoint_id))
+    if found is None:
+        raise RefusedError(Reason.CHECKPOINT_UNKNOWN, f"there is no checkpoint {checkpoint_id}")
+    return found
 
-    def decode(self, checkpoint_id: int, row: bytes) -> Checkpoint:
-        """The checkpoint in a row, as it was written. Raises RefusedError."""
-        content, digest = row[:-_DIGEST_BYTES], row[-_DIGEST_BYTES:]
-        if digest != self.digest(content):
-            raise _damaged("its digest is another")
-        return Checkpoint(checkpoint_id, read_number(content[:NUMBER_BYTES]), content[NUMBER_BYTES:])
 
-    def state(self, checkpoint: Checkpoint) -> State:
-        """The state of a checkpoint. Raises RefusedError."""
-        try:
-            return self._snapshots.decode(checkpoint.snapshot)
-        except CborError as error:
-            raise _damaged(str(error)) from error
+def decode(checkpoint_id: int, row: bytes) -> Checkpoint:
+    """The checkpoint in a row, as it was written. Raises RefusedError."""
+    content, digest = row[:-_DIGEST_BYTES], row[-_DIGEST_BYTES:]
+    if digest != digest_of(content):
+        raise _damaged("its digest is another")
+    return Checkpoint(checkpoint_id, read_number(content[:NUMBER_BYTES]), content[NUMBER_BYTES:])
 
-    def load(self, database: Database, checkpoint_id: int) -> State:
-        """The state of a stored checkpoint. Raises RefusedError."""
-        return self.state(self.decode(checkpoint_id, self.stored(database, checkpoint_id)))
 
-    def all(self, database: Database) -> Sequence[tuple[int, bytes]]:
-        """The ids and rows of all checkpoints, in the order of the ids. Raises StoreError."""
-        return [(self.id_of(key), row) for key, row in database.rows(Family.CHECKPOINTS)]
+def restored(checkpoint: Checkpoint) -> State:
+    """The state of a checkpoint. Raises RefusedError."""
+    try:
+        return state_of(checkpoint.snapshot)
+    except CborError as error:
+        raise _damaged(str(error)) from error
 
-    def id_of(self, key: bytes) -> int:
-        """The id in a key. Raises StoreError."""
-        return read_number(key)
 
-    def latest(self, database: Database) -> int | None:
-        """The newest id that was not deleted. Raises StoreError where meta says otherwise."""
-        ids = [checkpoint_id for checkpoint_id, _ in self.all(database)]
-        noted = read_number(database.get(Family.META, LAST_CHECKPOINT))
-        if noted != (ids[-1] if ids else 0):
-            raise StoreError(f"meta says that checkpoint {noted} is the latest, the family says otherwise")
-        return noted or None
+def load(database: Database, checkpoint_id: int) -> State:
+    """The state of a stored checkpoint. Raises RefusedError."""
+    return restored(decode(checkpoint_id, stored(database, checkpoint_id)))
+
+
+def listed(database: Database) -> Sequence[tuple[int, bytes]]:
+    """The ids and rows of all checkpoints, in the order of the ids. Raises StoreError."""
+    return [(read_number(key), row) for key, row in database.rows(Family.CHECKPOINTS)]
+
+
+def latest(database: Database) -> int | None:
+    """The newest id that was not deleted. Raises StoreError where meta says otherwise."""
+    ids = [checkpoint_id for checkpoint_id, _ in listed(database)]
+    noted = read_number(database.get(Family.META, LAST_CHECKPOINT))
+    if noted != (ids[-1] if ids else 0):
+        raise StoreError(f"meta says that checkpoint {noted} is the latest, the family says otherwise")
+    return noted or None
 
 
 def _damaged(detail: str) -> RefusedError:

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.m5_log.cbor import Value, encode
-from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, Signatures
-from holdfast.reference_impl.m5_log.state import Verified
+from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, valid
 from holdfast.reference_impl.m5_log.terms import Key, Reason
 from holdfast.reference_impl.terms import RefusedError
 from holdfast.specs.errors import StrictJsonError
@@ -38,6 +37,18 @@ def cred_hash_of(raw: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Verified:
+    """What a credential that verifies says. `subject` is its public key; times are whole seconds since 1970."""
+
+    issuer: str
+    subject: Key
+    role: str
+    scope: tuple[str, ...]
+    nbf: int
+    exp: int
+
+
+@dataclass(frozen=True, slots=True)
 class Compact:
     """The parts of a compact JWT, decoded. `signed` is what the signature covers."""
 
@@ -54,10 +65,6 @@ class Trust:
 
     issuers: Mapping[str, bytes]
     revoked: frozenset[bytes] | None
-
-    def is_revoked(self, cred_hash: Key) -> bool:
-        """Whether a credential is revoked."""
-        return self.revoked is None or cred_hash in self.revoked
 
 
 class TrustFiles:
@@ -126,119 +133,121 @@ def key_of(text: Any) -> bytes:
     return key
 
 
-class Verifier:
-    """Takes credentials apart and verifies them. It asks no clock: times are judged at each operation."""
+def compact(raw: bytes) -> Compact:
+    """The parts of a credential in its one spelling. Raises RefusedError.
 
-    def __init__(self, signatures: Signatures) -> None:
-        self._signatures = signatures
+    Libraries read padded parts as well. Then one credential would have many hashes, and be revoked by one of them.
+    """
+    if len(raw) > _MOST_BYTES:
+        raise _malformed(f"expected at most {_MOST_BYTES} bytes, got {len(raw)}")
+    parts = raw.split(b".")
+    if len(parts) != 3:
+        raise _malformed(f"expected three parts, got {len(parts)}")
+    try:
+        header, claims, signature = (unpadded(part) for part in parts)
+    except ValueError as error:
+        raise _malformed(str(error)) from error
+    return Compact(raw, header, claims, b".".join(parts[:2]), signature)
 
-    def compact(self, raw: bytes) -> Compact:
-        """The parts of a credential in its one spelling. Raises RefusedError.
 
-        Libraries read padded parts as well. Then one credential would have many hashes, and be revoked by one of them.
-        """
-        if len(raw) > _MOST_BYTES:
-            raise _malformed(f"expected at most {_MOST_BYTES} bytes, got {len(raw)}")
-        parts = raw.split(b".")
-        if len(parts) != 3:
-            raise _malformed(f"expected three parts, got {len(parts)}")
-        try:
-            header, claims, signature = (unpadded(part) for part in parts)
-        except ValueError as error:
-            raise _malformed(str(error)) from error
-        return Compact(raw, header, claims, b".".join(parts[:2]), signature)
+def claims(compact: Compact) -> Verified:
+    """What a credential says, whoever signed it. Raises RefusedError."""
+    header, claims = _object("header", compact.header), _object("claims", compact.claims)
+    if not {"alg"} <= header.keys() <= _HEADER or header["alg"] not in _ALGORITHMS:
+        raise _invalid(f"expected a header with alg {' or '.join(_ALGORITHMS)} and perhaps typ")
+    if claims.keys() != _CLAIMS:
+        raise _invalid(f"expected the claims {', '.join(sorted(_CLAIMS))}")
+    for name in ("iss", "role"):
+        if not isinstance(claims[name], str) or not claims[name]:
+            raise _invalid(f"expected text as {name}")
+    scope = claims["scope"]
+    if not isinstance(scope, list) or not all(isinstance(tag, str) for tag in scope):
+        raise _invalid("expected an array of texts as scope")
+    try:
+        subject = key_of(claims["sub"])
+    except ValueError as error:
+        raise _invalid(f"sub: {error}") from error
+    nbf, exp = (_seconds(name, claims[name]) for name in ("nbf", "exp"))
+    if exp <= nbf:
+        raise _invalid("expected exp behind nbf")
+    return Verified(claims["iss"], subject, claims["role"], tuple(scope), nbf, exp)
 
-    def claims(self, compact: Compact) -> Verified:
-        """What a credential says, whoever signed it. Raises RefusedError."""
-        header, claims = self.object("header", compact.header), self.object("claims", compact.claims)
-        if not {"alg"} <= header.keys() <= _HEADER or header["alg"] not in _ALGORITHMS:
-            raise _invalid(f"expected a header with alg {' or '.join(_ALGORITHMS)} and perhaps typ")
-        if claims.keys() != _CLAIMS:
-            raise _invalid(f"expected the claims {', '.join(sorted(_CLAIMS))}")
-        for name in ("iss", "role"):
-            if not isinstance(claims[name], str) or not claims[name]:
-                raise _invalid(f"expected text as {name}")
-        scope = claims["scope"]
-        if not isinstance(scope, list) or not all(isinstance(tag, str) for tag in scope):
-            raise _invalid("expected an array of texts as scope")
-        try:
-            subject = key_of(claims["sub"])
-        except ValueError as error:
-            raise _invalid(f"sub: {error}") from error
-        nbf, exp = (self.seconds(name, claims[name]) for name in ("nbf", "exp"))
-        if exp <= nbf:
-            raise _invalid("expected exp behind nbf")
-        return Verified(claims["iss"], subject, claims["role"], tuple(scope), nbf, exp)
 
-    def object(self, name: str, raw: bytes) -> dict[str, Any]:
-        """A part that is a JSON object. Raises RefusedError."""
-        try:
-            value = loads(raw)
-        except StrictJsonError as error:
-            raise _invalid(f"{name}: {error}") from error
-        if not isinstance(value, dict):
-            raise _invalid(f"expected an object as {name}")
-        return value
+def _object(name: str, raw: bytes) -> dict[str, Any]:
+    """A part that is a JSON object. Raises RefusedError."""
+    try:
+        value = loads(raw)
+    except StrictJsonError as error:
+        raise _invalid(f"{name}: {error}") from error
+    if not isinstance(value, dict):
+        raise _invalid(f"expected an object as {name}")
+    return value
 
-    def seconds(self, name: str, value: Any) -> int:
-        """Whole seconds since 1970. Raises RefusedError."""
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SECONDS:
-            raise _invalid(f"expected whole seconds since 1970 as {name}")
-        return value
 
-    def check_standing(self, said: Verified, cred_hash: Key, trust: Trust) -> bytes:
-        """The issuer's key, if it is trusted and the credential is not revoked. Raises RefusedError."""
-        key = trust.issuers.get(said.issuer)
-        if key is None:
-            raise _invalid("the issuer is not trusted")
-        if trust.is_revoked(cred_hash):
-            raise _invalid("it is revoked")
-        return key
+def _seconds(name: str, value: Any) -> int:
+    """Whole seconds since 1970. Raises RefusedError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_SECONDS:
+        raise _invalid(f"expected whole seconds since 1970 as {name}")
+    return value
 
-    def check_signature(self, compact: Compact, key: Key) -> None:
-        """The issuer signed it, by the library and by the pinned criteria. Raises RefusedError."""
-        # Only now: it is half of all imports, and most commands meet no credential.
-        from joserfc import jws
-        from joserfc.errors import JoseError
-        from joserfc.jwk import OKPKey
 
-        public: dict[str, str | list[str]] = {
-            "kty": "OKP",
-            "crv": "Ed25519",
-            "x": base64.urlsafe_b64encode(key).rstrip(b"=").decode("ascii"),
-        }
-        try:
-            with warnings.catch_warnings():
-                # RFC 9864 calls EdDSA deprecated, because it names two curves; here the key names the one.
-                warnings.simplefilter("ignore")
-                jws.deserialize_compact(compact.raw, OKPKey.import_key(public), algorithms=list(_ALGORITHMS))
-        except (JoseError, ValueError) as error:
-            raise _invalid(f"the signature is not the issuer's: {error}") from error
-        if not self._signatures.valid(key, compact.signed, compact.signature):
-            raise _invalid("the signature is not the issuer's in its strict form")
+def check_standing(said: Verified, cred_hash: Key, trust: Trust) -> bytes:
+    """The issuer's key, if it is trusted and the credential is not revoked. Raises RefusedError."""
+    key = trust.issuers.get(said.issuer)
+    if key is None:
+        raise _invalid("the issuer is not trusted")
+    if trust.revoked is None or cred_hash in trust.revoked:
+        raise _invalid("it is revoked")
+    return key
 
-    def verify(self, raw: bytes, trust: Trust) -> Verified:
-        """What a credential says, if all of it verifies. Raises RefusedError."""
-        compact = self.compact(raw)
-        said = self.claims(compact)
-        self.check_signature(compact, self.check_standing(said, cred_hash_of(raw), trust))
-        return said
 
-    def check_row(self, said: Verified, row: bytes) -> None:
-        """A row of vc_verified says what the credential says. Raises RefusedError."""
-        if row != self.row(said):
-            raise _invalid("vc_verified says something else than the credential")
+def check_signature(compact: Compact, key: Key) -> None:
+    """The issuer signed it, by the library and by the pinned criteria. Raises RefusedError."""
+    # Only now: it is half of all imports, and most commands meet no credential.
+    from joserfc import jws
+    from joserfc.errors import JoseError
+    from joserfc.jwk import OKPKey
 
-    def row(self, said: Verified) -> bytes:
-        """The value of a row of vc_verified."""
-        fields: dict[str, Value] = {
-            "issuer": said.issuer,
-            "role": said.role,
-            "scope": list(said.scope),
-            "nbf": said.nbf,
-            "exp": said.exp,
-        }
-        return encode(fields)
+    public: dict[str, str | list[str]] = {
+        "kty": "OKP",
+        "crv": "Ed25519",
+        "x": base64.urlsafe_b64encode(key).rstrip(b"=").decode("ascii"),
+    }
+    try:
+        with warnings.catch_warnings():
+            # RFC 9864 calls EdDSA deprecated, because it names two curves; here the key names the one.
+            warnings.simplefilter("ignore")
+            jws.deserialize_compact(compact.raw, OKPKey.import_key(public), algorithms=list(_ALGORITHMS))
+    except (JoseError, ValueError) as error:
+        raise _invalid(f"the signature is not the issuer's: {error}") from error
+    if not valid(key, compact.signed, compact.signature):
+        raise _invalid("the signature is not the issuer's in its strict form")
+
+
+def verify(raw: bytes, trust: Trust) -> Verified:
+    """What a credential says, if all of it verifies. Raises RefusedError."""
+    parts = compact(raw)
+    said = claims(parts)
+    check_signature(parts, check_standing(said, cred_hash_of(raw), trust))
+    return said
+
+
+def check_row(said: Verified, row: bytes) -> None:
+    """A row of vc_verified says what the credential says. Raises RefusedError."""
+    if row != row_of(said):
+        raise _invalid("vc_verified says something else than the credential")
+
+
+def row_of(said: Verified) -> bytes:
+    """The value of a row of vc_verified."""
+    fields: dict[str, Value] = {
+        "issuer": said.issuer,
+        "role": said.role,
+        "scope": list(said.scope),
+        "nbf": said.nbf,
+        "exp": said.exp,
+    }
+    return encode(fields)
 
 
 def _malformed(detail: str) -> RefusedError:

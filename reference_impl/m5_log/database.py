@@ -85,14 +85,11 @@ class Database:
         self._write_buffer_bytes = write_buffer_bytes
         self._options = self.options(access, recovery)
         with _asked():
-            self._rocks = self._opened(access)
+            kind = AccessType.read_only(False) if access is Access.READ else AccessType.read_write()
+            families = {name: self.family_options() for name in (_DEFAULT, *(family.value for family in Family))}
+            self._rocks = Rdict(str(self.path), self._options, families, kind)
             self._families = {family: self._rocks.get_column_family(family.value) for family in Family}
             self._handles = {family: self._rocks.get_column_family_handle(family.value) for family in Family}
-
-    def _opened(self, access: Access) -> Rdict:
-        kind = AccessType.read_only(False) if access is Access.READ else AccessType.read_write()
-        families = {name: self.family_options() for name in (_DEFAULT, *(family.value for family in Family))}
-        return Rdict(str(self.path), self._options, families, kind)
 
     def options(self, access: Access, recovery: Recovery) -> Options:
         """The options of the database."""
@@ -102,19 +99,14 @@ class Database:
         options.create_missing_column_families(access is Access.MAKE)
         options.set_paranoid_checks(True)
         options.set_use_fsync(True)
-        options.set_wal_recovery_mode(self.recovery_mode(recovery))
+        mode = DBRecoveryMode.absolute_consistency if recovery is Recovery.ABSOLUTE else DBRecoveryMode.point_in_time
+        options.set_wal_recovery_mode(mode())
         options.set_keep_log_file_num(_EVENT_LOGS)
         options.set_stats_dump_period_sec(0)
         # Its default is 16 threads for each opening, which cost more than the opening itself.
         options.set_max_file_opening_threads(1)
         options.enable_statistics()
         return options
-
-    def recovery_mode(self, recovery: Recovery) -> DBRecoveryMode:
-        """RocksDB's name of it."""
-        return (
-            DBRecoveryMode.absolute_consistency() if recovery is Recovery.ABSOLUTE else DBRecoveryMode.point_in_time()
-        )
 
     def family_options(self) -> Options:
         """The options of each family, the unused default one too."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from holdfast.reference_impl.m5_log.factory import make_parts
-from holdfast.reference_impl.m5_log.service import Service
+from holdfast.reference_impl.m5_log.service import Parts, Service
 from holdfast.reference_impl.m5_log.terms import CONTRACT, StoreError, UncertainError
 from holdfast.reference_impl.session import OpenError, OpenRequest, Session, StateWanted, SurfaceWanted
 from holdfast.reference_impl.whole import Whole
@@ -25,7 +24,7 @@ class M5Log(Whole):
     def open(self, request: OpenRequest) -> Session:
         """See `session.Implementation`. A fresh session makes its store; any other finds one, or refuses every call."""
         ready = request.surface is SurfaceWanted.READY
-        parts = make_parts(request.workdir, request.config, mutant=self.mutant, configured=ready)
+        parts = Parts(request.workdir, request.config, mutant=self.mutant, configured=ready)
         if request.state is StateWanted.FRESH:
             try:
                 parts.store.location.clear()
@@ -33,7 +32,6 @@ class M5Log(Whole):
                     parts.store.opening.make()
             except (OSError, StoreError, UncertainError) as error:
                 raise OpenError(f"the store cannot be made in the workdir: {error}") from error
-        parts.failpoints.watch(parts.store)
         return Service(parts)
 
 

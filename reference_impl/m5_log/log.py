@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.reference_impl.m5_log.checkpoints import Checkpoint, Checkpoints
-from holdfast.reference_impl.m5_log.credentials import TrustFiles, Verifier, cred_hash_of
+from holdfast.reference_impl.m5_log import checkpoints, credentials
+from holdfast.reference_impl.m5_log.checkpoints import Checkpoint
+from holdfast.reference_impl.m5_log.credentials import TrustFiles, Verified, cred_hash_of
 from holdfast.reference_impl.m5_log.database import Change
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author_key, packed
 from holdfast.reference_impl.m5_log.replay import Replay
-from holdfast.reference_impl.m5_log.state import State, Verified
+from holdfast.reference_impl.m5_log.state import State
 from holdfast.reference_impl.m5_log.store import Store
 from holdfast.reference_impl.m5_log.terms import Family, Key, Reason, StoreError
 from holdfast.reference_impl.terms import RefusedError
@@ -30,20 +31,10 @@ class Put:
 class Log:
     """Writes to one store. Everything is checked before anything is written, and what belongs together is one batch."""
 
-    def __init__(
-        self,
-        store: Store,
-        codec: OpCodec,
-        verifier: Verifier,
-        trust: TrustFiles,
-        checkpoints: Checkpoints,
-        replay: Replay,
-    ) -> None:
+    def __init__(self, store: Store, codec: OpCodec, trust: TrustFiles, replay: Replay) -> None:
         self._store = store
         self._codec = codec
-        self._verifier = verifier
         self._trust = trust
-        self._checkpoints = checkpoints
         self._replay = replay
         self._state: State | None = None
 
@@ -61,7 +52,7 @@ class Log:
         """An operation that may be stored."""
         operation = self._codec.accept(raw, declared)
         if operation.kind == "credential":
-            self._verifier.compact(self.carried(operation))
+            credentials.compact(self.carried(operation))
         return operation
 
     def carried(self, operation: Operation) -> bytes:
@@ -77,7 +68,9 @@ class Log:
         new: dict[bytes, Operation] = {}
         for operation in operations:
             if operation.op_id in opened.dag:
-                self.check_same(opened, operation)
+                # What is stored under this id are these bytes. It is never written again.
+                if opened.database.get(Family.OPS, operation.op_id) != operation.raw:
+                    raise StoreError(f"other bytes are stored under the id {operation.op_id.hex()}")
             else:
                 new.setdefault(operation.op_id, operation)
         if new:
@@ -91,11 +84,6 @@ class Log:
             )
             for operation in operations
         ]
-
-    def check_same(self, opened: Opened, operation: Operation) -> None:
-        """What is stored under this id are these bytes. It is never written again."""
-        if opened.database.get(Family.OPS, operation.op_id) != operation.raw:
-            raise StoreError(f"other bytes are stored under the id {operation.op_id.hex()}")
 
     def write(self, opened: Opened, operations: Sequence[Operation]) -> None:
         """Write operations that are not there yet, with all of their rows."""
@@ -118,7 +106,7 @@ class Log:
 
     def persist_vc(self, raw: bytes) -> tuple[bytes, bool]:
         """Store a credential as it came; its hash, and whether it is new."""
-        self._verifier.compact(raw)
+        credentials.compact(raw)
         cred_hash = cred_hash_of(raw)
         opened = self._store.writing()
         new = opened.database.get(Family.VC_RAW, cred_hash) != raw
@@ -132,24 +120,21 @@ class Log:
         raw = opened.database.get(Family.VC_RAW, cred_hash)
         if raw is None:
             raise RefusedError(Reason.CREDENTIAL_UNKNOWN, "no credential with this hash is stored")
-        said = self.verified(raw, cred_hash)
-        row = self._verifier.row(said)
+        # What a credential says, by its signature and not by any cache.
+        if cred_hash_of(raw) != cred_hash:
+            raise StoreError(f"a credential is not what was written: {cred_hash.hex()}")
+        said = credentials.verify(raw, self._trust.read())
+        row = credentials.row_of(said)
         new = opened.database.get(Family.VC_VERIFIED, cred_hash) != row
         if new:
             self._store.commit(opened, [(Family.VC_VERIFIED, cred_hash, row)])
         return said, new
 
-    def verified(self, raw: bytes, cred_hash: Key) -> Verified:
-        """What a credential says, by its signature and not by any cache."""
-        if cred_hash_of(raw) != cred_hash:
-            raise StoreError(f"a credential is not what was written: {cred_hash.hex()}")
-        return self._verifier.verify(raw, self._trust.read())
-
     def checkpoint_create(self, index: int | None = None) -> Checkpoint:
         """Store the state behind the operation with this index, or behind the last one."""
         opened = self._store.writing()
         state = self.state(opened) if index is None else self._replay.at(opened, index)
-        checkpoint, changes = self._checkpoints.created(opened.database, state)
+        checkpoint, changes = checkpoints.created(opened.database, state)
         self._store.commit(opened, changes)
         return checkpoint
 
@@ -161,7 +146,7 @@ class Log:
     def checkpoint_delete(self, checkpoint_id: int) -> None:
         """Remove a checkpoint; its id is never used again."""
         opened = self._store.writing()
-        self._store.commit(opened, self._checkpoints.deleted(opened.database, checkpoint_id))
+        self._store.commit(opened, checkpoints.deleted(opened.database, checkpoint_id))
 
     # The state while the process runs
 

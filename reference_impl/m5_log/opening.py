@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from holdfast.reference_impl.m5_log.dag import Dag
-from holdfast.reference_impl.m5_log.database import Access, Change, DamagedError, Database, Recovery
+from holdfast.reference_impl.m5_log.database import Access, DamagedError, Database, Recovery
 from holdfast.reference_impl.m5_log.location import Files, Location
 from holdfast.reference_impl.m5_log.operations import HLC_BYTES, ID_BYTES, unpacked
 from holdfast.reference_impl.m5_log.settings import Settings
@@ -64,21 +64,19 @@ class Opening:
         self._witness.make(mark)
         database = Database(self._location.making, Access.MAKE)
         try:
-            database.write(self.first_rows(mark))
+            database.write(
+                [
+                    (Family.META, VERSION, self._settings.schema_version.encode("ascii")),
+                    (Family.META, UUID, str(uuid.uuid4()).encode("ascii")),
+                    (Family.META, LAST_CHECKPOINT, number(0)),
+                    (Family.META, CHECKPOINTS_MADE, number(0)),
+                    (Family.META, WATERMARK, number(0)),
+                    (Family.META, MARKS, encode_marks(mark, mark)),
+                ]
+            )
         finally:
             database.close()
         self._location.publish()
-
-    def first_rows(self, mark: Mark) -> Sequence[Change]:
-        """What stands in meta from the beginning."""
-        return [
-            (Family.META, VERSION, self._settings.schema_version.encode("ascii")),
-            (Family.META, UUID, str(uuid.uuid4()).encode("ascii")),
-            (Family.META, LAST_CHECKPOINT, number(0)),
-            (Family.META, CHECKPOINTS_MADE, number(0)),
-            (Family.META, WATERMARK, number(0)),
-            (Family.META, MARKS, encode_marks(mark, mark)),
-        ]
 
     def open(self) -> Opened:
         """The store with its lock, ready to be written.
@@ -147,7 +145,10 @@ class Opening:
         slots = self._witness.slots()
         database = Database(self._location.database, access, recovery, self._settings.write_buffer_bytes)
         try:
-            self.check_version(database)
+            # The one schema version; a missing one is no older one.
+            found = database.get(Family.META, VERSION)
+            if found != self._settings.schema_version.encode("ascii"):
+                raise StoreError(f"expected schema_version {self._settings.schema_version}", Reason.SCHEMA_UNSUPPORTED)
             anchor, mark = decode_marks(database.get(Family.META, MARKS))
             dag = viewed.dag if viewed is not None and viewed.mark == mark else self.dag(database)
             self.check_contents(dag, mark)
@@ -156,12 +157,6 @@ class Opening:
             database.close()
             raise
         return Opened(database, dag, mark, anchor, recovery)
-
-    def check_version(self, database: Database) -> None:
-        """The one schema version; a missing one is no older one."""
-        found = database.get(Family.META, VERSION)
-        if found != self._settings.schema_version.encode("ascii"):
-            raise StoreError(f"expected schema_version {self._settings.schema_version}", Reason.SCHEMA_UNSUPPORTED)
 
     def dag(self, database: Database) -> Dag:
         """The graph, from the edges and the clocks in by_author."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.reference_impl.m5_log.service import Parts
+    from holdfast.reference_impl.m5_log.state import State
 
 TITLE = "Operate an m5-log store: append, replay, checkpoints, verification, export."
 _DONE, _REFUSED, _USAGE = 0, 1, 2
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         return _USAGE if ended.code else _DONE
     # Only now, so that a wrong command line is reported at once.
-    from holdfast.reference_impl.m5_log.factory import make_parts
+    from holdfast.reference_impl.m5_log.service import Parts
     from holdfast.reference_impl.m5_log.terms import UncertainError
     from holdfast.reference_impl.session import OpenError
     from holdfast.reference_impl.terms import RefusedError
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.root.is_dir():
             return _complain(f"expected a folder as --root, got {str(options.root)!r}; make it first", _USAGE)
-        parts = make_parts(options.root, json.loads(options.config))
+        parts = Parts(options.root, json.loads(options.config))
     except (OpenError, ValueError, KeyError) as error:
         return _complain(str(error), _USAGE)
     try:
@@ -95,10 +96,12 @@ def _to_do(reason: str) -> str:
     }.get(reason, "see --help")
 
 
-def _print_state(text: str) -> None:
+def _print_state(state: State) -> None:
     """UTF-8 whatever the locale: another encoding would be other bytes of the same state, or none."""
+    from holdfast.reference_impl.m5_log.state import json_of
+
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8") + b"\n")
+    sys.stdout.buffer.write(json_of(state).encode("utf-8") + b"\n")
 
 
 def _init(options: argparse.Namespace, parts: Parts) -> int:  # noqa: ARG001 - as all commands
@@ -129,7 +132,7 @@ def _replay(options: argparse.Namespace, parts: Parts) -> int:
             state = replayed.state
             for why in replayed.passed_over:
                 print(f"note: not used: {why}", file=sys.stderr)
-    _print_state(parts.snapshots.json(state))
+    _print_state(state)
     return _DONE
 
 
@@ -139,14 +142,16 @@ def _checkpoint_create(options: argparse.Namespace, parts: Parts) -> int:  # noq
 
 
 def _checkpoint_list(options: argparse.Namespace, parts: Parts) -> int:  # noqa: ARG001 - as all commands
+    from holdfast.reference_impl.m5_log import checkpoints
+
     with parts.store.reading() as opened:
-        for checkpoint_id, row in parts.checkpoints.all(opened.database):
-            print(checkpoint_id, parts.checkpoints.decode(checkpoint_id, row).topo_index)
+        for checkpoint_id, row in checkpoints.listed(opened.database):
+            print(checkpoint_id, checkpoints.decode(checkpoint_id, row).topo_index)
     return _DONE
 
 
 def _checkpoint_load(options: argparse.Namespace, parts: Parts) -> int:
-    _print_state(parts.snapshots.json(parts.log.checkpoint_load(options.checkpoint_id)))
+    _print_state(parts.log.checkpoint_load(options.checkpoint_id))
     return _DONE
 
 
@@ -160,5 +165,5 @@ def _verify(options: argparse.Namespace, parts: Parts) -> int:  # noqa: ARG001 -
 
 def _dump(options: argparse.Namespace, parts: Parts) -> int:  # noqa: ARG001 - as all commands
     with parts.store.reading() as opened:
-        _print_state(parts.snapshots.json(parts.replay.full(opened)))
+        _print_state(parts.replay.full(opened))
     return _DONE

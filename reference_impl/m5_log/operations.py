@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode
 from holdfast.reference_impl.m5_log.settings import Settings
-from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, SIGNATURE_BYTES, Signatures
+from holdfast.reference_impl.m5_log.signatures import KEY_BYTES, SIGNATURE_BYTES, valid
 from holdfast.reference_impl.m5_log.terms import Hlc, Key, Reason
 from holdfast.reference_impl.terms import RefusedError
 
 ID_BYTES, HLC_BYTES, _MILLISECONDS_BYTES = 32, 12, 8
-_MOST_CHARACTERS = 255
 _MEMBERS = frozenset({"author", "format", "hlc", "kind", "parents", "payload"})
 # For each kind the members of its payload, and what each is. `tag` of a kind in `_UNTAGGED` may be left out.
 _PAYLOADS: Mapping[str, Mapping[str, str]] = {
@@ -24,8 +24,18 @@ _PAYLOADS: Mapping[str, Mapping[str, str]] = {
     "credential": {"credential": "bytes"},
 }
 _UNTAGGED = frozenset({"set", "add"})
-# So that a counter of 2^32 amounts still fits 64 bits.
-_LEAST_AMOUNT, _MOST_AMOUNT = -(2**31), 2**31 - 1
+# Of what a member may be: whether it is that, and what is said where it is not.
+_SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda part: isinstance(part, str) and 1 <= len(part) <= 255, "text of 1 to 255 characters"),
+    # So that a counter of 2^32 amounts still fits 64 bits.
+    "amount": (
+        lambda part: type(part) is int and -(2**31) <= part < 2**31,
+        f"an integer from {-(2**31)} to {2**31 - 1}",
+    ),
+    "id": (lambda part: isinstance(part, bytes) and len(part) == ID_BYTES, f"a byte string of {ID_BYTES} bytes"),
+    "bytes": (lambda part: isinstance(part, bytes), "a byte string"),
+    "anything": (lambda _: True, ""),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +58,11 @@ class Operation:
         return int.from_bytes(self.hlc[:_MILLISECONDS_BYTES], "big")
 
 
-def op_id_of(raw: bytes) -> bytes:
-    """The id of the operation with these bytes."""
-    return hashlib.sha256(raw).digest()
-
-
 class OpCodec:
     """Reads operations. Every check is one method; each raises RefusedError."""
 
-    def __init__(self, settings: Settings, signatures: Signatures) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._signatures = signatures
 
     def accept(self, raw: bytes, declared: bytes | None = None) -> Operation:
         """An operation from a stranger: decoded, of the declared id if one is declared, and signed by its author."""
@@ -69,7 +73,9 @@ class OpCodec:
 
     def decode(self, raw: bytes) -> Operation:
         """An operation in these bytes. Its signature is not checked."""
-        self.check_length(raw)
+        # What is longer is no operation.
+        if len(raw) > self._settings.max_op_bytes:
+            raise _malformed(f"expected at most {self._settings.max_op_bytes} bytes, got {len(raw)}")
         body, signature = self.split(raw)
         members = self.members(body)
         author = self.binary("author", members["author"], KEY_BYTES)
@@ -90,12 +96,7 @@ class OpCodec:
 
     def op_id(self, raw: bytes) -> bytes:
         """The hash of the bytes as they came."""
-        return op_id_of(raw)
-
-    def check_length(self, raw: bytes) -> None:
-        """What is longer is no operation."""
-        if len(raw) > self._settings.max_op_bytes:
-            raise _malformed(f"expected at most {self._settings.max_op_bytes} bytes, got {len(raw)}")
+        return hashlib.sha256(raw).digest()
 
     def canonical(self, raw: bytes) -> Value:
         """The value of which these bytes are the one encoding."""
@@ -142,31 +143,10 @@ class OpCodec:
         if not required <= members.keys() <= known.keys():
             raise _malformed(f"expected of {kind} the members {', '.join(known)}, got {', '.join(members)}")
         for name, part in members.items():
-            self.check_part(known[name], name, part)
+            fits, expected = _SHAPES[known[name]]
+            if not fits(part):
+                raise _malformed(f"expected {name} as {expected}")
         return members
-
-    def check_part(self, shape: str, name: str, part: Value) -> None:
-        """One member of a payload is what its kind says."""
-        if shape == "text":
-            self.text(name, part)
-        elif shape == "amount":
-            self.amount(part)
-        elif shape == "id":
-            self.binary(name, part, ID_BYTES)
-        elif shape == "bytes" and not isinstance(part, bytes):
-            raise _malformed(f"expected {name} as a byte string")
-
-    def text(self, name: str, part: Value) -> str:
-        """A text of 1 to 255 characters."""
-        if not isinstance(part, str) or not 1 <= len(part) <= _MOST_CHARACTERS:
-            raise _malformed(f"expected {name} as text of 1 to {_MOST_CHARACTERS} characters")
-        return part
-
-    def amount(self, part: Value) -> int:
-        """An amount of a counter."""
-        if isinstance(part, bool) or not isinstance(part, int) or not _LEAST_AMOUNT <= part <= _MOST_AMOUNT:
-            raise _malformed(f"expected amount as an integer from {_LEAST_AMOUNT} to {_MOST_AMOUNT}")
-        return part
 
     def binary(self, name: str, value: Value, length: int) -> bytes:
         """A byte string of exactly that length."""
@@ -181,7 +161,7 @@ class OpCodec:
 
     def check_signature(self, operation: Operation) -> None:
         """The author signed the bytes of the body."""
-        if not self._signatures.valid(operation.author, operation.body, operation.signature):
+        if not valid(operation.author, operation.body, operation.signature):
             raise RefusedError(Reason.SIGNATURE_INVALID, "the signature is not the author's over these bytes")
 
     def batch(self, raw: bytes) -> Sequence[bytes]:

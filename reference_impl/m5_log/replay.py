@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, unique
 
-from holdfast.reference_impl.m5_log.authority import Authorities
-from holdfast.reference_impl.m5_log.checkpoints import Checkpoints
+from holdfast.reference_impl.m5_log import checkpoints
+from holdfast.reference_impl.m5_log.authority import Authority
+from holdfast.reference_impl.m5_log.credentials import TrustFiles
 from holdfast.reference_impl.m5_log.database import Database
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author_key
@@ -36,10 +37,9 @@ class Replayed:
 class Replay:
     """Computes states. It never writes, and each method raises StoreError."""
 
-    def __init__(self, codec: OpCodec, checkpoints: Checkpoints, authorities: Authorities) -> None:
+    def __init__(self, codec: OpCodec, trust: TrustFiles) -> None:
         self._codec = codec
-        self._checkpoints = checkpoints
-        self._authorities = authorities
+        self._trust = trust
 
     def full(self, opened: Opened) -> State:
         """The state behind the whole order, from genesis."""
@@ -50,9 +50,9 @@ class Replay:
     def latest(self, opened: Opened) -> Replayed:
         """The same state from the newest checkpoint that can be used, from genesis if there is none."""
         passed_over = []
-        for checkpoint_id, row in reversed(self._checkpoints.all(opened.database)):
+        for checkpoint_id, row in reversed(checkpoints.listed(opened.database)):
             try:
-                state = self.usable(opened, self._checkpoints.state(self._checkpoints.decode(checkpoint_id, row)))
+                state = self.usable(opened, checkpoints.restored(checkpoints.decode(checkpoint_id, row)))
             except StoreError:
                 raise
             except RefusedError as error:
@@ -64,7 +64,7 @@ class Replay:
 
     def loaded(self, opened: Opened, checkpoint_id: int) -> State:
         """The state of one checkpoint, as it is. Raises RefusedError."""
-        return self.usable(opened, self._checkpoints.load(opened.database, checkpoint_id))
+        return self.usable(opened, checkpoints.load(opened.database, checkpoint_id))
 
     def usable(self, opened: Opened, state: State) -> State:
         """A state that was computed before, if it is that of the present prefix. Raises RefusedError."""
@@ -116,7 +116,9 @@ class Replay:
         """Apply what lies behind a state, up to the operation with the index `last`."""
         self.apply(opened, state, self.operations(opened, state.applied + 1, last))
         if last == len(opened.dag.order()):
-            self.check_pending(opened)
+            # What waits does so because of its own parents, not because of its edges.
+            for op_id in opened.dag.pending():
+                self.operation(opened, op_id)
 
     def apply(self, opened: Opened, state: State, operations: Iterable[Operation]) -> None:
         """Apply operations in their order."""
@@ -125,8 +127,8 @@ class Replay:
             fold.apply(state, operation)
 
     def fold(self, opened: Opened) -> Fold:
-        """What applies operations of this store."""
-        return Fold(self._authorities.of(opened.database))
+        """What applies operations of this store, with the files of trust as they are now."""
+        return Fold(Authority(opened.database, self._trust.read()))
 
     def operations(self, opened: Opened, first: int, last: int) -> Iterator[Operation]:
         """The operations `first` to `last` of the order, counted from 1."""
@@ -155,8 +157,3 @@ class Replay:
             return self._codec.decode(raw)
         except RefusedError as error:
             raise StoreError(f"an operation is not what was written: {op_id.hex()}: {error}") from error
-
-    def check_pending(self, opened: Opened) -> None:
-        """What waits does so because of its own parents, not because of its edges."""
-        for op_id in opened.dag.pending():
-            self.operation(opened, op_id)

@@ -10,16 +10,14 @@ from holdfast.reference_impl.m5_log.terms import Key
 KEY_BYTES, SIGNATURE_BYTES = 32, 64
 
 
-class Signatures:
-    """libsodium's check: S below the group's order, a canonical key not of small order, R compared as bytes.
+def valid(key: Key, message: bytes, signature: bytes) -> bool:
+    """Whether these bytes are `key`'s signature of `message`, by libsodium. Never raises.
 
-    A less strict check lets a stranger make a second valid signature, or a key for which any signature is valid.
+    It wants S below the group's order, a canonical key not of small order, R compared as bytes. A less strict check
+    lets a stranger make a second valid signature, or a key for which any signature is valid.
     """
-
-    def valid(self, key: Key, message: bytes, signature: bytes) -> bool:
-        """Whether these bytes are `key`'s signature of `message`. Never raises."""
-        try:
-            VerifyKey(key).verify(message, signature)
-        except CryptoError:
-            return False
-        return True
+    try:
+        VerifyKey(key).verify(message, signature)
+    except CryptoError:
+        return False
+    return True

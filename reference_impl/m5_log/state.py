@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
 
+from holdfast.reference_impl.m5_log.authority import Authority
 from holdfast.reference_impl.m5_log.cbor import CborError, Map, Value, decode, encode
+from holdfast.reference_impl.m5_log.credentials import Verified
 from holdfast.reference_impl.m5_log.operations import Operation
 from holdfast.reference_impl.m5_log.terms import Key
 from holdfast.specs.strictjson import canonical
@@ -15,28 +17,6 @@ from holdfast.specs.strictjson import canonical
 GENESIS = bytes(32)
 # A state lies this deep: map, list of grants, grant.
 _MAX_DEPTH = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What a credential that verifies says. `subject` is its public key; times are whole seconds since 1970."""
-
-    issuer: str
-    subject: Key
-    role: str
-    scope: tuple[str, ...]
-    nbf: int
-    exp: int
-
-
-class Authority(Protocol):
-    """Who judges credentials and knows the keys of trusted issuers."""
-
-    def judge(self, cred_hash: Key) -> Verified | None:
-        """What the credential says, if it is stored and verifies now."""
-
-    def is_issuer(self, key: Key) -> bool:
-        """Whether it is the key of a trusted issuer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +30,6 @@ class Grant:
     author: Key
     begins: int
     until: int | None = None
-
-    def holds_at(self, index: int) -> bool:
-        """Whether it is open for the operation at this place."""
-        return self.begins < index and (self.until is None or index < self.until)
 
 
 @dataclass(slots=True)
@@ -107,7 +83,9 @@ class Fold:
     def change(self, state: State, operation: Operation) -> None:
         """Set a register or add to a counter, if the author is allowed the tag."""
         tag, key = operation.payload.get("tag"), str(operation.payload["key"])
-        if tag is not None and not self.author_allowed(state, operation, str(tag)):
+        if tag is not None and not any(
+            self.in_force(state, grant, operation) for grant in state.of(operation.author, str(tag))
+        ):
             state.denied += 1
         elif operation.kind == "set":
             state.registers[key] = encode(operation.payload["value"])
@@ -133,10 +111,6 @@ class Fold:
             if mine and grant.until is None and (grant.subject, grant.role, grant.tag) == target:
                 state.grants[at] = replace(grant, until=state.applied)
 
-    def author_allowed(self, state: State, operation: Operation, tag: str) -> bool:
-        """Whether its author is allowed the tag with any role."""
-        return any(self.in_force(state, grant, operation) for grant in state.of(operation.author, tag))
-
     def allowed(self, state: State, subject: Key, role: str, tag: str, at: Operation, index: int) -> bool:
         """Whether a subject with a role is allowed a tag at the operation with this index of the order."""
         return any(
@@ -145,7 +119,8 @@ class Fold:
 
     def in_force(self, state: State, grant: Grant, at: Operation, *, index: int | None = None) -> bool:
         """Whether the grant is open there, and its credential says what it says. Denies what is not known."""
-        if not grant.holds_at(state.applied if index is None else index):
+        place = state.applied if index is None else index
+        if not grant.begins < place or (grant.until is not None and place >= grant.until):
             return False
         said = state.judged.get(grant.credential)
         return (
@@ -153,12 +128,9 @@ class Fold:
             and said.subject == grant.subject
             and said.role == grant.role
             and grant.tag in said.scope
-            and self.in_time(said, at)
+            # No other clock is asked than that of the operation.
+            and said.nbf * 1000 <= at.milliseconds < said.exp * 1000
         )
-
-    def in_time(self, said: Verified, at: Operation) -> bool:
-        """The times of the credential against the clock of the operation. No other clock is asked."""
-        return said.nbf * 1000 <= at.milliseconds < said.exp * 1000
 
     def still_true(self, state: State) -> bool:
         """Whether what the state depends on besides the operations is the same now."""
@@ -191,62 +163,53 @@ def _binary(value: Value) -> bytes:
     return value
 
 
-class Snapshots:
-    """The one encoding of a state, and its JSON. Equal states have equal bytes, however they came about."""
-
-    def encode(self, state: State) -> bytes:
-        """Deterministic CBOR."""
-        return encode(
-            {
-                "applied": state.applied,
-                "chain": state.chain,
-                "denied": state.denied,
-                "registers": state.registers,
-                "counters": state.counters,
-                "grants": [_grant_parts(grant) for grant in state.grants],
-                "judged": Map(tuple((key, _verified_parts(said)) for key, said in state.judged.items())),
-                "issuers": Map(tuple(state.issuers.items())),
-            }
-        )
-
-    def decode(self, blob: bytes) -> State:
-        """The state of a snapshot. Raises CborError for what is none."""
-        value = decode(blob, max_depth=_MAX_DEPTH)
-        try:
-            return _state_of(value)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CborError(f"expected the snapshot of a state: {error}") from error
-
-    def json(self, state: State) -> str:
-        """RFC 8785 text; the same for equal states, in every process."""
-        members: dict[str, Any] = {
+def snapshot_of(state: State) -> bytes:
+    """The one encoding of a state: equal states have equal bytes, however they came about."""
+    return encode(
+        {
             "applied": state.applied,
-            "chain": state.chain.hex(),
+            "chain": state.chain,
             "denied": state.denied,
-            "registers": {key: value.hex() for key, value in state.registers.items()},
-            "counters": {key: str(value) for key, value in state.counters.items()},
-            "grants": [
-                {
-                    "subject": grant.subject.hex(),
-                    "role": grant.role,
-                    "tag": grant.tag,
-                    "credential": grant.credential.hex(),
-                    "author": grant.author.hex(),
-                    "from": grant.begins,
-                    "until": grant.until,
-                }
-                for grant in state.grants
-            ],
+            "registers": state.registers,
+            "counters": state.counters,
+            "grants": [astuple(grant) for grant in state.grants],
+            "judged": Map(tuple((key, None if said is None else astuple(said)) for key, said in state.judged.items())),
+            "issuers": Map(tuple(state.issuers.items())),
         }
-        return canonical(members).decode("utf-8")
+    )
 
 
-def _grant_parts(grant: Grant) -> list[Value]:
-    return [grant.subject, grant.role, grant.tag, grant.credential, grant.author, grant.begins, grant.until]
+def state_of(blob: bytes) -> State:
+    """The state of a snapshot. Raises CborError for what is none."""
+    value = decode(blob, max_depth=_MAX_DEPTH)
+    try:
+        return _state_of(value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CborError(f"expected the snapshot of a state: {error}") from error
 
 
-def _verified_parts(said: Verified | None) -> Value:
-    return None if said is None else [said.issuer, said.subject, said.role, list(said.scope), said.nbf, said.exp]
+def json_of(state: State) -> str:
+    """RFC 8785 text; the same for equal states, in every process."""
+    members: dict[str, Any] = {
+        "applied": state.applied,
+        "chain": state.chain.hex(),
+        "denied": state.denied,
+        "registers": {key: value.hex() for key, value in state.registers.items()},
+        "counters": {key: str(value) for key, value in state.counters.items()},
+        "grants": [
+            {
+                "subject": grant.subject.hex(),
+                "role": grant.role,
+                "tag": grant.tag,
+                "credential": grant.credential.hex(),
+                "author": grant.author.hex(),
+                "from": grant.begins,
+                "until": grant.until,
+            }
+            for grant in state.grants
+        ],
+    }
+    return canonical(members).decode("utf-8")
 
 
 def _pairs(value: Any) -> Mapping[Any, Any]:
@@ -255,10 +218,7 @@ def _pairs(value: Any) -> Mapping[Any, Any]:
 
 def _state_of(value: Any) -> State:
     members = value.members()
-    judged = {
-        key: None if said is None else Verified(said[0], said[1], said[2], tuple(said[3]), said[4], said[5])
-        for key, said in _pairs(members.pop("judged")).items()
-    }
+    judged = {key: said and Verified(*said) for key, said in _pairs(members.pop("judged")).items()}
     return State(
         registers=dict(members.pop("registers").members()),
         counters=dict(members.pop("counters").members()),

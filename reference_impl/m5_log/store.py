@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
-from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Change, DamagedError, Database
 from holdfast.reference_impl.m5_log.location import Location, check_files, check_tables
 from holdfast.reference_impl.m5_log.opening import MARKS, WATERMARK, Opened, Opening, number
@@ -95,7 +94,7 @@ class Store:
         opened anew, because the graph in memory may be ahead of the disk.
         """
         try:
-            changes = [*changes, (Family.META, WATERMARK, number(self.watermark(opened.dag)))]
+            changes = [*changes, (Family.META, WATERMARK, number(opened.dag.surfaced))]
             mark = opened.mark.after(changes, op_ids)
             self.write(opened, [*changes, (Family.META, MARKS, encode_marks(opened.anchor, mark))])
             opened.mark = mark
@@ -105,10 +104,6 @@ class Store:
         except BaseException:
             self.release()
             raise
-
-    def watermark(self, dag: Dag) -> int:
-        """How many operations are applied: all that do not wait."""
-        return dag.surfaced
 
     def write(self, opened: Opened, changes: Sequence[Change]) -> None:
         """One batch for all of it. Raises StoreError, UncertainError."""

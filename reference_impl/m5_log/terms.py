@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum, unique
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from holdfast.reference_impl.terms import RefusedError, reasons
-from holdfast.specs.schema import Validator, explain
 
 CONTRACT = "m5-log"
 Reason = reasons(CONTRACT)
@@ -39,10 +38,3 @@ class StoreError(RefusedError):
 
 class UncertainError(Exception):
     """A write failed, and it is unknown whether it took effect."""
-
-
-def check_args(schema: Validator, args: Any) -> None:
-    """Hold the arguments of an operation to its schema. Raises RefusedError."""
-    problem = explain(schema, args)
-    if problem is not None:
-        raise RefusedError(Reason.REQUEST_MALFORMED, problem)

@@ -6,18 +6,27 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from holdfast.reference_impl.m5_log import checkpoints, credentials
 from holdfast.reference_impl.m5_log.cbor import CborError
-from holdfast.reference_impl.m5_log.checkpoints import Checkpoints
-from holdfast.reference_impl.m5_log.credentials import TrustFiles, Verifier, cred_hash_of
+from holdfast.reference_impl.m5_log.credentials import TrustFiles, cred_hash_of
 from holdfast.reference_impl.m5_log.dag import Dag
 from holdfast.reference_impl.m5_log.database import Database
-from holdfast.reference_impl.m5_log.opening import LAST_CHECKPOINT, MARKS, UUID, VERSION, WATERMARK, Opened, number
-from holdfast.reference_impl.m5_log.operations import OpCodec, Operation, author_key, packed
+from holdfast.reference_impl.m5_log.opening import (
+    LAST_CHECKPOINT,
+    MARKS,
+    UUID,
+    VERSION,
+    WATERMARK,
+    Opened,
+    number,
+    read_number,
+)
+from holdfast.reference_impl.m5_log.operations import OpCodec, author_key, packed
 from holdfast.reference_impl.m5_log.replay import Replay
 from holdfast.reference_impl.m5_log.settings import Settings
-from holdfast.reference_impl.m5_log.state import Snapshots
+from holdfast.reference_impl.m5_log.state import snapshot_of
 from holdfast.reference_impl.m5_log.store import Store
-from holdfast.reference_impl.m5_log.terms import Family, Key, StoreError
+from holdfast.reference_impl.m5_log.terms import Family, StoreError
 from holdfast.reference_impl.m5_log.witness import Witness, decode_marks, newest, total_of
 from holdfast.reference_impl.terms import RefusedError
 
@@ -49,20 +58,14 @@ class Verify:
         store: Store,
         witness: Witness,
         codec: OpCodec,
-        verifier: Verifier,
         trust: TrustFiles,
-        checkpoints: Checkpoints,
-        snapshots: Snapshots,
         replay: Replay,
     ) -> None:
         self._settings = settings
         self._store = store
         self._witness = witness
         self._codec = codec
-        self._verifier = verifier
         self._trust = trust
-        self._checkpoints = checkpoints
-        self._snapshots = snapshots
         self._replay = replay
 
     def run(self) -> Report:
@@ -86,7 +89,7 @@ class Verify:
         for op_id, raw in database.rows(Family.OPS):
             report.operations += 1
             try:
-                operation = self.operation(op_id, raw)
+                operation = self._codec.accept(raw, op_id)
             except RefusedError as error:
                 report.problems.append(Problem("ops", op_id, str(error)))
                 edges.pop(op_id, None)
@@ -103,10 +106,6 @@ class Verify:
         report.problems += self.checkpoints(database)
         # Never used; it has to be readable.
         deque(database.rows(Family.POLICY_INDEX), maxlen=0)
-
-    def operation(self, op_id: Key, raw: bytes) -> Operation:
-        """An operation whose bytes, id and signature are right. Raises RefusedError."""
-        return self._codec.accept(raw, op_id)
 
     def by_author(self, database: Database, expected: set[bytes]) -> Iterator[Problem]:
         """Its rows are those of the operations, no less and no more."""
@@ -151,7 +150,7 @@ class Verify:
                 yield Problem("vc_verified", cred_hash, "there is no such credential")
                 continue
             try:
-                if row != self._verifier.row(self._verifier.verify(raws[cred_hash], trust)):
+                if row != credentials.row_of(credentials.verify(raws[cred_hash], trust)):
                     yield Problem("vc_verified", cred_hash, "the credential says something else")
             except RefusedError as error:
                 yield Problem("vc_verified", cred_hash, str(error))
@@ -162,7 +161,7 @@ class Verify:
         for key, row in database.rows(Family.CHECKPOINTS):
             latest = key
             try:
-                self._checkpoints.state(self._checkpoints.decode(self._checkpoints.id_of(key), row))
+                checkpoints.restored(checkpoints.decode(read_number(key), row))
             except (RefusedError, CborError) as error:
                 yield Problem("checkpoints", key, str(error))
         if database.get(Family.META, LAST_CHECKPOINT) != latest:
@@ -171,10 +170,10 @@ class Verify:
     def replayed(self, opened: Opened) -> Iterator[Problem]:
         """All of it can be replayed, and every checkpoint of a prefix of it has the state of a full replay."""
         self._replay.full(opened)
-        for checkpoint_id, row in self._checkpoints.all(opened.database):
-            state = self._checkpoints.state(self._checkpoints.decode(checkpoint_id, row))
+        for checkpoint_id, row in checkpoints.listed(opened.database):
+            state = checkpoints.restored(checkpoints.decode(checkpoint_id, row))
             # One that is stale is no damage: it is never used.
             if self._replay.is_prefix(opened, state) and self._replay.fold(opened).still_true(state):
-                anew = self._snapshots.encode(self._replay.at(opened, state.applied))
-                if anew != self._snapshots.encode(state):
+                anew = snapshot_of(self._replay.at(opened, state.applied))
+                if anew != snapshot_of(state):
                     yield Problem("checkpoints", number(checkpoint_id), "its state is not that of a replay")

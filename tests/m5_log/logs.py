@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.reference_impl.m5_log.database import Access, Database
-from holdfast.reference_impl.m5_log.factory import make_parts
 from holdfast.reference_impl.m5_log.log import Put
 from holdfast.reference_impl.m5_log.opening import Opened
 from holdfast.reference_impl.m5_log.service import Parts
+from holdfast.reference_impl.m5_log.state import json_of
 from holdfast.reference_impl.m5_log.terms import Family
 from holdfast.reference_impl.m5_log.verify import Problem
 from holdfast.vectors.m5_log import derive
@@ -55,7 +55,7 @@ class Box:
     parts: Parts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.parts = make_parts(self.root, self.config)
+        self.parts = Parts(self.root, self.config)
 
     def make(self) -> Box:
         self.parts.store.opening.make()
@@ -84,7 +84,7 @@ class Box:
 
     def full(self) -> str:
         with self.opened() as opened:
-            return self.parts.snapshots.json(self.parts.replay.full(opened))
+            return json_of(self.parts.replay.full(opened))
 
     def rows(self, family: Family) -> dict[bytes, bytes]:
         with self.parts.store.raw() as database:
