@@ -16,18 +16,19 @@ _OF_OTHERS = (TEMPLATE_KEY, "store", "dsn")
 _MOST_DIGITS = 15
 
 
-def values_of(contract: str, config: Mapping[str, str]) -> dict[str, Any]:
-    """The value of each parameter: that of the session's config, or of the contract.
+def values_of(contract: str, config: Mapping[str, str], places: Collection[str] = _OF_OTHERS) -> dict[str, Any]:
+    """The value of each parameter: that of the session's config, or of the contract. `places` are its other keys.
 
     Raises OpenError for a key or a number that makes no sense.
     """
     parameters = kept_terms(contract).parameters
     values: dict[str, Any] = {name: parameter.value for name, parameter in parameters.items()}
     for name, text in config.items():
-        if name in _OF_OTHERS:
+        if name in places:
             continue
         if name not in values:
-            raise OpenError(f"config {name}: no such key; known keys: {', '.join((TEMPLATE_KEY, *values))}")
+            named = (TEMPLATE_KEY,) if places is _OF_OTHERS else places
+            raise OpenError(f"config {name}: no such key; known keys: {', '.join((*named, *values))}")
         values[name] = text if isinstance(values[name], str) else _number(name, text)
     return values
 

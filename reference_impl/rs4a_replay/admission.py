@@ -49,35 +49,29 @@ class Attempt:
     sight: Sight
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """The store and the audit of a registrar. Both are None when no surface is configured."""
-
-    store: Store | None
-    audit: AuditSink | None
-
-
 Rule = Callable[[Attempt], Refusal | Accepted | None]
 
 
 class Admission:
     """Guards that every operation of the registrar passes first. Each guard is one method."""
 
-    def __init__(self, settings: Settings, ports: Ports) -> None:
+    def __init__(self, settings: Settings, store: Store | None, audit: AuditSink | None) -> None:
+        """Without a configured surface there is neither store nor audit."""
         self._settings = settings
-        self._ports = ports
+        self._store = store
+        self._audit = audit
 
     @property
     def store(self) -> Store:
         """The store of an admitted operation."""
-        assert self._ports.store is not None, "no operation is admitted without a surface"
-        return self._ports.store
+        assert self._store is not None, "no operation is admitted without a surface"
+        return self._store
 
     @property
     def audit(self) -> AuditSink:
         """The audit of an attempt on a surface."""
-        assert self._ports.audit is not None, "nothing is refused with a record before there is a surface"
-        return self._ports.audit
+        assert self._audit is not None, "nothing is refused with a record before there is a surface"
+        return self._audit
 
     def arrive(self, method: Operation, verdict: Verdict, identities: Identities, *, now: datetime) -> Attempt:
         """S0: read the consumed state first, and write nothing (source section 3)."""
@@ -86,10 +80,10 @@ class Admission:
 
     def look(self, key: str | None, nonce: str | None) -> Sight:
         """The stored state now. A surface that cannot be read is UNKNOWN, which counts as absent."""
-        if self._ports.store is None:
+        if self._store is None:
             return Sight(SurfaceReport(SurfaceState.ABSENT, "no surface is configured"))
         try:
-            return self._ports.store.look(logical_request_key=key, nonce=nonce)
+            return self._store.look(logical_request_key=key, nonce=nonce)
         except SurfaceUnreadableError as error:
             return Sight(SurfaceReport(SurfaceState.UNKNOWN, str(error)))
 

@@ -8,14 +8,12 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import InstantError, format_instant, normal_instant, parse_any_year, since_1970
-from holdfast.reference_impl.rs4a_replay.admission import Admission, Ports, Refusal, uncertain
-from holdfast.reference_impl.rs4a_replay.keys import Keys, TargetError
-from holdfast.reference_impl.rs4a_replay.reading import MalformedError
-from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.admission import Admission, Refusal, uncertain
+from holdfast.reference_impl.rs4a_replay.keys import TargetError, normal_hash, normal_target
 from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, RolledBackError, Row
-from holdfast.reference_impl.rs4a_replay.terms import Identities, Operation, Reason
-from holdfast.reference_impl.rs4a_replay.validator import Verdict
-from holdfast.specs.schema import Validator as SchemaValidator
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, Identities, Operation, Reason
+from holdfast.reference_impl.rs4a_replay.validator import MalformedError, Verdict
+from holdfast.specs import kept_terms
 from holdfast.specs.schema import explain
 from holdfast.specs.strictjson import canonical
 
@@ -25,10 +23,7 @@ _WINDOW = ("not_before", "not_after")
 class Authority(Admission):
     """Issues nonces. The binding of a nonce is stored, not encoded in it."""
 
-    def __init__(self, settings: Settings, ports: Ports, keys: Keys, schema: SchemaValidator) -> None:
-        super().__init__(settings, ports)
-        self._keys = keys
-        self._schema = schema
+    _schema = kept_terms(CONTRACT).methods["issue_nonce"].args
 
     def issue_nonce(self, args: Any, *, now: datetime) -> Answer:
         """Issue one nonce for a binding and a window."""
@@ -83,7 +78,7 @@ class Authority(Admission):
         """The binding in the same normal form as requests. Raises TargetError."""
         normal = dict(binding)
         if "canonical_target" in normal:
-            normal["canonical_target"] = self._keys.normal_target(normal["canonical_target"])
+            normal["canonical_target"] = normal_target(normal["canonical_target"])
         if "artifact_hash" in normal:
-            normal["artifact_hash"] = self._keys.normal_hash(normal["artifact_hash"])
+            normal["artifact_hash"] = normal_hash(normal["artifact_hash"])
         return normal

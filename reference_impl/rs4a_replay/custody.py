@@ -9,21 +9,18 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import format_instant, parse_instant
-from holdfast.reference_impl.rs4a_replay.admission import Admission, Attempt, Ports, decision_of, uncertain
-from holdfast.reference_impl.rs4a_replay.settings import Settings
+from holdfast.reference_impl.rs4a_replay.admission import Admission, Attempt, decision_of, uncertain
 from holdfast.reference_impl.rs4a_replay.store import CommitUncertainError, Insert, Row, StoreError
-from holdfast.reference_impl.rs4a_replay.terms import CommitStatus, Identities, Operation, Reason
+from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, CommitStatus, Identities, Operation, Reason
 from holdfast.reference_impl.rs4a_replay.validator import Verdict
-from holdfast.specs.schema import Validator as SchemaValidator
+from holdfast.specs import kept_terms
 from holdfast.specs.schema import explain
 
 
 class Custody(Admission):
     """Keeps consumed records and reports on them. No method here removes one."""
 
-    def __init__(self, settings: Settings, ports: Ports, schema: SchemaValidator) -> None:
-        super().__init__(settings, ports)
-        self._schema = schema
+    _schema = kept_terms(CONTRACT).methods["resolve_status"].args
 
     def resolve_status(self, args: Any, *, now: datetime) -> Answer:
         """After an uncertain commit, report the outcome of a logical request, and audit it."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from holdfast.reference_impl import failpoints
 from holdfast.reference_impl.failpoints import AbortedError, wrap
+from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.store import Row, Store
-from holdfast.reference_impl.rs4a_replay.verifier import Verifier
 
 Step = Callable[..., Any]
 
@@ -65,15 +65,19 @@ class Failpoints(failpoints.Failpoints[Point, Fault]):
             if point is Point.AFTER_COMMIT or (point is Point.BEFORE_COMMIT and fault is Fault.LOSE_ANSWER):
                 raise AnswerLostError(f"{fault.value} at {point.value}")
 
-    def watch(self, store: Store | None, verifier: Verifier) -> None:
+    def watch(self, store: Store | None, registrar: Registrar) -> None:
         """Put the failpoints around the steps of a session for tests. A live surface has none."""
-        wrap(verifier, "accepts", self._rejecting)
+        wrap(registrar, "accepts", self._rejecting)
         if store is not None:
             self.watch_store(store)
 
     def watch_store(self, store: Store) -> None:
         """Put the failpoints around the steps of the store. Its kind says which they are."""
         raise NotImplementedError
+
+    def reject(self) -> None:
+        """The verifier is to reject the next registration."""
+        self.rejecting = True
 
     def _rejecting(self, accepts: Step) -> Step:
         def wrapped(written: Row, durable: Row | None) -> bool:

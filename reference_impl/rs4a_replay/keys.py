@@ -6,6 +6,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from holdfast.reference_impl.rs4a_replay.settings import KeySpec
 from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Submission
@@ -23,57 +24,39 @@ class TargetError(ValueError):
     """A target has no normal form."""
 
 
-class Keys:
-    """Derives keys by the contract's tags and field lists, which are its only state."""
+def normal_target(target: str) -> str:
+    """The normal form of a target, so that two spellings of one thing give one key. Raises TargetError."""
+    # Decode first: the result may be a dot segment, or combine with a combining character.
+    text = unicodedata.normalize("NFC", _decode_unreserved(target))
+    parts = _PARTS.fullmatch(text)
+    assert parts is not None, "each of the parts may be empty"
+    scheme, authority, path, tail = parts.groups("")
+    normal = unicodedata.normalize(
+        "NFC", scheme.lower() + _lower_case(authority) + _without_dot_segments(path).rstrip("/") + tail
+    )
+    if not normal:
+        raise TargetError(f"nothing is left of the target {target!r} in its normal form")
+    return normal
 
-    def __init__(self, specs: Mapping[str, KeySpec]) -> None:
-        self._logical = specs["logical_request_key"]
-        self._replay = specs["replay_key"]
 
-    def normal_target(self, target: str) -> str:
-        """The normal form of a target, so that two spellings of one thing give one key. Raises TargetError."""
-        # Decode first: the result may be a dot segment, or combine with a combining character.
-        text = unicodedata.normalize("NFC", _decode_unreserved(target))
-        parts = _PARTS.fullmatch(text)
-        assert parts is not None, "each of the parts may be empty"
-        scheme, authority, path, tail = parts.groups("")
-        normal = unicodedata.normalize(
-            "NFC", scheme.lower() + _lower_case(authority) + _without_dot_segments(path).rstrip("/") + tail
-        )
-        if not normal:
-            raise TargetError(f"nothing is left of the target {target!r} in its normal form")
-        return normal
+def normal_hash(text: str) -> str:
+    """The normal form of a hash: lower case, so that its spelling does not make another key."""
+    return text.lower()
 
-    def normal_hash(self, text: str) -> str:
-        """The normal form of a hash: lower case, so that its spelling does not make another key."""
-        return text.lower()
 
-    def hash_fields(self, texts: Sequence[str]) -> str:
-        """SHA-256 over the RFC 8785 form of an array of texts, tag first: fields cannot shift into one another."""
-        return hashlib.sha256(canonical(texts)).hexdigest()
+def hash_fields(texts: Sequence[str]) -> str:
+    """SHA-256 over the RFC 8785 form of an array of texts, tag first: fields cannot shift into one another."""
+    return hashlib.sha256(canonical(texts)).hexdigest()
 
-    def attested_hash(self, submission: Submission) -> str:
-        """The artifact hash that enters keys: what the platform attests, never what the client claims."""
-        return submission.attested_artifact_hash
 
-    def derive(self, submission: Submission) -> DerivedKeys:
-        """Both keys of a submission in its normal form."""
-        values: dict[str, str] = {
-            "protocol_version": submission.protocol_version,
-            "operation": submission.operation,
-            "canonical_target": submission.canonical_target,
-            "owner_or_approval_binding": submission.owner_or_approval_binding,
-            "principal": submission.principal,
-            "run_id": submission.run_id,
-            "deployed_artifact_hash": submission.deployed_artifact_hash,
-            "trusted_attested.artifact_hash": self.attested_hash(submission),
-            "authorization_nonce": submission.authorization_nonce,
-            "attempt_id": submission.attempt_id,
-        }
-        logical = self.hash_fields([self._logical.tag, *(values[field] for field in self._logical.fields)])
-        values["logical_request_key"] = logical
-        replay = self.hash_fields([self._replay.tag, *(values[field] for field in self._replay.fields)])
-        return DerivedKeys(logical, replay)
+def derive(specs: Mapping[str, KeySpec], submission: Submission) -> DerivedKeys:
+    """Both keys of a submission in its normal form, by the contract's tags and lists of fields."""
+    logical, replay = specs["logical_request_key"], specs["replay_key"]
+    # The hash that the platform attests enters keys, never what the client claims.
+    values = {**asdict(submission), "trusted_attested.artifact_hash": submission.attested_artifact_hash}
+    values["logical_request_key"] = hash_fields([logical.tag, *(values[field] for field in logical.fields)])
+    replay_key = hash_fields([replay.tag, *(values[field] for field in replay.fields)])
+    return DerivedKeys(values["logical_request_key"], replay_key)
 
 
 def _decode_unreserved(text: str) -> str:

@@ -27,7 +27,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
     Sight,
     SurfaceUnreadableError,
 )
-from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceReport, judged
 from holdfast.servers.pace import scaled
 
 _T = TypeVar("_T")
@@ -81,10 +81,7 @@ class _OnPostgres:
 class PostgresStore(_OnPostgres):
     """Implements `store.Store`. All access is INSERT and SELECT under the restricted role."""
 
-    def __init__(self, dsn: str, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:
-        super().__init__(dsn, settings, patience)
-        self._judge = judge
-        self._judged: _Judged | None = None
+    _judged: _Judged | None = None
 
     # Reading
 
@@ -98,12 +95,12 @@ class PostgresStore(_OnPostgres):
                     if marks == self._judged.marks:
                         return Sight(self._judged.report, *rows)
                 # No part of the surface was read yet, or one was made, dropped or altered.
-                judged = self._judge_catalogue(connection)
-                marks, *rows = self._marks_and_rows(judged, logical_request_key, nonce)
+                found = self._judge_catalogue(connection)
+                marks, *rows = self._marks_and_rows(found, logical_request_key, nonce)
             except errors.UndefinedTable:
                 return Sight(self._judge_catalogue(connection).report)
-            self._judged = replace(judged, marks=marks)
-            return Sight(judged.report, *rows)
+            self._judged = replace(found, marks=marks)
+            return Sight(found.report, *rows)
 
         return self._read(read)
 
@@ -121,7 +118,7 @@ class PostgresStore(_OnPostgres):
             for name, durable, columns, unique, _ in found
         }
         oids = ",".join(str(oid) for *_, oid in found)
-        return _Judged(f"{{{oids}}}", "", self._judge.judge(seen))
+        return _Judged(f"{{{oids}}}", "", judged(self._settings.surface, seen))
 
     def _read(self, reading: Callable[[Connection], _T]) -> _T:
         try:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
 from holdfast.reference_impl.instants import format_instant, parse_any_year
 from holdfast.reference_impl.rs4a_replay.admission import (
     Admission,
     Attempt,
-    Ports,
     Refusal,
     Rule,
     decision_of,
     uncertain,
 )
-from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.store import (
     Committed,
     CommitUncertainError,
@@ -28,32 +26,26 @@ from holdfast.reference_impl.rs4a_replay.store import (
     StoreError,
 )
 from holdfast.reference_impl.rs4a_replay.terms import DerivedKeys, Operation, Purpose, Reason, Submission
-from holdfast.reference_impl.rs4a_replay.verifier import Verifier
 from holdfast.specs.strictjson import loads
 
 
 class Registrar(Admission):
     """Decides registrations and compensations. Never trusts the validator for anything that needs the store."""
 
-    def __init__(self, settings: Settings, ports: Ports, verifier: Verifier) -> None:
-        super().__init__(settings, ports)
-        self._verifier = verifier
-
     def register(self, attempt: Attempt) -> Answer:
         """Decide one registration request."""
-        refusal = self.refusal(attempt)
-        if refusal is not None:
-            return self.refuse(attempt, refusal)
-        answer = self.judge(attempt, self.registration_rules())
-        return self.consume(attempt) if answer is None else self.told(attempt, answer)
+        return self.decide(attempt, self.registration_rules(), self.consume)
 
     def compensate(self, attempt: Attempt) -> Answer:
         """Undo the consequence of a failed registration under a fresh nonce; never registers again."""
-        refusal = self.refusal(attempt)
-        if refusal is not None:
-            return self.refuse(attempt, refusal)
-        answer = self.judge(attempt, self.compensation_rules())
-        return self.consume_compensation(attempt) if answer is None else self.told(attempt, answer)
+        return self.decide(attempt, self.compensation_rules(), self.consume_compensation)
+
+    def decide(self, attempt: Attempt, rules: Sequence[Rule], effect: Callable[[Attempt], Answer]) -> Answer:
+        """The answer of the first guard or rule that has one, or what comes of the effect."""
+        answer = self.refusal(attempt) or self.judge(attempt, rules)
+        if isinstance(answer, Refusal):
+            return self.refuse(attempt, answer)
+        return effect(attempt) if answer is None else answer
 
     def registration_rules(self) -> Sequence[Rule]:
         """The contract's decision order, from the consumed key on."""
@@ -76,10 +68,6 @@ class Registrar(Admission):
     def judge(self, attempt: Attempt, rules: Sequence[Rule]) -> Refusal | Accepted | None:
         """The answer of the first rule that has one; None if the effect may be tried."""
         return next((answer for answer in (rule(attempt) for rule in rules) if answer is not None), None)
-
-    def told(self, attempt: Attempt, answer: Refusal | Accepted) -> Answer:
-        """A refusal is audited on its way out."""
-        return self.refuse(attempt, answer) if isinstance(answer, Refusal) else answer
 
     # The key axis
 
@@ -148,21 +136,14 @@ class Registrar(Admission):
     def effect_rows(self, attempt: Attempt) -> Sequence[Insert]:
         """The two rows of one registration: the consumed nonce, and the inert effect that is the consumed key."""
         submission, keys = _submission(attempt), _keys(attempt)
-        registration: Row = {
+        known = {
+            **asdict(submission),
+            **asdict(keys),
             "decision_id": f"decision-{secrets.token_hex(16)}",
-            "logical_request_key": keys.logical_request_key,
-            "replay_key": keys.replay_key,
-            "authorization_nonce": submission.authorization_nonce,
-            "operation": submission.operation,
-            "canonical_target": submission.canonical_target,
-            "run_id": submission.run_id,
-            "deployed_artifact_hash": submission.deployed_artifact_hash,
-            "owner_or_approval_binding": submission.owner_or_approval_binding,
-            "protocol_version": submission.protocol_version,
-            "attempt_id": submission.attempt_id,
             "inert": True,
             "committed_at": format_instant(attempt.now),
         }
+        registration = {name: known[name] for name in self._settings.relations["registration"].columns}
         consumed = self.consume_row(attempt, keys, Purpose.REGISTRATION)
         return Insert("nonce_consume", consumed), Insert("registration", registration)
 
@@ -212,12 +193,16 @@ class Registrar(Admission):
         """P4: the durable row must be the one that was written; a rejection is recorded and removes nothing (S3)."""
         verification = None
         try:
-            if not self._verifier.accepts(written, durable):
+            if not self.accepts(written, durable):
                 verification = self.rejection(attempt, written)
                 self.store.append([Insert("verification", verification)])
         except StoreError as error:
             return uncertain(error)
         return _decided(replace(attempt.sight, registration=written, verification=verification))
+
+    def accepts(self, written: Row, durable: Row | None) -> bool:
+        """Whether the durable row is the one that was written. It is asked after the commit, and takes nothing back."""
+        return durable == written
 
     def rejection(self, attempt: Attempt, written: Row) -> Row:
         """The row that flags a committed registration as failed."""

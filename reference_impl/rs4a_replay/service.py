@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, auto, unique
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Ok, Refused, Senseless
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.rs4a_replay.admission import Ports
 from holdfast.reference_impl.rs4a_replay.authority import Authority
 from holdfast.reference_impl.rs4a_replay.custody import Custody
-from holdfast.reference_impl.rs4a_replay.failpoints import Failpoints, Point
 from holdfast.reference_impl.rs4a_replay.failpoints import Fault as Failure
+from holdfast.reference_impl.rs4a_replay.failpoints import Point
 from holdfast.reference_impl.rs4a_replay.isolation import judge_twice
-from holdfast.reference_impl.rs4a_replay.keys import Keys
-from holdfast.reference_impl.rs4a_replay.operator import Breakage, Operator
-from holdfast.reference_impl.rs4a_replay.reading import MalformedError, Reader
+from holdfast.reference_impl.rs4a_replay.keys import derive
+from holdfast.reference_impl.rs4a_replay.opening import Opened, Use
+from holdfast.reference_impl.rs4a_replay.operator import Breakage
 from holdfast.reference_impl.rs4a_replay.registrar import Registrar
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.store import StoreError
 from holdfast.reference_impl.rs4a_replay.terms import (
     CAN_PROCEED,
+    CONTRACT,
     DOMAIN,
     FITNESS_UNPROVEN,
     GATE,
@@ -34,75 +32,47 @@ from holdfast.reference_impl.rs4a_replay.terms import (
     Reason,
     SurfaceState,
 )
-from holdfast.reference_impl.rs4a_replay.validator import Validator, Verdict
-from holdfast.specs import Contract
+from holdfast.reference_impl.rs4a_replay.validator import MalformedError, Validator, Verdict
+from holdfast.reference_impl.session import OpenRequest
+from holdfast.specs import kept_terms
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain
-
-
-@unique
-class Use(Enum):
-    """The purpose of a session's surface: for tests that break it, or to hold keys."""
-
-    LABORATORY = auto()
-    LIVE = auto()
-
-
-class Server(Protocol):
-    """A database server that belongs to the session."""
-
-    def close(self) -> None:
-        """End it. Never raises."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Everything one session works with."""
-
-    contract: Contract
-    settings: Settings
-    keys: Keys
-    reader: Reader
-    validator: Validator
-    registrar: Registrar
-    authority: Authority
-    custody: Custody
-    ports: Ports
-    operator: Operator
-    failpoints: Failpoints
-    patience: Patience
-    server: Server | None = None
-    use: Use = Use.LABORATORY
-    # The place of the store of a test session, so that the kit can inspect it from outside.
-    place: Mapping[str, str] | None = None
 
 
 class Service:
     """Implements `session.Session` for rs4a-replay."""
 
-    def __init__(self, parts: Parts, *, now: datetime) -> None:
-        self._parts = parts
-        self._now = now
-        self._methods: Mapping[str, Callable[[Any], Answer]] = {
-            Operation.ISSUE_NONCE.value: lambda args: parts.authority.issue_nonce(args, now=self._now),
+    def __init__(self, request: OpenRequest, settings: Settings, patience: Patience, opened: Opened) -> None:
+        self._settings, self._patience, self._opened = settings, patience, opened
+        self._now = request.now
+        self._known = kept_terms(CONTRACT).methods
+        self._validator = Validator(settings)
+        store, audit, operator = opened.store, opened.audit, opened.operator
+        self._registrar = Registrar(settings, store, audit)
+        authority, custody = Authority(settings, store, audit), Custody(settings, store, audit)
+        self._failpoints = opened.failpoints(request.workdir, patience)
+        if opened.use is Use.LABORATORY:
+            self._failpoints.watch(store, self._registrar)
+        self._methods: Mapping[str, Callable[[Any], Answer | Mapping[str, Any] | None]] = {
+            Operation.ISSUE_NONCE.value: lambda args: authority.issue_nonce(args, now=self._now),
             "validate": self.validate,
             Operation.REGISTER.value: self.register,
-            Operation.RESOLVE_STATUS.value: lambda args: parts.custody.resolve_status(args, now=self._now),
+            Operation.RESOLVE_STATUS.value: lambda args: custody.resolve_status(args, now=self._now),
             Operation.COMPENSATE.value: self.compensate,
-            Operation.MAINTAIN.value: lambda _: parts.custody.maintain(now=self._now),
-            "state": lambda _: Ok(self.state()),
-            "audit": lambda _: Ok(self.audit()),
+            Operation.MAINTAIN.value: lambda _: custody.maintain(now=self._now),
+            "state": lambda _: self.state(),
+            "audit": lambda _: self.audit(),
             "nonce_state": lambda args: self.nonce_state(args["nonce"]),
             "derive_keys": self.derive_keys,
-            "gate": lambda _: Ok(self.gate()),
-            "catalogue": lambda _: Ok({"objects": list(parts.operator.catalogue())}),
-            "fail_verify": lambda _: self.fail_verify(),
-            "break_audit": lambda args: self.break_audit(broken=args["broken"]),
-            "break_surface": lambda args: self.break_surface(Breakage(args["how"])),
+            "gate": lambda _: self.gate(),
+            "catalogue": lambda _: {"objects": list(operator.catalogue())},
+            "fail_verify": lambda _: self._failpoints.reject(),
+            "break_audit": lambda args: operator.break_audit() if args["broken"] else operator.mend_audit(),
+            "break_surface": lambda args: operator.break_surface(Breakage(args["how"])),
             "raw_insert": self.raw_insert,
             "register_unvalidated": self.register_unvalidated,
-            "validate_isolated": lambda args: Ok(judge_twice(parts.validator, args, now=self._now)),
-            "hold_at": lambda args: self.hold_at(Point(args["point"]), Failure(args["fault"])),
+            "validate_isolated": lambda args: judge_twice(self._validator, args, now=self._now),
+            "hold_at": lambda args: self._failpoints.arm(Point(args["point"]), Failure(args["fault"])),
         }
 
     def call(self, method: str, args: Any) -> Answer:
@@ -110,24 +80,25 @@ class Service:
         bound = self._methods.get(method)
         if bound is None:
             return Fault(f"unknown method {method!r}; known: {', '.join(self._methods)}")
-        known = self._parts.contract.methods[method]
-        if known.group is Group.PROVOCATION and self._parts.use is Use.LIVE:
+        known = self._known[method]
+        if known.group is Group.PROVOCATION and self._opened.use is Use.LIVE:
             return Fault(f"{method}: expected a throw-away surface, got a live one, which is never broken for a test")
         if known.group is not Group.OPERATION:
             problem = explain(known.args, args)
             if problem is not None:
                 return Fault(f"{method}: expected arguments that fit its schema: {problem}")
-        self._parts.patience.begin()
+        self._patience.begin()
         try:
-            return bound(args)
+            answer = bound(args)
         except StoreError as error:
             # The stored state is unknown. Unknown is not the same as empty.
             return Fault(f"{method}: the store cannot be asked: {error}")
+        return Ok(answer) if answer is None or isinstance(answer, Mapping) else answer
 
     @property
     def place(self) -> Mapping[str, str] | None:
         """See `session.Session`."""
-        return self._parts.place
+        return self._opened.place
 
     def set_clock(self, now: datetime) -> None:
         """See `session.Session`."""
@@ -135,9 +106,7 @@ class Service:
 
     def close(self) -> None:
         """See `session.Session`."""
-        for part in (self._parts.operator, self._parts.ports.store, self._parts.ports.audit, self._parts.server):
-            if part is not None:
-                part.close()
+        self._opened.close()
 
     # Operations
 
@@ -158,10 +127,10 @@ class Service:
         return self._decide(Operation.COMPENSATE, self._judge(args))
 
     def _judge(self, args: Any) -> Verdict:
-        return self._parts.validator.judge(args, now=self._now)
+        return self._validator.judge(args, now=self._now)
 
     def _decide(self, operation: Operation, verdict: Verdict) -> Answer:
-        registrar = self._parts.registrar
+        registrar = self._registrar
         identities, keys = Identities(), verdict.keys
         if verdict.submission is not None:
             assert keys is not None, "what could be read has keys"
@@ -171,40 +140,40 @@ class Service:
         try:
             return (registrar.register if operation is Operation.REGISTER else registrar.compensate)(attempt)
         finally:
-            self._parts.failpoints.disarm()
+            self._failpoints.disarm()
 
     # Observations
 
     def state(self) -> dict[str, Any]:
         """Every row of every relation but the audit."""
-        relations = [each for each in self._parts.settings.relations.values() if not each.audit]
-        found = self._parts.operator.rows(relations)
+        relations = [each for each in self._settings.relations.values() if not each.audit]
+        found = self._opened.operator.rows(relations)
         return {relation.name: list(found.get(relation.name, ())) for relation in relations}
 
     def audit(self) -> dict[str, Any]:
         """The failure audit; its ids sort by writing order."""
-        return {"records": list(self._parts.operator.rows([self._parts.settings.relations["audit"]])["audit"])}
+        return {"records": list(self._opened.operator.rows([self._settings.relations["audit"]])["audit"])}
 
-    def nonce_state(self, nonce: str) -> Answer:
+    def nonce_state(self, nonce: str) -> dict[str, Any]:
         """The state of a nonce, from its two rows. Raises StoreError if they cannot be read, KeyError without one."""
         states = {"nonce_issue": NonceState.ISSUED, "nonce_consume": NonceState.CONSUMED}
-        stored = self._parts.operator.rows([self._parts.settings.relations[name] for name in states])
+        stored = self._opened.operator.rows([self._settings.relations[name] for name in states])
         found = [
             state for name, state in states.items() if any(row["authorization_nonce"] == nonce for row in stored[name])
         ]
-        return Ok({"state": [NonceState.UNKNOWN, *found][-1].value})
+        return {"state": [NonceState.UNKNOWN, *found][-1].value}
 
-    def derive_keys(self, args: Any) -> Answer:
+    def derive_keys(self, args: Any) -> Answer | dict[str, str]:
         """The two keys of a submission, for every verdict of the validator."""
         try:
-            keys = self._parts.keys.derive(self._parts.reader.read(args))
+            keys = derive(self._settings.keys, self._validator.submission_of(args))
         except MalformedError as error:
             return Senseless(f"derive_keys: {error}")
-        return Ok(_told(keys))
+        return _told(keys)
 
     def gate(self) -> dict[str, Any]:
         """What the registrar says about proceeding: never YES, because only a fitness proof could open it."""
-        state = self._parts.registrar.look(None, None).surface.state
+        state = self._registrar.look(None, None).surface.state
         reasons = {
             SurfaceState.ABSENT: Reason.REPLAY_SURFACE_REQUIRED_NOT_PRESENT.value,
             SurfaceState.UNKNOWN: Reason.REPLAY_SURFACE_REQUIRED_NOT_PRESENT.value,
@@ -221,38 +190,15 @@ class Service:
 
     # Provocations
 
-    def fail_verify(self) -> Answer:
-        """The verifier rejects the next registration."""
-        self._parts.failpoints.rejecting = True
-        return Ok()
-
-    def break_surface(self, how: Breakage) -> Answer:
-        """The configured surface goes away in one of four ways."""
-        self._parts.operator.break_surface(how)
-        return Ok()
-
-    def hold_at(self, point: Point, fault: Failure) -> Answer:
-        """Arm one failpoint inside the next register of this worker."""
-        self._parts.failpoints.arm(point, fault)
-        return Ok()
-
-    def break_audit(self, *, broken: bool) -> Answer:
-        """The audit sink refuses writes, or works again."""
-        if broken:
-            self._parts.operator.break_audit()
-        else:
-            self._parts.operator.mend_audit()
-        return Ok()
-
-    def raw_insert(self, args: Any) -> Answer:
+    def raw_insert(self, args: Any) -> dict[str, Any]:
         """One row as given, past every check of this code."""
-        relation = self._parts.settings.relations[args["relation"]]
-        outcome = self._parts.operator.raw_insert(relation, args["row"])
-        return Ok({"inserted": outcome.inserted, "constraint": outcome.constraint})
+        relation = self._settings.relations[args["relation"]]
+        outcome = self._opened.operator.raw_insert(relation, args["row"])
+        return {"inserted": outcome.inserted, "constraint": outcome.constraint}
 
     def register_unvalidated(self, args: Any) -> Answer:
         """The registrar with a forged verdict: the registrar must check for a replay itself."""
-        answer = self._decide(Operation.REGISTER, self._parts.validator.read(args))
+        answer = self._decide(Operation.REGISTER, self._validator.read(args))
         if isinstance(answer, Accepted):
             decision = answer.value["decision"]
             return Ok({"outcome": "accepted", "effect": answer.effect.value, "decision": decision})

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, unique
-from typing import Any, TypeVar
 
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT
-from holdfast.reference_impl.session import OpenError
-from holdfast.specs import Contract, Relation, kept_terms
-
-_E = TypeVar("_E", bound=Enum)
-_T = TypeVar("_T")
+from holdfast.reference_impl.values import one_of, values_of
+from holdfast.specs import Relation, kept_terms
 
 
 @unique
@@ -64,33 +60,16 @@ class Settings:
     store: StoreKind = StoreKind.POSTGRES
     isolation: Isolation = Isolation.READ_COMMITTED
 
-
-def _read(name: str, text: Any, kind: Callable[[Any], _T], expected: str) -> _T:
-    try:
-        return kind(text)
-    except ValueError:
-        raise OpenError(f"config {name}: expected {expected}, got {text!r}") from None
-
-
-def _member(name: str, text: Any, kind: type[_E]) -> _E:
-    return _read(name, text, kind, f"one of {', '.join(str(member.value) for member in kind)}")
-
-
-def _parameters(contract: Contract, config: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {name: parameter.value for name, parameter in contract.parameters.items()}
-    for name, text in config.items():
-        if name in STORE_KEYS:
-            continue
-        if name not in values:
-            raise OpenError(f"config {name}: no such key; known keys: {', '.join((*STORE_KEYS, *values))}")
-        values[name] = _read(name, text, str if isinstance(values[name], str) else int, "a whole number")
-    return values
+    @property
+    def surface(self) -> Mapping[str, Relation]:
+        """The relations that a surface has to have."""
+        return {name: relation for name, relation in self.relations.items() if not relation.audit}
 
 
 def load_settings(config: Mapping[str, str]) -> Settings:
     """Read the contract and apply `config`. Raises OpenError for a key or a value that makes no sense."""
     contract = kept_terms(CONTRACT)
-    values = _parameters(contract, config)
+    values = values_of(CONTRACT, config, STORE_KEYS)
     horizon = values["horizon_seconds"]
     return Settings(
         version=contract.version,
@@ -102,6 +81,8 @@ def load_settings(config: Mapping[str, str]) -> Settings:
         keys={name: KeySpec(values[key.tag], key.fields) for name, key in contract.keys.items()},
         relations=contract.relations,
         audit_records={name: reason.audit_records for name, reason in contract.reasons.items()},
-        store=_member("store", config.get("store", StoreKind.POSTGRES), StoreKind),
-        isolation=_member("isolation", values["isolation"], Isolation),
+        store=StoreKind(
+            one_of("store", config.get("store", StoreKind.POSTGRES.value), [each.value for each in StoreKind])
+        ),
+        isolation=Isolation(one_of("isolation", values["isolation"], [each.value for each in Isolation])),
     )

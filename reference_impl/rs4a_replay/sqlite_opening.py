@@ -4,45 +4,41 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.reference_impl.patience import Patience
-from holdfast.reference_impl.rs4a_replay.admission import Ports
-from holdfast.reference_impl.rs4a_replay.opening import LAUNCH_ADVICE, Opened
+from holdfast.reference_impl.rs4a_replay.opening import LAUNCH_ADVICE, Opened, Reserving
 from holdfast.reference_impl.rs4a_replay.provision import sqlite_paths
-from holdfast.reference_impl.rs4a_replay.reserve import Reserving
 from holdfast.reference_impl.rs4a_replay.settings import Settings
 from holdfast.reference_impl.rs4a_replay.sqlite_failpoints import SqliteFailpoints
 from holdfast.reference_impl.rs4a_replay.sqlite_operator import SqliteOperator
 from holdfast.reference_impl.rs4a_replay.sqlite_store import SqliteAudit, SqliteStore
-from holdfast.reference_impl.rs4a_replay.surface import SurfaceJudge
 from holdfast.reference_impl.rs4a_replay.terms import CONTRACT, PARTS
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """Implements `opening.Opening`."""
+def open_store(request: OpenRequest, settings: Settings, patience: Patience) -> Opened:
+    """The store of one session. Raises OpenError."""
+    folder = request.workdir / CONTRACT
+    surface, audit = sqlite_paths(folder)
+    if request.state is StateWanted.FRESH:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        if request.surface is SurfaceWanted.READY:
+            _copy_template(request.config, folder)
+    place = {"file": str(surface.relative_to(request.workdir)), "effect": PARTS["effect"], "nonce": PARTS["nonce"]}
+    place["audit"] = f"{audit.relative_to(request.workdir)}:{PARTS['audit']}"
+    return Opened(
+        SqliteStore(surface, settings, Reserving(patience)),
+        SqliteAudit(audit, settings, patience),
+        SqliteOperator(folder, expected=request.surface, patience=patience),
+        SqliteFailpoints,
+        place=place,
+    )
 
-    def open(self, request: OpenRequest, settings: Settings, patience: Patience) -> Opened:
-        """See `opening.Opening`."""
-        folder = request.workdir / CONTRACT
-        surface, audit = sqlite_paths(folder)
-        if request.state is StateWanted.FRESH:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
-            if request.surface is SurfaceWanted.READY:
-                _copy_template(request.config, folder)
-        store = SqliteStore(surface, settings, SurfaceJudge(settings.relations), Reserving(patience))
-        operator = SqliteOperator(folder, expected=request.surface, patience=patience)
-        place = {"file": str(surface.relative_to(request.workdir)), "effect": PARTS["effect"], "nonce": PARTS["nonce"]}
-        place["audit"] = f"{audit.relative_to(request.workdir)}:{PARTS['audit']}"
-        ports = Ports(store, SqliteAudit(audit, settings, patience))
-        return Opened(ports, operator, SqliteFailpoints, place=place)
 
-    def shut_down(self) -> None:
-        """See `opening.Opening`. All files lie in the workdirs."""
+def shut_down() -> None:
+    """The adapter ends. All files lie in the workdirs."""
 
 
 def _copy_template(config: Mapping[str, str], folder: Path) -> None:

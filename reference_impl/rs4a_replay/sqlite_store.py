@@ -25,7 +25,7 @@ from holdfast.reference_impl.rs4a_replay.store import (
     StoreError,
     SurfaceUnreadableError,
 )
-from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceJudge, SurfaceReport
+from holdfast.reference_impl.rs4a_replay.surface import SeenRelation, SurfaceReport, judged
 from holdfast.reference_impl.rs4a_replay.terms import SurfaceState
 from holdfast.specs import Relation
 
@@ -129,9 +129,9 @@ class _OnSqlite:
 class SqliteStore(_OnSqlite):
     """Implements `store.Store`."""
 
-    def __init__(self, path: Path, settings: Settings, judge: SurfaceJudge, patience: Patience) -> None:
+    def __init__(self, path: Path, settings: Settings, patience: Patience) -> None:
         super().__init__(path, settings, patience)
-        self._judge = judge
+        self._required = settings.surface
         self._judged: Mapping[tuple[sqlite3.Connection, int], SurfaceReport] = {}
 
     def look(self, *, logical_request_key: str | None, nonce: str | None) -> Sight:
@@ -166,7 +166,7 @@ class SqliteStore(_OnSqlite):
         # The engine itself counts schema changes, of every process.
         (version,) = connection.execute("PRAGMA schema_version").fetchone()
         if (connection, version) not in self._judged:
-            self._judged = {(connection, version): self._judge.judge(catalogue(connection))}
+            self._judged = {(connection, version): judged(self._required, catalogue(connection))}
         return self._judged[connection, version]
 
     def _row(self, connection: sqlite3.Connection, relation: str, column: str, value: str | None) -> Row | None:

@@ -29,7 +29,7 @@ from holdfast.conformance.fitness.tie import not_tied
 from holdfast.conformance.fitness.verify import Expected, verify
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.reference_impl.postgres import connect
-from holdfast.reference_impl.rs4a_replay.fitness import Claim, FitnessGuard
+from holdfast.reference_impl.rs4a_replay.fitness import Claim, admit
 from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
 from holdfast.reference_impl.rs4a_replay.provision import provision_sqlite, sqlite_paths
 from holdfast.reference_impl.session import OpenRefusedError
@@ -159,7 +159,7 @@ def admitted(proof: Path, dsn: str) -> str:
     claim = Claim(str(proof), WRITER, None)
     with connect(dsn) as connection:
         try:
-            FitnessGuard().admit(claim, CONTRACT, connection)
+            admit(claim, CONTRACT, connection)
         except OpenRefusedError as error:
             return error.detail
     return ""

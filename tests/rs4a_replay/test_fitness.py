@@ -19,9 +19,10 @@ from psycopg.conninfo import conninfo_to_dict
 from holdfast.reference_impl.answers import Accepted, Fault, Ok
 from holdfast.reference_impl.postgres import connect, describe, with_database
 from holdfast.reference_impl.postgres_databases import clone, drop_database
+from holdfast.reference_impl.rs4a_replay import fitness
 from holdfast.reference_impl.rs4a_replay.ddl import SCHEMA
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
-from holdfast.reference_impl.rs4a_replay.fitness import CRITERIA, FitnessGuard, read_circumstance, read_structure
+from holdfast.reference_impl.rs4a_replay.fitness import CRITERIA, read_circumstance, read_structure
 from holdfast.reference_impl.rs4a_replay.terms import PARTS
 from holdfast.reference_impl.session import (
     OpenError,
@@ -276,7 +277,7 @@ def test_a_doubtful_proof_opens_nothing_and_only_its_own_guard_sees_to_that(
     with pytest.raises(OpenRefusedError, match=complaint) as refused:
         live.open(proof)
     assert refused.value.reason.startswith("REPLAY_SURFACE_")
-    monkeypatch.setattr(FitnessGuard, guard, lambda *_: None)
+    monkeypatch.setattr(fitness, guard, lambda *_: None)
     live.open(proof).close()
 
 

@@ -15,7 +15,7 @@ from holdfast.conformance.suites.rs4a_replay.generate import history
 from holdfast.conformance.suites.rs4a_replay.runner import playing
 from holdfast.conformance.verdict import Verdict
 from holdfast.reference_impl.instants import format_instant
-from holdfast.reference_impl.rs4a_replay import entry
+from holdfast.reference_impl.rs4a_replay import service
 from holdfast.reference_impl.rs4a_replay.admission import Attempt, Refusal
 from holdfast.reference_impl.rs4a_replay.custody import Custody
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
@@ -69,8 +69,8 @@ class LaterTombstones(Custody):
 def test_a_sound_registrar_of_another_style_agrees_with_the_model(
     sqlite: Launched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entry, "Registrar", OtherAnswers)
-    monkeypatch.setattr(entry, "Custody", LaterTombstones)
+    monkeypatch.setattr(service, "Registrar", OtherAnswers)
+    monkeypatch.setattr(service, "Custody", LaterTombstones)
     bench = Bench(
         contract=load_contract("rs4a-replay"),
         case="rs4a-replay/suite/played",
