@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -81,10 +82,9 @@ def test_a_partition_is_taken_from_one_worker_only(collector: Collector) -> None
 
 
 def test_a_stranger_is_not_listened_to(collector: Collector) -> None:
-    sender = collector.sender(HOST)
+    sender: Any = collector.sender(HOST)
     with ThreadPoolExecutor() as pool:
-        assert isinstance(sender, partial)
-        stranger = pool.submit(partial(sender.func, **{**sender.keywords, "token": bytes(32)}), PARTITIONS[0])
+        stranger = pool.submit(partial(sender, token=bytes(32)), PARTITIONS[0])
         done = pool.submit(collected, collector)
         assert isinstance(stranger.exception(10), OSError)
         sent(sender, PARTITIONS)
