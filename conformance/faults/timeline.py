@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.etree import ElementTree as Xml
 
-from holdfast.conformance.faults.model.disk import Point, Profile, on, points
+from holdfast.conformance.faults.model.disk import Point, on, points
 from holdfast.conformance.faults.model.pending import PAGE, Data, Moved, Pending, Units
 from holdfast.conformance.faults.recording import Event, Failed, Named, Operation, Recording, Sync, SyncAll, Type
 
@@ -322,7 +322,7 @@ def _bars(recording: Recording, end: int, marks: Marks) -> tuple[list[_Bar], Poi
     found: list[_Bar] = []
     pending: dict[int | None, dict[tuple[type, int, int], _Bar]] = {}
     given_up: list[_Bar] = []
-    every = on(points(recording, Profile.LINUX, marks.idle), marks.systems)
+    every = on(points(recording, marks.idle), marks.systems)
     # There is one before the first operation.
     last = next(every)
     for point in every:

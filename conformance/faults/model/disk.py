@@ -9,12 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum, unique
 from functools import cached_property
 from itertools import chain, groupby
 
 from holdfast.conformance.faults.model.contents import EMPTY, Content, Draft
-from holdfast.conformance.faults.model.names import Journal, Namespace, Order, Separate, Synced, TreeLog
+from holdfast.conformance.faults.model.names import Journal, Namespace, Order, Synced, TreeLog
 from holdfast.conformance.faults.model.pending import (
     PAGE,
     SECTOR,
@@ -51,14 +50,6 @@ from holdfast.conformance.faults.recording import (
 )
 
 
-@unique
-class Profile(StrEnum):
-    """By whose rules: what ext4, xfs and btrfs were seen to do, or the least that POSIX promises."""
-
-    LINUX = "linux"
-    POSIX = "posix"
-
-
 @dataclass(frozen=True, eq=False)
 class Point:
     """The state of the disk after operation `first` and up to `last`: those behind `first` did not change it.
@@ -70,7 +61,6 @@ class Point:
     each.
     """
 
-    profile: Profile
     first: int
     last: int
     live_names: Namespace
@@ -108,13 +98,13 @@ class Point:
         return range(self.first, self.last + 1)
 
 
-def moments(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[tuple[Point, ...]]:
+def moments(recording: Recording, idle: Collection[int] = ()) -> Iterator[tuple[Point, ...]]:
     """The states of the disk, in order, in each way that is possible; together they cover each operation and 0.
 
     A write that syncs by itself has two moments: while it was under way, its bytes pending, and after it. `idle` are
     the numbers of operations before which the program had waited for a request, for as long as that took.
     """
-    disk = _Disk(recording.snapshot, profile)
+    disk = _Disk(recording.snapshot)
     first = last = 0
     waited = False
     for operation in recording.operations:
@@ -133,9 +123,9 @@ def moments(recording: Recording, profile: Profile, idle: Collection[int] = ()) 
     yield disk.points(first, last)
 
 
-def points(recording: Recording, profile: Profile, idle: Collection[int] = ()) -> Iterator[Point]:
+def points(recording: Recording, idle: Collection[int] = ()) -> Iterator[Point]:
     """The points of all moments."""
-    return chain.from_iterable(moments(recording, profile, idle))
+    return chain.from_iterable(moments(recording, idle))
 
 
 def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
@@ -144,12 +134,6 @@ def on(every: Iterable[Point], systems: str) -> Iterator[Point]:
         found = list(group)
         wanted = [point for point in found if point.systems == systems]
         yield (wanted or [point for point in found if point.systems == found[0].systems])[-1]
-
-
-def _orders(profile: Profile, names: Namespace) -> Sequence[Order]:
-    if profile is Profile.POSIX:
-        return [Separate(names)]
-    return [Journal(names), TreeLog(names), TreeLog(names, idles=True)]
 
 
 def _same(one: Order, other: Order) -> bool:
@@ -161,8 +145,7 @@ def _same(one: Order, other: Order) -> bool:
 class _Disk:
     """A disk on its way through a recording. Mappings are replaced, never changed, because points refer to them."""
 
-    def __init__(self, snapshot: Sequence[Entry], profile: Profile) -> None:
-        self._profile = profile
+    def __init__(self, snapshot: Sequence[Entry]) -> None:
         # Grows only, so all points share it.
         self._kinds: dict[int, tuple[Type, bytes]] = {ROOT: (Type.DIRECTORY, b"")}
         self._paths: dict[int, bytes] = {}
@@ -176,7 +159,8 @@ class _Disk:
                     paths[path] = entry.file
                     self._paths[entry.file] = path
         self._live_names = Namespace(paths, self._kinds)
-        self._orders = _orders(profile, self._live_names)
+        names = self._live_names
+        self._orders: Sequence[Order] = (Journal(names), TreeLog(names), TreeLog(names, idles=True))
         # Those that differ, until names change again.
         self._ways: Sequence[Order] = ()
         self._live: dict[int, Content] = contents
@@ -199,7 +183,6 @@ class _Disk:
             self._ways = known
         return tuple(
             Point(
-                profile=self._profile,
                 first=first,
                 last=last,
                 live_names=self._live_names,

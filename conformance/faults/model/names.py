@@ -1,7 +1,7 @@
 """Names: which name is which file, and in which order changes of names reach the disk.
 
-File systems differ here. Each `Order` is what one kind of them did on a real disk (docs/crash-model.md);
-a profile is one or more of them, and a store has to survive on each.
+File systems differ here. Each `Order` is what one kind of them did on a real disk (docs/crash-model.md). A store has to
+survive on each.
 """
 
 from __future__ import annotations
@@ -139,17 +139,6 @@ class Order(ABC):
             self.durable = self.durable.changed(move.changes for move in moves)
             kept = {id(move) for move in moves}
             self.moves = tuple(move for move in self.moves if id(move) not in kept)
-
-
-class Separate(Order):
-    """What POSIX promises: names need a sync of their directory, and a rename into another is two changes."""
-
-    systems = "POSIX"
-    halves = True
-
-    def synced(self, sync: Synced, _live: Namespace) -> None:
-        """Changes in the directory that was synced are kept."""
-        self._keep([move for move in self.moves if sync.file in move.directories])
 
 
 class Journal(Order):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
 
-from holdfast.conformance.faults.model.disk import Point, Profile, moments
+from holdfast.conformance.faults.model.disk import Point, moments
 from holdfast.conformance.faults.model.states import State, StateRule, states
 from holdfast.conformance.faults.model.survey import Stage, Survey, surveyed
 from holdfast.conformance.faults.recording import Recording
@@ -86,7 +86,6 @@ class Plan:
         self,
         recording: Recording,
         *,
-        profile: Profile = Profile.LINUX,
         seed: int = 0,
         acknowledgements: Iterable[int] | None = None,
         idle: Iterable[int] = (),
@@ -94,7 +93,7 @@ class Plan:
         check: Callable[[], None] = lambda: None,
     ) -> None:
         self.seed = seed
-        self._recording, self._profile, self._check = recording, profile, check
+        self._recording, self._check = recording, check
         self._idle, self._alike = frozenset(idle), alike
         self._named = None if acknowledgements is None else frozenset(acknowledgements)
         # For each finished stage, how many of its different trees no earlier stage has.
@@ -187,7 +186,7 @@ class Plan:
 
     @cached_property
     def _survey(self) -> Survey:
-        return surveyed(self._recording, self._profile, self._named, self._check, self._idle)
+        return surveyed(self._recording, self._named, self._check, self._idle)
 
     def _windows(self, stage: Stage) -> Iterator[Sequence[int]]:
         """Numbers of moments, in order in each window."""
@@ -220,7 +219,7 @@ class Plan:
             return
         due = iter(wanted)
         place = next(due, None)
-        for number, moment in enumerate(moments(self._recording, self._profile, self._idle)):
+        for number, moment in enumerate(moments(self._recording, self._idle)):
             self._check()
             if number == place:
                 yield moment

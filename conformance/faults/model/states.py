@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.conformance.faults.model.contents import EMPTY, Content, Draft
-from holdfast.conformance.faults.model.disk import Point, Profile
+from holdfast.conformance.faults.model.disk import Point
 from holdfast.conformance.faults.model.names import Namespace
 from holdfast.conformance.faults.model.pending import (
     PAGE,
@@ -302,7 +302,7 @@ def states(point: Point, *, seed: int = 0, kinds: Collection[StateRule] = tuple(
     for kind in StateRule:
         if kind in kinds:
             # A generator of its own, so that the states of a kind do not depend on the other kinds.
-            draw = random.Random(f"{seed}:{point.profile}:{point.first}:{kind.name}")  # noqa: S311
+            draw = random.Random(f"{seed}:linux:{point.first}:{kind.name}")  # noqa: S311
             for state in maker.make(kind, draw):
                 if state.hash not in seen:
                     seen.add(state.hash)
@@ -363,7 +363,7 @@ class _Maker:
     def _in_order(self, moves: Sequence[int], kept: Kept) -> Kept:
         """A change of size is on disk only with all names that were changed before it; bytes inside a file are free."""
         point = self._point
-        if kept is NOTHING or point.profile is Profile.POSIX or len(moves) == len(point.moves):
+        if kept is NOTHING or len(moves) == len(point.moves):
             return kept
         return replace(kept, sizes_until=point.moves[len(moves)].operation)
 
@@ -452,30 +452,21 @@ class _Maker:
         every = range(len(self._point.moves))
         for place in self._sample(range(len(self._point.data))):
             yield self._state(StateRule.ALL_BUT_ONE, every, Kept(Rest.WHOLE, {place: None}))
-        if self._point.profile is Profile.POSIX:
-            for place in self._sample(every):
-                yield self._state(StateRule.ALL_BUT_ONE, [one for one in every if one != place], EVERYTHING)
 
     def _only_one(self) -> Iterator[State]:
-        point, every = self._point, range(len(self._point.moves))
+        point = self._point
         for place in self._sample(range(len(point.data))):
             unit = point.data[place]
-            names: Iterable[int] = every
-            if point.profile is Profile.LINUX:
-                # As many names as make the file visible, or as its change of size brings along: those go in order.
-                grows = isinstance(unit, Resized) or unit.size != unit.before
-                own = [
-                    one
-                    for one, move in enumerate(point.moves)
-                    if unit.file in move.files or (grows and move.operation < unit.operation)
-                ]
-                names = self._first(own[-1] + 1) if own else ()
+            # As many names as make the file visible, or as its change of size brings along: those go in order.
+            grows = isinstance(unit, Resized) or unit.size != unit.before
+            own = [
+                one
+                for one, move in enumerate(point.moves)
+                if unit.file in move.files or (grows and move.operation < unit.operation)
+            ]
+            names: Iterable[int] = self._first(own[-1] + 1) if own else ()
             note = f"of what was pending only operation {unit.operation} in {self._path(unit)} kept"
             yield self._state(StateRule.ONLY_ONE, names, Kept(Rest.NONE, {place: whole_of(unit)}), note)
-        if point.profile is Profile.POSIX:
-            for place in self._sample(every):
-                note = f"of what was pending only the names of operation {point.moves[place].operation} kept"
-                yield self._state(StateRule.ONLY_ONE, [place], NOTHING, note)
 
     def _first_names(self) -> Iterator[State]:
         for count in self._sample(range(1, len(self._point.moves))):
@@ -495,8 +486,6 @@ class _Maker:
         for _ in range(RANDOM_STATES if point.moves or point.data else 0):
             share = draw.choice((0.25, 0.5, 0.75))
             moves: Sequence[int] = self._first(draw.randint(0, count))
-            if point.profile is Profile.POSIX:
-                moves = [place for place in range(count) if draw.random() < share]
             dropped = (place for place in range(len(point.data)) if draw.random() >= share)
             yield self._state(StateRule.RANDOM, moves, Kept(Rest.WHOLE, dict.fromkeys(dropped)))
 

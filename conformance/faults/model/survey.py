@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum, unique
 
 from holdfast.conformance.faults.model.contents import CHUNK
-from holdfast.conformance.faults.model.disk import Point, Profile, moments
+from holdfast.conformance.faults.model.disk import Point, moments
 from holdfast.conformance.faults.model.states import MANY, RANDOM_STATES, TORN_FILES
 from holdfast.conformance.faults.recording import Event, Mapped, Names, Operation, Recording, Sync, SyncAll, Write
 
@@ -79,7 +79,6 @@ class Survey:
 
 def surveyed(
     recording: Recording,
-    profile: Profile,
     acknowledgements: Collection[int] | None,
     check: Callable[[], None],
     idle: Collection[int] = (),
@@ -96,7 +95,7 @@ def surveyed(
     action: Operation | None = None
     size = touched = files = moves = count = place = ways_before = 0
     moment: Sequence[Point] = ()
-    for place, moment in enumerate(moments(recording, profile, idle)):
+    for place, moment in enumerate(moments(recording, idle)):
         check()
         # What several ways have in common.
         point, ways = moment[0], len(moment)
@@ -161,5 +160,5 @@ def _counts(point: Point, pending: int) -> Mapping[Stage, int]:
     if not (moves or pending):
         return {Stage.PARTED: 1}
     many = min(pending, MANY), min(moves, MANY)
-    single = 2 * many[0] + 2 * many[1] + (2 * many[1] if point.profile is Profile.POSIX else 0)
+    single = 2 * many[0] + 2 * many[1]
     return {Stage.PARTED: 5 + 4 * files + _CUTS, Stage.SINGLE: single, Stage.RANDOM: RANDOM_STATES}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from holdfast.conformance.faults.model.contents import Content
-from holdfast.conformance.faults.model.disk import Point, Profile, moments
+from holdfast.conformance.faults.model.disk import Point, moments
 from holdfast.conformance.faults.model.states import State, StateRule, states
 from holdfast.conformance.faults.recording import (
     ROOT,
@@ -125,33 +125,29 @@ class Script:
     def failed(self) -> int:
         return self.add(Failed(28))
 
-    def points(
-        self, number: int | None = None, profile: Profile = Profile.LINUX, idle: Collection[int] = ()
-    ) -> Sequence[Point]:
+    def points(self, number: int | None = None, idle: Collection[int] = ()) -> Sequence[Point]:
         wanted = len(self.operations) if number is None else number
-        return [one for one in moments(self.recording, profile, idle) if wanted in one[0].numbers][-1]
+        return [one for one in moments(self.recording, idle) if wanted in one[0].numbers][-1]
 
-    def point(self, number: int | None = None, profile: Profile = Profile.LINUX) -> Point:
+    def point(self, number: int | None = None) -> Point:
         """Where file systems differ, that of ext4 and xfs."""
-        return self.points(number, profile)[0]
+        return self.points(number)[0]
 
     def minima(self, idle: Collection[int] = ()) -> dict[str, dict[str, bytes | None]]:
         """What is left at least, by the systems that leave that; of all by the empty name."""
         found = {one.systems: next(iter(states(one, kinds=[StateRule.MINIMUM]))) for one in self.points(idle=idle)}
         return {systems: tree(state) for systems, state in found.items()}
 
-    def state(
-        self, kind: StateRule, number: int | None = None, profile: Profile = Profile.LINUX
-    ) -> dict[str, bytes | None]:
+    def state(self, kind: StateRule, number: int | None = None) -> dict[str, bytes | None]:
         """The only state of a kind at a point, as its tree."""
-        (state,) = states(self.point(number, profile), kinds=[kind])
+        (state,) = states(self.point(number), kinds=[kind])
         return tree(state)
 
-    def minimum(self, number: int | None = None, profile: Profile = Profile.LINUX) -> dict[str, bytes | None]:
-        return self.state(StateRule.MINIMUM, number, profile)
+    def minimum(self, number: int | None = None) -> dict[str, bytes | None]:
+        return self.state(StateRule.MINIMUM, number)
 
-    def trees(self, *kinds: StateRule, profile: Profile = Profile.LINUX) -> list[dict[str, bytes | None]]:
-        return [tree(state) for state in states(self.point(profile=profile), kinds=kinds)]
+    def trees(self, *kinds: StateRule) -> list[dict[str, bytes | None]]:
+        return [tree(state) for state in states(self.point(), kinds=kinds)]
 
     def texts(self, *kinds: StateRule) -> list[str]:
         return [state.text for state in states(self.point(), kinds=kinds)]

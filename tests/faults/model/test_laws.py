@@ -6,12 +6,11 @@ import random
 from collections.abc import Iterator
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.conformance.faults.model.contents import Content
-from holdfast.conformance.faults.model.disk import Point, Profile, points
+from holdfast.conformance.faults.model.disk import Point, points
 from holdfast.conformance.faults.model.pending import SECTOR, Moved
 from holdfast.conformance.faults.model.plan import Plan
 from holdfast.conformance.faults.model.states import State, StateRule, states
@@ -29,7 +28,6 @@ from holdfast.conformance.faults.recording import (
 from tests.faults.model.script import Script, tree
 
 FILES = ("a", "b", "d/c")
-BOTH = pytest.mark.parametrize("profile", Profile)
 
 names = st.sampled_from(FILES)
 offsets = st.sampled_from((0, 1, 500, 512, 1024, 3000, 4096, 5000))
@@ -94,8 +92,8 @@ scripts = steps.map(played)
 lawful = settings(max_examples=60)
 
 
-def every(script: Script, profile: Profile) -> Iterator[State]:
-    for point in points(script.recording, profile):
+def every(script: Script) -> Iterator[State]:
+    for point in points(script.recording):
         yield from states(point)
 
 
@@ -123,17 +121,15 @@ def replayed(recording: Recording) -> dict[str, bytes | None]:
     }
 
 
-@BOTH
 @lawful
 @given(scripts)
-def test_everything_kept_is_the_replay(profile: Profile, script: Script) -> None:
-    assert script.state(StateRule.ALL, profile=profile) == replayed(script.recording)
+def test_everything_kept_is_the_replay(script: Script) -> None:
+    assert script.state(StateRule.ALL) == replayed(script.recording)
 
 
-@BOTH
 @lawful
 @given(scripts)
-def test_after_a_sync_of_all_nothing_is_lost(profile: Profile, script: Script) -> None:
+def test_after_a_sync_of_all_nothing_is_lost(script: Script) -> None:
     # What a failed sync gave up is lost all the same, so that one is left out.
     script.operations = [one for one in script.operations if not getattr(one.action, "error", 0)]
     recorded: list[Action] = [one.action for one in script.operations]
@@ -141,24 +137,23 @@ def test_after_a_sync_of_all_nothing_is_lost(profile: Profile, script: Script) -
     for action in recorded:
         script.add(action)
     script.sync()
-    assert [tree(state) for state in states(script.point(profile=profile))] == [replayed(script.recording)]
+    assert [tree(state) for state in states(script.point())] == [replayed(script.recording)]
 
 
 def versions(script: Script) -> dict[int, list[bytes]]:
     """The bytes of each file after each operation."""
     found: dict[int, list[bytes]] = {}
-    for point in points(script.recording, Profile.LINUX):
+    for point in points(script.recording):
         for file, content in point.live.items():
             found.setdefault(file, [b""]).append(content.read(0, content.size))
     return found
 
 
-@BOTH
 @lawful
 @given(scripts)
-def test_each_sector_was_written_so_or_is_zero(profile: Profile, script: Script) -> None:
+def test_each_sector_was_written_so_or_is_zero(script: Script) -> None:
     written = versions(script)
-    for state in every(script, profile):
+    for state in every(script):
         for file, content in state.contents().items():
             data = content.read(0, content.size)
             for begin in range(0, len(data), SECTOR):
@@ -171,14 +166,11 @@ def test_each_sector_was_written_so_or_is_zero(profile: Profile, script: Script)
                     assert not any(sector) or sector in [old.ljust(len(sector), b"\0") for old in olds]
 
 
-@BOTH
 @lawful
 @given(scripts)
-def test_each_name_was_there_once_and_has_its_directory(profile: Profile, script: Script) -> None:
-    named = {
-        (path, file) for point in points(script.recording, profile) for path, file in point.live_names.paths.items()
-    }
-    for state in every(script, profile):
+def test_each_name_was_there_once_and_has_its_directory(script: Script) -> None:
+    named = {(path, file) for point in points(script.recording) for path, file in point.live_names.paths.items()}
+    for state in every(script):
         for path, file, first in state.names.visible:
             assert (path, file) in named
             assert (first, file) in named
@@ -198,10 +190,9 @@ def held(point: Point, origin: dict[int, int]) -> set[tuple[object, ...]]:
     return found
 
 
-@BOTH
 @lawful
 @given(scripts, st.randoms(use_true_random=False))
-def test_one_more_sync_never_loses_more(profile: Profile, script: Script, draw: random.Random) -> None:
+def test_one_more_sync_never_loses_more(script: Script, draw: random.Random) -> None:
     actions: list[Action] = [one.action for one in script.operations]
     place = draw.randrange(2, len(actions) + 1)
     file = draw.choice([0, *script.names.values()])
@@ -211,46 +202,40 @@ def test_one_more_sync_never_loses_more(profile: Profile, script: Script, draw: 
     for number, action in enumerate([*actions[:place], put_in, *actions[place:]], start=1):
         more.add(action)
         origin[number] = number if number <= place else number - 1
-    before = script.point(profile=profile)
-    after = more.point(profile=profile)
+    before = script.point()
+    after = more.point()
     assert held(after, origin) <= held(before, {number: number for number in origin})
 
 
-@BOTH
 @lawful
 @given(scripts)
-def test_trees_are_equal_if_and_only_if_their_hashes_are(profile: Profile, script: Script) -> None:
+def test_trees_are_equal_if_and_only_if_their_hashes_are(script: Script) -> None:
     found: dict[str, object] = {}
-    for state in every(script, profile):
+    for state in every(script):
         links = sorted((first, path) for path, _, first in state.names.visible)
         said = (tree(state), links)
         assert found.setdefault(state.hash, said) == said
     assert all(one != two for one, two in pairwise(sorted(map(repr, found.values()))))
 
 
-@BOTH
 @lawful
 @given(scripts, st.integers(0, 9))
-def test_the_same_seed_gives_the_same_order(profile: Profile, script: Script, seed: int) -> None:
+def test_the_same_seed_gives_the_same_order(script: Script, seed: int) -> None:
     one, two = (
-        [
-            (each.state.hash, each.numbers, each.state.text)
-            for each in Plan(script.recording, profile=profile, seed=seed)
-        ]
+        [(each.state.hash, each.numbers, each.state.text) for each in Plan(script.recording, seed=seed)]
         for _ in range(2)
     )
     assert one == two
 
 
-@BOTH
 @lawful
 @given(scripts)
-def test_a_plan_has_every_state_with_every_point_at_which_it_is_legal(profile: Profile, script: Script) -> None:
+def test_a_plan_has_every_state_with_every_point_at_which_it_is_legal(script: Script) -> None:
     legal: dict[str, set[int]] = {}
-    for state in every(script, profile):
+    for state in every(script):
         legal.setdefault(state.hash, set()).update(state.point.numbers)
     planned: dict[str, set[int]] = {}
-    plan = Plan(script.recording, profile=profile)
+    plan = Plan(script.recording)
     for candidate in plan:
         assert candidate.again == (candidate.state.hash in planned)
         planned.setdefault(candidate.state.hash, set()).update(candidate.numbers)

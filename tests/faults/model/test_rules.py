@@ -5,64 +5,54 @@ from __future__ import annotations
 import pytest
 
 from holdfast.conformance.faults.model import names as model_names
-from holdfast.conformance.faults.model.disk import Profile
 from holdfast.conformance.faults.model.pending import Resized
 from holdfast.conformance.faults.model.states import StateRule
 from tests.faults.model.script import Script
 
-BOTH = pytest.mark.parametrize("profile", Profile)
-POSIX = Profile.POSIX
+
+def test_the_snapshot_is_durable() -> None:
+    assert Script(a=b"1", b=b"").minimum() == {"a": b"1", "b": b""}
 
 
-@BOTH
-def test_the_snapshot_is_durable(profile: Profile) -> None:
-    assert Script(a=b"1", b=b"").minimum(profile=profile) == {"a": b"1", "b": b""}
-
-
-@BOTH
-def test_what_was_not_synced_is_in_the_cache_and_not_on_the_disk(profile: Profile) -> None:
+def test_what_was_not_synced_is_in_the_cache_and_not_on_the_disk() -> None:
     script = Script(log=b"old")
     script.append("log", b" new")
-    assert script.minimum(profile=profile) == {"log": b"old"}
-    assert script.state(StateRule.ALL, profile=profile) == {"log": b"old new"}
+    assert script.minimum() == {"log": b"old"}
+    assert script.state(StateRule.ALL) == {"log": b"old new"}
 
 
-@BOTH
 @pytest.mark.parametrize("data_only", [False, True])
-def test_a_sync_keeps_the_bytes_before_it_and_not_those_after(profile: Profile, data_only: bool) -> None:
+def test_a_sync_keeps_the_bytes_before_it_and_not_those_after(data_only: bool) -> None:
     script = Script(log=b"", other=b"")
     script.append("log", b"one")
     script.append("other", b"x")
     script.fsync("log", data_only=data_only)
     script.append("log", b"two")
-    assert script.minimum(profile=profile) == {"log": b"one", "other": b""}
+    assert script.minimum() == {"log": b"one", "other": b""}
 
 
-@BOTH
-def test_syncing_a_directory_keeps_names_and_no_bytes(profile: Profile) -> None:
+def test_syncing_a_directory_keeps_names_and_no_bytes() -> None:
     script = Script()
     script.create("a")
     script.append("a", b"1")
     script.fsync()
-    assert script.minimum(profile=profile) == {"a": b""}
+    assert script.minimum() == {"a": b""}
 
 
-@BOTH
-def test_a_sync_of_all_keeps_all(profile: Profile) -> None:
+def test_a_sync_of_all_keeps_all() -> None:
     script = Script(a=b"1")
     script.rename("a", "b")
     script.append("b", b"2")
     script.mkdir("d")
     script.sync()
-    assert script.minimum(profile=profile) == {"b": b"12", "d": None}
+    assert script.minimum() == {"b": b"12", "d": None}
 
 
-@BOTH
-def test_a_write_that_syncs_is_pending_only_while_it_is_under_way(profile: Profile) -> None:
+def test_a_write_that_syncs_is_pending_only_while_it_is_under_way() -> None:
     script = Script(log=b"")
     number = script.append("log", b"x" * 100, durable=True)
-    assert script.minimum(number, profile) == {"log": b"x" * 100}
-    assert script.minimum(number - 1, profile) == {"log": b""}
+    assert script.minimum(number) == {"log": b"x" * 100}
+    assert script.minimum(number - 1) == {"log": b""}
 
 
 # A plain file, written anew, renamed over: the linux column of the calibration.
@@ -82,7 +72,7 @@ def plain(*, sync: bool = True, directory: bool = True, later: bool = False) -> 
 
 
 def test_rename_over_with_both_syncs_is_safe() -> None:
-    assert plain().minimum() == plain().minimum(profile=POSIX) == {"store": b"new"}
+    assert plain().minimum() == {"store": b"new"}
 
 
 def test_rename_over_without_a_directory_sync_is_lost() -> None:
@@ -99,10 +89,9 @@ def test_rename_over_without_any_sync_may_leave_an_empty_file() -> None:
     assert script.state(StateRule.NAMES) == {"store": b""}
 
 
-def test_a_sync_of_the_renamed_file_keeps_its_rename_on_linux_only() -> None:
+def test_a_sync_of_the_renamed_file_keeps_its_rename() -> None:
     script = plain(directory=False, later=True)
     assert script.minimum() == {"store": b"new"}
-    assert script.minimum(profile=POSIX) == {"store": b"old"}
 
 
 @pytest.mark.parametrize("directory", [False, True])
@@ -127,7 +116,6 @@ def test_a_new_log_needs_no_directory_sync_on_linux() -> None:
     script.append("log", b"1")
     script.fsync("log")
     assert script.minimum() == {"log": b"1"}
-    assert script.minimum(profile=POSIX) == {}
 
 
 EXT4_XFS, BTRFS, LATER = "ext4 and xfs", "btrfs", "btrfs behind a commit by its clock"
@@ -263,52 +251,24 @@ def test_fdatasync_of_a_new_empty_file_keeps_its_name() -> None:
     assert script.minimum() == {"lock": b""}
 
 
-def test_posix_takes_names_in_any_order_and_linux_the_first_ones() -> None:
+def test_of_pending_names_the_first_ones_are_kept() -> None:
     script = Script()
     for name in "abc":
         script.create(name)
     several = {StateRule.PREFIX, StateRule.ALL_BUT_ONE, StateRule.ONLY_ONE, StateRule.RANDOM}
     assert {frozenset(tree) for tree in script.trees(*several)} <= {frozenset("abc"[:count]) for count in range(4)}
-    assert {"a": b"", "c": b""} in script.trees(StateRule.ALL_BUT_ONE, profile=POSIX)
-    assert {"c": b""} in script.trees(StateRule.ONLY_ONE, profile=POSIX)
 
 
-def test_posix_renames_within_a_directory_at_once_and_across_by_halves() -> None:
-    script = Script()
-    script.mkdir("one")
-    script.mkdir("two")
-    script.create("one/f")
-    script.sync()
-    script.rename("one/f", "one/g")
-    base = {"one": None, "two": None}
-    assert script.trees(StateRule.ONLY_ONE, profile=POSIX) == [{**base, "one/g": b""}]
-    script.sync()
-    script.rename("one/g", "two/g")
-    halves = script.trees(StateRule.ONLY_ONE, profile=POSIX)
-    assert halves == [base, {**base, "one/g": b"", "two/g": b""}]
-    script.fsync("two")
-    assert script.minimum(profile=POSIX) == {**base, "one/g": b"", "two/g": b""}
-
-
-@BOTH
-def test_a_renamed_directory_takes_along_what_is_in_it(profile: Profile) -> None:
+def test_a_renamed_directory_takes_along_what_is_in_it() -> None:
     script = Script()
     script.mkdir("new")
     script.create("new/a")
     script.sync()
     script.rename("new", "current")
-    assert script.minimum(profile=profile) == {"new": None, "new/a": b""}
+    assert script.minimum() == {"new": None, "new/a": b""}
     script.fsync()
-    assert script.minimum(profile=profile) == {"current": None, "current/a": b""}
-    assert not script.point(profile=profile).moves
-
-
-def test_a_name_in_a_directory_that_is_lost_is_lost() -> None:
-    script = Script()
-    script.mkdir("d")
-    script.create("d/f")
-    script.fsync("d")
-    assert script.minimum(profile=POSIX) == {}
+    assert script.minimum() == {"current": None, "current/a": b""}
+    assert not script.point().moves
 
 
 def test_a_failed_sync_dooms_what_a_later_one_reports_as_safe() -> None:
@@ -561,7 +521,6 @@ def test_many_pending_operations_give_a_bounded_number_of_states() -> None:
         script.append("log", b"%d" % number * 300)
         script.create(f"f{number}")
     assert len(script.trees(*StateRule)) < 120
-    assert len(script.trees(*StateRule, profile=POSIX)) < 120
 
 
 def test_the_log_of_btrfs_is_committed_behind_so_many_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.conformance.faults.model.disk import Profile, points
+from holdfast.conformance.faults.model.disk import points
 from holdfast.conformance.faults.model.states import State, StateRule, states
 from tests.faults.model.script import Script
 
@@ -133,8 +133,8 @@ def test_points_do_not_change_under_those_who_hold_them() -> None:
     script.write("a", b"1")
     script.fsync("a")
     script.rename("a", "b")
-    held = list(points(script.recording, Profile.LINUX))
+    held = list(points(script.recording))
     texts = [[state.text for state in states(point)] for point in held]
-    again = [[state.text for state in states(point)] for point in points(script.recording, Profile.LINUX)]
+    again = [[state.text for state in states(point)] for point in points(script.recording)]
     assert texts == again
     assert [next(iter(point.durable.values())).read(0, 9) for point in held] == [b"0", b"0", b"1", b"1"]
