@@ -182,8 +182,9 @@ class Bench:
         """
         words, value = (answer, None) if isinstance(answer, str) else (answer.words, answer.value)
         if due not in (words, words.partition(" ")[0]):
-            opened, accepted = words.startswith("accepted"), due.startswith("accepted")
-            verdict = "fail_open" if opened else "over_refusal" if accepted else "wrong_reason"
+            otherwise = "over_refusal" if due.startswith("accepted") else "wrong_reason"
+            named = {"accepted": "fail_open", "ok": "fail_open", "indeterminate": "indeterminate"}
+            verdict = named.get(words.partition(" ")[0], otherwise)
             self.weigh(verdict, what, expected=due, received=words)
         return value
 

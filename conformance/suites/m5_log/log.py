@@ -89,10 +89,7 @@ def put(bench: Bench, session: SuiteSession, *operations: Made, what: str = "an 
 
 def must_be_refused(bench: Bench, answer: Answer, reason: str, what: str) -> None:
     """Fail unless it was refused; another reason is reported."""
-    if (answer.outcome, answer.reason) != ("refused", reason):
-        verdict = "wrong_reason" if answer.outcome == "refused" else "fail_open"
-        received = f"{answer.outcome} {answer.reason or ''}"
-        bench.weigh(verdict, f"{what} was not refused with {reason}", expected=reason, received=received)
+    bench.must_be(answer, f"refused {reason}", f"{what} was not refused with {reason}")
 
 
 def must_have_rows(bench: Bench, session: SuiteSession, stored: Iterable[Made]) -> None:
