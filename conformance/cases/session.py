@@ -185,6 +185,10 @@ class Answer:
         """The same behind its outcome."""
         return " ".join(filter(None, (self.outcome, self.effect, self.reason)))
 
+    def judged(self, verdict: str) -> str:
+        """The verdict, unless the answer itself leaves open what happened."""
+        return Verdict.INDETERMINATE.value if self.outcome == "indeterminate" else verdict
+
 
 class Session:
     """One session: the values that it was opened with, its time, and the answer to each request."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from holdfast.conformance.faults.recording import Entry, Mapped, Named, Names, Recording, Truncate, Type, Write, replay
-from holdfast.conformance.faults.tracer.tree import Tree
 
 
 def differences(recording: Recording, workdir: Path, ignore: Iterable[str] = ()) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def differences(recording: Recording, workdir: Path, ignore: Iterable[str] = ())
     names that are of no interest (sockets, statistics, logs); one for a directory covers what is in it. Raises OSError.
     """
     replayed = _by_name(_replayed(recording))
-    real = _by_name(Tree(os.fsencode(os.path.realpath(workdir))).snapshot())
+    real = dict(_real(os.fsencode(workdir)))
     patterns = tuple(ignore)
     different = [os.fsdecode(name) for name in {*replayed, *real} if replayed.get(name) != real.get(name)]
     return tuple(sorted(name for name in different if not _ignored(name, patterns)))
@@ -57,3 +57,21 @@ def _replayed(recording: Recording) -> Iterator[Entry]:
         paths[number].append(name)
     for number, own in paths.items():
         yield Entry(number, types[number], tuple(own), bytes(data[number]))
+
+
+def _real(root: bytes) -> Iterator[tuple[bytes, tuple[Type, bytes, frozenset[bytes]]]]:
+    """What stands there, read in another way than the tracer reads: what that overlooks is found here."""
+    entries = (os.path.join(at, name) for at, inner, files in os.walk(root) for name in (*inner, *files))
+    found = {os.path.relpath(path, root): os.lstat(path) for path in entries}
+    same: defaultdict[tuple[int, int], set[bytes]] = defaultdict(set)
+    for path, status in found.items():
+        same[status.st_dev, status.st_ino].add(path)
+    for path, status in found.items():
+        whole, data, kind = os.path.join(root, path), b"", Type.OTHER
+        if stat.S_ISREG(status.st_mode):
+            kind, data = Type.FILE, Path(os.fsdecode(whole)).read_bytes()
+        elif stat.S_ISLNK(status.st_mode):
+            kind, data = Type.LINK, os.readlink(whole)
+        elif stat.S_ISDIR(status.st_mode):
+            kind = Type.DIRECTORY
+        yield path, (kind, data, frozenset(same[status.st_dev, status.st_ino]))

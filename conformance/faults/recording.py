@@ -329,8 +329,14 @@ def _read(stream: BinaryIO, operations: Filed[Operation], check: Callable[[], No
         if isinstance(raw, dict) and isinstance(raw.get("ending"), Ending):
             if next(lines, None) is not None:
                 raise RecordingError(f"line {number + 1}: expected nothing behind the ending")
-            snapshot = tuple(header["snapshot"])
-            return Recording(tuple(header["command"]), snapshot, operations, raw["ending"], tuple(raw["refused"]))
+            try:
+                told = header["command"], header["snapshot"], raw["refused"]
+                command, snapshot, refused = map(tuple, told)
+            except (KeyError, TypeError) as error:
+                raise RecordingError(f"expected command, snapshot and refusals, got {error!r}") from error
+            if not all(isinstance(entry, Entry) for entry in snapshot):
+                raise RecordingError("line 1: expected a snapshot of entries")
+            return Recording(command, snapshot, operations, raw["ending"], refused)
         if not isinstance(raw, Operation) or not isinstance(raw.action, tuple):
             raise RecordingError(f"line {number}: expected an operation")
         if raw.number != number - 1:

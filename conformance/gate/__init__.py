@@ -2,11 +2,9 @@
 
 | module | question |
 |---|---|
-| `decision` | the decision: all reasons, the gravest first |
+| `decision` | the decision: all reasons, the gravest first; was the live surface fit, and is it still judged so |
 | `run` | is the file whole, of this kit, this contract and this plan; how old is it; is it the run that was asked for |
 | `cases` | has each case a result, does one hold the gate, do its exchanges show it: each is judged a second time |
-| `faults` | the second judgement of a fault |
-| `fitness` | was the live surface fit, and is it still judged fit |
 | `model` | the question, the answer, and every reason code |
 
 The reason of an adapter's refusal is judged where the run judges it: `conformance.cases.expect`.

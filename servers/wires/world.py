@@ -204,8 +204,8 @@ class ServiceEnvironment:
         return f"ended with status {done.returncode}: {said}" if done.returncode else ""
 
     def _environment(self, port: int) -> dict[str, str]:
-        answers = self._service.service.env
-        return {**os.environ, **{name: self._filled(value, port) for name, value in answers.items()}}
+        own = self._service.service.env.items()
+        return {**os.environ, **{name: self._filled(value, port) for name, value in own}}
 
     def _reach(self, number: int) -> tuple[str, int]:
         """Where an instance listens; it is started if it was not asked before. Raises EndedError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -152,10 +153,11 @@ def _case_at(contract: Contract, name: str) -> str:
         return _where(_folder(contract) / "cases" / case.source, name)
     if contract.fault(name) is not None:
         return _where(_folder(contract) / "faults.yaml", name)
-    code = next(
-        test.__code__ for test, _ in suite_tests(contract.name) if suite_case_id(contract.name, test.__name__) == name
-    )
-    return f"{_shown(Path(code.co_filename))}:{code.co_firstlineno}"
+    test = next(test for test, _ in suite_tests(contract.name) if suite_case_id(contract.name, test.__name__) == name)
+    path, begins = Path(sys.modules[test.__module__].__file__ or ""), re.compile(rf"\s*(def )?{test.__name__}\s*[(=]")
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    # One that is made of a row of a table has a line there. One that is made of a sweep has none.
+    return f"{_shown(path)}:{next((number for number, line in lines if begins.match(line)), 1)}"
 
 
 def _where(path: Path, name: str) -> str:

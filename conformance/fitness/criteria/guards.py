@@ -269,12 +269,12 @@ def _rules_elsewhere(judging: Judging) -> None:
 
 def _definers(judging: Judging) -> None:
     """A function with the rights of a role that may write can reach the surface without naming it."""
-    described = [_function(row) for row in judging.catalogue.rows("mentions")]
+    described = [[row[each] for each in _NAMED] for row in judging.catalogue.rows("mentions")]
     roles, able, owners = judging.catalogue.roles, _able(judging), _owners(judging)
     for row in judging.catalogue.rows("definers"):
         owner = str(row["owner"])
         # Those whose text names the surface are judged by that.
-        if _function(row) in described or _known(judging, row):
+        if [row[each] for each in _NAMED] in described or _known(judging, row):
             continue
         if not (row["superuser"] or roles.unbound(owner) or able & roles.powers(owner)):
             continue
@@ -288,6 +288,10 @@ def _definers(judging: Judging) -> None:
                 "another owner, or name it in a policy as reviewed"
             )
             judging.unproven(Code.DEFINER_FUNCTION, text, rows=[row])
+
+
+# What tells a function from every other.
+_NAMED = ("schema", "name", "arguments")
 
 
 def _function(row: Row) -> str:

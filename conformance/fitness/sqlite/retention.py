@@ -170,28 +170,37 @@ _UNITS: Mapping[str, tuple[float, float]] = {
 }
 
 
-# Stands for now in a default: the last second of a day, before the shortest month, so that no row ends sooner.
-_WORST = "'2026-02-01 23:59:59'"
-_NOWS = re.compile(r"'now'|\bcurrent_timestamp\b", re.IGNORECASE)
+# The last seconds of days on which a default lies nearest: of a month and a year, before the shortest month, and of
+# each day of a week.
+_MOMENTS = ("2026-01-31", "2026-12-31", *(f"2026-02-0{day}" for day in range(1, 8)))
+# How a default names the moment in which a row is made; `{now}` stands for that in its place.
+_NOWS = (
+    (re.compile(r"'now'|\bcurrent_timestamp\b", re.IGNORECASE), "'{now}'"),
+    (re.compile(r"\bcurrent_(date|time)\b", re.IGNORECASE), r"\1('{now}')"),
+    (re.compile(r"\b(unixepoch|julianday|datetime|date|time)\s*\(\s*(?=\)|'subsec)", re.IGNORECASE), r"\1('{now}' "),
+    (re.compile(r"'{now}' (?='subsec)"), "'{now}', "),
+    (re.compile(r"\b(strftime\s*\(\s*'[^']*')\s*\)", re.IGNORECASE), r"\1, '{now}')"),
+)
 
 
 def _days_ahead(default: str) -> float | None:
-    """How many days after now the value of a default lies at the least, as SQLite works it out; None if no instant.
+    """How many days after now the value of a default lies at the least, as SQLite works it out; None if no instant."""
+    for pattern, moment in _NOWS:
+        default = pattern.sub(moment, default)
+    found = [_ahead(default.replace("{now}", f"{day} 23:59:59"), f"{day} 23:59:59") for day in _MOMENTS]
+    known = [days for days in found if days is not None]
+    return min(known) if len(known) == len(found) else None
 
-    The same at each call.
-    """
-    text = _NOWS.sub(_WORST, default)
+
+def _ahead(default: str, now: str) -> float | None:
     with closing(sqlite3.connect(":memory:")) as connection:
         try:
-            value = connection.execute(f"SELECT ({text})").fetchone()[0]
-            unit: str | None = "julianday(?) - julianday('now')"
+            value = connection.execute(f"SELECT ({default})").fetchone()[0]
+            sql: str | None = "julianday(?) - julianday('now')"
             if isinstance(value, int | float):
-                unit = next((unit for unit, (least, most) in _UNITS.items() if least <= value < most), None)
-            if unit is None:
-                return None
-            # A default that is now without saying so, as unixepoch(), is read in the same moment as now.
-            sql = unit.replace("?", f"({text})").replace("'now'", "'now'" if text == default else _WORST)
-            found = connection.execute(f"SELECT round({sql}, 6)").fetchone()[0]
+                sql = next((unit for unit, (least, most) in _UNITS.items() if least <= value < most), None)
+            sql = None if sql is None else f"SELECT round({sql}, 6)".replace("'now'", f"'{now}'")
+            found = None if sql is None else connection.execute(sql, (value,)).fetchone()[0]
         except (sqlite3.Error, OverflowError):
             return None
     return None if found is None else float(found)

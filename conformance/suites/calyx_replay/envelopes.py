@@ -169,7 +169,7 @@ def told(
     named = {"REPLAY_DUPLICATE": ("replay_key", letter.key), "MSG_ID_BLOCKED": ("msg_id", letter.msg_id)}
     if answer.said not in due:
         verdict = "over_refusal" if "new" in due else "fail_open" if answer.outcome == "accepted" else "wrong_reason"
-        bench.weigh(verdict, what, expected=" or ".join(due), received=answer.said)
+        bench.weigh(answer.judged(verdict), what, expected=" or ".join(due), received=answer.said)
     name, value = named.get(answer.said, ("", None))
     if name and (answer.data or {}).get(name) != value:
         bench.report("wrong_reason", what, expected=f"{answer.said} with {name} {value}", received=f"{answer.data}")

@@ -78,7 +78,7 @@ def must_be_done(bench: Bench, answer: Answer, what: str) -> None:
     """Fail unless it was accepted, or exited with 0."""
     if not is_done(answer):
         received = f"{answer.outcome} {answer.reason or ''}"
-        bench.fail("over_refusal", f"{what} was not done", expected="accepted", received=received)
+        bench.fail(answer.judged("over_refusal"), f"{what} was not done", expected="accepted", received=received)
 
 
 def put(bench: Bench, session: SuiteSession, *operations: Made, what: str = "an append") -> None:

@@ -166,7 +166,9 @@ def _accepted(bench: Bench, session: SuiteSession, op: str, what: str) -> None:
     answer = session.call("put_op", {"op": op})
     received = f"{answer.outcome} {answer.reason or answer.effect}"
     if answer.outcome != "accepted":
-        bench.fail("over_refusal", f"{what} is to be accepted", expected="accepted new", received=received)
+        bench.fail(
+            answer.judged("over_refusal"), f"{what} is to be accepted", expected="accepted new", received=received
+        )
     if answer.effect != "new":
         bench.fail("lost_durability", f"{what} is new", expected="accepted new", received=received)
 

@@ -341,7 +341,7 @@ def test_a_connection_that_is_lost_at_any_statement_leaves_all_or_nothing(bench:
             if got not in told:
                 bench.must_be(got, "indeterminate", f"a connection lost at {point}")
             status = session.accepted("resolve_status", {"logical_request_key": key})["status"]
-            if told[got] not in ("", status):
+            if told.get(got, "") not in ("", status):
                 bench.fail("lost_durability", f"told {got} at {point}", expected=told[got], received=status)
             rows = session.observe("state")
             stored = {name: key in str(rows[name]) for name in ("registration", "nonce_consume")}

@@ -113,6 +113,8 @@ def test_a_recording_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None
     ("line", "instead", "reason"),
     [
         (0, "{}\n", "header"),
+        (0, f'{{"recording":{recording.VERSION}}}\n', "expected command, snapshot and refusals"),
+        (0, f'{{"recording":{recording.VERSION},"command":[],"snapshot":[1]}}\n', "snapshot of entries"),
         (1, "[]\n", "line 2"),
         (1, "", "expected operation 1, got 2"),
         (2, '{"is":"Operation","number":2,"at":1,"task":1,"call":"x","action":{"is":"no"}}\n', "line 3"),

@@ -72,6 +72,11 @@ def test_a_default_says(text: str) -> None:
         ("datetime('now', '+2 days')", 2),
         # At the end of a day a date of 30 days later is 29 days away.
         ("date('now', '+30 days')", 29),
+        ("date(CURRENT_DATE, '+30 days') || ' ' || time('now')", 30),
+        ("unixepoch() + 86400 * 3", 3),
+        # On the last day of a month, and on the day before a Sunday.
+        ("datetime('now', 'start of month', '+1 month')", 0),
+        ("datetime('now', 'weekday 6', '+1 day')", 1),
         ("strftime('%s', 'now') + 172800", 2),
         ("strftime('%s', 'now') * 1000 + 172800000", 2),
         ("julianday('now') + 2", 2),

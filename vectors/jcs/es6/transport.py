@@ -19,13 +19,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import BinaryIO, Final, NamedTuple, Self
 
-from holdfast.vectors.jcs.es6.stream import BLOCK_BYTES, Checkpoint, Made, Partition, StreamLostError, made
+from holdfast.vectors.jcs.es6.stream import (
+    BLOCK_BYTES,
+    Checkpoint,
+    Made,
+    Partition,
+    StreamBrokenError,
+    StreamLostError,
+    made,
+)
 
 # Big-endian: token, partition, lines made; of the end the candidates, the lines and the block; bytes of text.
 _HEAD: Final = struct.Struct(f">{BLOCK_BYTES}sIQQQ{BLOCK_BYTES}sQ")
 _ACKNOWLEDGED: Final = b"\x06"
-# A worker says who it is as soon as it is connected.
-_HELLO_S: Final = 30.0
+# A worker says who it is as soon as it is connected, in one piece.
+_HELLO_S: Final = 2.0
 # When nothing at all comes for this long, a worker hangs or the cluster has stalled.
 _STALLED_S: Final = 300.0
 # The most partitions, of 42 MB each, that may wait for earlier ones. Beyond this only the one that is due is read.
@@ -66,6 +74,7 @@ class Collector:
         self._offered: dict[int, _Waiting] = {}
         self._arrived: dict[int, Made] = {}
         self._turn = 0
+        self._current: socket.socket | None = None
 
     def sender(self, host: str) -> Callable[[Partition], None]:
         """The function that workers call; `host` is the name under which they reach this machine."""
@@ -83,6 +92,9 @@ class Collector:
             # Closing alone does not wake a thread that waits in accept.
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
+        with contextlib.suppress(OSError):
+            if (current := self._current) is not None:
+                current.shutdown(socket.SHUT_RDWR)
         for offered in list(self._offered.values()):
             offered.stream.close()
             offered.connection.close()
@@ -112,13 +124,18 @@ class Collector:
             ) from error
         connection.settimeout(_HELLO_S)
         stream = connection.makefile("rb")
-        with contextlib.suppress(OSError, struct.error):
-            token, index, count, candidates, before, state, size = _HEAD.unpack(stream.read(_HEAD.size))
+        with contextlib.suppress(OSError, struct.error, StreamBrokenError):
+            # One that sends it by the byte is none of ours.
+            head = connection.recv(_HEAD.size)
+            token, index, count, candidates, before, state, size = _HEAD.unpack(head)
             due = index >= self._turn and index not in self._arrived
             if hmac.compare_digest(token, self._token) and due:
                 connection.settimeout(self._stalled_s)
                 found = Made(b"", count, Checkpoint(candidates, before, state))
                 # An earlier offer of the same is of a worker that died.
+                if (dead := self._offered.pop(index, None)) is not None:
+                    dead.stream.close()
+                    dead.connection.close()
                 self._offered[index] = _Waiting(connection, stream, found, size)
                 if index == self._turn or len(self._arrived) < self._most:
                     self._receive(index)
@@ -128,6 +145,7 @@ class Collector:
 
     def _receive(self, index: int) -> None:
         connection, stream, found, size = self._offered.pop(index)
+        self._current = connection
         # Where it ends early the worker's task fails too, for want of an acknowledgement, and Spark knows why.
         with contextlib.suppress(OSError), connection, stream:
             text = stream.read(size)
