@@ -154,10 +154,10 @@ def of_fitness(
     # A proof says nothing about the clauses of another contract.
     others = [each for each in required if each.contract.name != contract.name]
     departing = proof.assessment.policy.less_than_contract()
-    lower = "look at the surface again with a policy that asks for no less"
+    advice = "look at the surface again with a policy that asks for no less"
     reasons = (
         *(held(ReasonCode.FITNESS_UNVERIFIED, f"{where}: {problem}") for problem in problems),
-        *(held(ReasonCode.FITNESS_DEPARTS, f"{where}: {each}; {lower}") for each in departing),
+        *(held(ReasonCode.FITNESS_DEPARTS, f"{where}: {each}; {advice}") for each in departing),
         *(held(ReasonCode.FITNESS_UNTIED, f"the run and the fitness proof are not tied: {each}") for each in loose),
         *_missing(others),
     )

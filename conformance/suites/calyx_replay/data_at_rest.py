@@ -20,8 +20,6 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 _TABLE = "replay_state"
 # What SQLite puts beside a database.
 _BESIDE = ("", "-wal", "-shm", "-journal")
-# Searched for where nothing else is: the modes count all the same.
-_NOWHERE = "holdfast: nothing is called like this"
 # How many of the texts are searched for, the last of each kind: each is looked for in several spellings.
 _MOST = 64
 # How many records are followed through a prune.
@@ -102,7 +100,8 @@ class Remaining:
     def inspect(self) -> None:
         """Hold the folder against what is allowed, and see that git ignores the database. Raises NonConformance."""
         refused, confided = (list(each.items())[-_MOST:] for each in (self._refused, self._confided))
-        wanted = [*refused, *confided, (_NOWHERE, "")]
+        # The last is nowhere: the modes count also where nothing is searched for.
+        wanted = [*refused, *confided, (self._session.hex64("nowhere"), "")]
         for entry in self._session.remains(".", [text for text, _ in wanted]):
             path, which = entry["path"], entry["which"]
             if is_given(path, self._given):

@@ -76,14 +76,14 @@ print(db.execute("SELECT group_concat(x) FROM t").fetchone()[0], flush=True)
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
 def test_a_program_gets_the_lock_of_a_database_once_and_can_read_it_on(mode: str, tmp_path: Path) -> None:
-    fault = Injection(overtake=(f"{tmp_path}/work/facts.db", f"{tmp_path}/armed"))
+    fault = Injection(overtake=(str(tmp_path / "work" / "facts.db"), f"{tmp_path}/armed"))
     done = run(DATABASE.replace("MODE", mode), tmp_path, fault)
     assert done.output == b"database is locked\n1,2\n", done.errors
     assert done.recording.ending.fired
 
 
 def test_a_log_whose_index_is_made_first_leaves_the_program_its_lock(tmp_path: Path) -> None:
-    fault = Injection(overtake=(f"{tmp_path}/work/facts.db", f"{tmp_path}/armed"))
+    fault = Injection(overtake=(str(tmp_path / "work" / "facts.db"), f"{tmp_path}/armed"))
     again = (
         'db.close()\nos.close(os.open("../armed", os.O_CREAT))\ndb = sqlite3.connect("facts.db", isolation_level=None)'
     )
