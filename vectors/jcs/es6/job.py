@@ -87,11 +87,15 @@ def digest(partitions: Sequence[Partition], source: Callable[[Partition], Made] 
         StreamBrokenError: one does not join up with the next, or lines are missing.
     """
     hashed, octets = hashlib.sha256(), 0
-    for partition, following in zip(partitions, [*partitions[1:], None], strict=True):
-        found = source(partition)
-        joined(partition, found, following)
-        hashed.update(found.text)
-        octets += len(found.text)
+    # One partition is hashed while the next one is fetched.
+    with ThreadPoolExecutor(1) as hasher:
+        under_way = hasher.submit(hashed.update, b"")
+        for partition, following in zip(partitions, [*partitions[1:], None], strict=True):
+            found = source(partition)
+            joined(partition, found, following)
+            under_way.result()
+            under_way = hasher.submit(hashed.update, found.text)
+            octets += len(found.text)
     return Digest(partitions[-1].until, octets, hashed.hexdigest())
 
 
