@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.vectors.jcs.es6 import transport
 from holdfast.vectors.jcs.es6.job import Digest, digest
-from holdfast.vectors.jcs.es6.stream import Partition, StreamLostError, plan
+from holdfast.vectors.jcs.es6.stream import Partition, StreamLostError, made, plan
 from holdfast.vectors.jcs.es6.transport import Collector
 
 HOST = "127.0.0.1"
@@ -88,6 +91,50 @@ def test_a_stranger_is_not_listened_to(collector: Collector) -> None:
         done = pool.submit(collected, collector)
         assert isinstance(stranger.exception(10), OSError)
         sent(sender, PARTITIONS)
+        assert done.result(20) == digest(PARTITIONS)
+
+
+def test_who_sends_a_byte_now_and_then_is_waited_for_no_longer_than_a_silent_one(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "_HELLO_S", 0.5)
+    sender: Any = collector.sender(HOST)
+    over = threading.Event()
+
+    def dribble(stranger: socket.socket) -> None:
+        while not over.wait(0.05):
+            with contextlib.suppress(OSError):
+                stranger.send(b"x")
+
+    with socket.create_connection(sender.keywords["address"]) as stranger, ThreadPoolExecutor() as pool:
+        pool.submit(dribble, stranger)
+        done = pool.submit(collected, collector)
+        sent(sender, PARTITIONS)
+        try:
+            # All of a head by the byte takes five seconds.
+            assert done.result(4) == digest(PARTITIONS)
+        finally:
+            over.set()
+
+
+def test_a_head_in_two_pieces_is_a_workers(collector: Collector) -> None:
+    sender: Any = collector.sender(HOST)
+    found = made(PARTITIONS[0])
+    head = HEAD.pack(
+        sender.keywords["token"],
+        0,
+        found.lines,
+        found.end.candidates,
+        found.end.lines,
+        found.end.state,
+        len(found.text),
+    )
+    with socket.create_connection(sender.keywords["address"]) as worker, ThreadPoolExecutor() as pool:
+        worker.sendall(head[:40])
+        done = pool.submit(collected, collector)
+        time.sleep(0.1)
+        worker.sendall(head[40:] + found.text)
+        sent(sender, PARTITIONS[1:])
         assert done.result(20) == digest(PARTITIONS)
 
 

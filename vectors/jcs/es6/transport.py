@@ -15,6 +15,7 @@ import hmac
 import secrets
 import socket
 import struct
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import BinaryIO, Final, NamedTuple, Self
@@ -32,8 +33,8 @@ from holdfast.vectors.jcs.es6.stream import (
 # Big-endian: token, partition, lines made; of the end the candidates, the lines and the block; bytes of text.
 _HEAD: Final = struct.Struct(f">{BLOCK_BYTES}sIQQQ{BLOCK_BYTES}sQ")
 _ACKNOWLEDGED: Final = b"\x06"
-# A worker says who it is as soon as it is connected, in one piece.
-_HELLO_S: Final = 2.0
+# A worker says who it is as soon as it is connected: so long may all of that take.
+_HELLO_S: Final = 10.0
 # When nothing at all comes for this long, a worker hangs or the cluster has stalled.
 _STALLED_S: Final = 300.0
 # The most partitions, of 42 MB each, that may wait for earlier ones. Beyond this only the one that is due is read.
@@ -50,6 +51,19 @@ def _send(partition: Partition, address: tuple[str, int], token: bytes) -> None:
         connection.sendall(found.text)
         if connection.recv(1) != _ACKNOWLEDGED:
             raise ConnectionError(f"expected the driver to acknowledge partition {partition.index}; it hung up")
+
+
+def _head(connection: socket.socket) -> bytes:
+    """What a connection begins with, as far as it comes in time. Raises OSError."""
+    ends, head = time.monotonic() + _HELLO_S, b""
+    while len(head) < _HEAD.size:
+        # A stranger who sends a byte now and then gets no more time than one who is silent.
+        connection.settimeout(max(ends - time.monotonic(), 0.001))
+        piece = connection.recv(_HEAD.size - len(head))
+        if not piece:
+            break
+        head += piece
+    return head
 
 
 class _Waiting(NamedTuple):
@@ -122,12 +136,9 @@ class Collector:
             raise StreamLostError(
                 f"expected partition {self._turn}; the workers were stopped before it came"
             ) from error
-        connection.settimeout(_HELLO_S)
         stream = connection.makefile("rb")
         with contextlib.suppress(OSError, struct.error, StreamBrokenError):
-            # One that sends it by the byte is none of ours.
-            head = connection.recv(_HEAD.size)
-            token, index, count, candidates, before, state, size = _HEAD.unpack(head)
+            token, index, count, candidates, before, state, size = _HEAD.unpack(_head(connection))
             due = index >= self._turn and index not in self._arrived
             if hmac.compare_digest(token, self._token) and due:
                 connection.settimeout(self._stalled_s)
