@@ -66,11 +66,14 @@ def reported(
 
 @cache
 def kinds() -> Mapping[str, Step]:
-    """Every kind of step by its name, in alphabetical order."""
+    """Every kind of step by its name, in alphabetical order. Raises CaseError where two have one name."""
     names = [found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_")]
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    steps = [each for module in modules for each in vars(module).values() if isinstance(each, Step)]
-    return {step.name: step for step in sorted(steps, key=lambda step: step.name)}
+    found: dict[str, Step] = {}
+    for each in (each for module in modules for each in vars(module).values() if isinstance(each, Step)):
+        if found.setdefault(each.name, each) is not each:
+            raise CaseError(f"expected one kind of step called {each.name}, got two in conformance/steps")
+    return dict(sorted(found.items()))
 
 
 def kind_of(step: Mapping[str, Any]) -> Step:

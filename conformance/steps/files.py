@@ -30,6 +30,10 @@ from holdfast.conformance.steps import kind, reported
 from holdfast.reports.evidence.redact import MARK
 from holdfast.vectors.jcs.canaries import spellings
 
+_COUNT = {"type": "integer", "minimum": 0}
+_MODE = {"pattern": "^[0-7]{4}$"}
+_SHA256 = {"pattern": "^[0-9a-f]{64}$"}
+_MAYBE_TEXT = {"type": ["string", "null"]}
 _OF_A_FILE = ("kind", "mode", "size", "sha256", "bytes")
 
 
@@ -53,9 +57,9 @@ FILE = Report(
     schema=value_form(
         exists={"type": "boolean"},
         kind={"enum": ["file", "folder", "link", "other", None]},
-        mode={"type": ["string", "null"], "pattern": "^[0-7]{4}$"},
+        mode=_MAYBE_TEXT | _MODE,
         size={"type": ["integer", "null"], "minimum": 0},
-        sha256={"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"},
+        sha256=_MAYBE_TEXT | _SHA256,
         bytes={
             "description": "base64url; three asterisks where a secret stood in them",
             "type": ["string", "null"],
@@ -77,15 +81,19 @@ _FILE_STEP = reported(
 
 
 def _contradiction_tree(value: Mapping[str, Any]) -> str | None:
-    paths = [entry["path"] for entry in value["files"]]
-    if paths != sorted(set(paths)):
-        return "its paths are not sorted, or not unique"
-    if paths and (value["error"] is not None or not value["exists"]):
+    if unsorted := _unsorted(value["files"]):
+        return unsorted
+    if value["files"] and (value["error"] is not None or not value["exists"]):
         return "a folder that was not listed has files"
     return None
 
 
-def outside(entries: list[Mapping[str, Any]], operand: Mapping[str, Any]) -> str | None:
+def _unsorted(entries: list[Mapping[str, Any]]) -> str | None:
+    paths = [entry["path"] for entry in entries]
+    return None if paths == sorted(set(paths)) else "its paths are not sorted, or not unique"
+
+
+def _outside(entries: list[Mapping[str, Any]], operand: Mapping[str, Any]) -> str | None:
     """An error if an entry does not lie below the folder of the operand; None if each does."""
     under = "" if operand["path"] == "." else f"{shown(operand['path'])}/"
     if all(entry["path"].startswith(under) for entry in entries):
@@ -98,7 +106,7 @@ LIST = Report(
     do=lambda workdir, operand: store.tree(workdir, operand["path"]),
     schema=value_form(
         exists={"type": "boolean"},
-        error={"type": ["string", "null"]},
+        error=_MAYBE_TEXT,
         files={
             "type": "array",
             "maxItems": 10000,
@@ -110,7 +118,7 @@ LIST = Report(
         },
     ),
     contradiction=_contradiction_tree,
-    difference=lambda value, operand: outside(value["files"], operand),
+    difference=lambda value, operand: _outside(value["files"], operand),
     rows={"files": "state_leak"},
 )
 
@@ -124,9 +132,6 @@ _TREE_STEP = reported(
 )
 
 
-_COUNT = {"type": "integer", "minimum": 0}
-
-
 def _contradiction_search(value: Mapping[str, Any]) -> str | None:
     found = [(entry["path"], entry["which"]) for entry in value["found"]]
     if found != sorted(set(found)):
@@ -138,15 +143,15 @@ def _contradiction_search(value: Mapping[str, Any]) -> str | None:
 
 def _difference_search(value: Mapping[str, Any], operand: Mapping[str, Any]) -> str | None:
     if any(entry["which"] >= len(operand["for"]) for entry in value["found"]):
-        return outside(value["found"], operand) or "something was found that the case does not search for"
-    return outside(value["found"], operand)
+        return _outside(value["found"], operand) or "something was found that the case does not search for"
+    return _outside(value["found"], operand)
 
 
 SEARCH = Report(
     name="search",
     do=lambda workdir, operand: store.search(workdir, operand["path"], operand["for"]),
     schema=value_form(
-        error={"type": ["string", "null"]},
+        error=_MAYBE_TEXT,
         files=_COUNT,
         bytes=_COUNT,
         found={"type": "array", "maxItems": 10000, "items": value_form(path=TEXT, which=_COUNT)},
@@ -157,9 +162,9 @@ SEARCH = Report(
 )
 
 
-def searching(kind: str, reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
+def _searching(name: str, reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     """The operand of a step of this kind. Raises CaseError."""
-    path, wanted = folder_of(kind, step, reading), reading.state.scope.resolve(step["for"])
+    path, wanted = folder_of(name, step, reading), reading.state.scope.resolve(step["for"])
     return {"path": path, "for": wanted_of(wanted)}
 
 
@@ -179,40 +184,39 @@ def wanted_of(wanted: Any) -> list[Any]:
 _SEARCH_STEP = reported(
     SEARCH,
     form({"search": PATH, "for": ANYTHING, **REPORTED}, ("search", "for")),
-    partial(searching, "search"),
+    partial(_searching, "search"),
     is_blind=has_error,
     reports=True,
 )
 
 
 def _contradiction_remains(value: Mapping[str, Any]) -> str | None:
-    paths = [entry["path"] for entry in value["files"]]
-    if paths != sorted(set(paths)):
-        return "its paths are not sorted, or not unique"
+    if unsorted := _unsorted(value["files"]):
+        return unsorted
     if any(entry["which"] != sorted(set(entry["which"])) for entry in value["files"]):
         return "what was found is not sorted, or not unique"
-    return "a folder that could not be read has files" if paths and value["error"] is not None else None
+    return "a folder that could not be read has files" if value["files"] and value["error"] is not None else None
 
 
 def _difference_remains(value: Mapping[str, Any], operand: Mapping[str, Any]) -> str | None:
     if any(which >= len(operand["for"]) for entry in value["files"] for which in entry["which"]):
         return "something was found that the case does not search for"
-    return outside(value["files"], operand)
+    return _outside(value["files"], operand)
 
 
 REMAINS = Report(
     name="remains",
     do=lambda workdir, operand: store.remains(workdir, operand["path"], operand["for"]),
     schema=value_form(
-        error={"type": ["string", "null"]},
+        error=_MAYBE_TEXT,
         files={
             "type": "array",
             "maxItems": 10000,
             "items": value_form(
                 path=TEXT,
-                mode={"type": "string", "pattern": "^[0-7]{4}$"},
+                mode={"type": "string"} | _MODE,
                 open={"type": "boolean"},
-                which={"type": "array", "items": {"type": "integer", "minimum": 0}},
+                which={"type": "array", "items": _COUNT},
             ),
         },
     ),
@@ -224,7 +228,7 @@ REMAINS = Report(
 _REMAINS_STEP = reported(
     REMAINS,
     form({"remains": PATH, "for": ANYTHING, **REPORTED}, ("remains", "for")),
-    partial(searching, "remains"),
+    partial(_searching, "remains"),
     is_blind=has_error,
     reports=True,
 )
@@ -238,7 +242,7 @@ def _difference_place(value: Mapping[str, Any], operand: Mapping[str, Any]) -> s
 PLACE = Report(
     name="place",
     do=lambda workdir, operand: store.place(workdir, operand["path"], decoded(operand["content"])),
-    schema=value_form(size={"type": "integer", "minimum": 0}, sha256={"type": "string", "pattern": "^[0-9a-f]{64}$"}),
+    schema=value_form(size=_COUNT, sha256={"type": "string"} | _SHA256),
     difference=_difference_place,
 )
 
@@ -259,15 +263,13 @@ _PLACE_STEP = reported(
 )
 
 
-def _difference_link(value: Mapping[str, Any], operand: Mapping[str, Any]) -> str | None:
-    return None if value["to"] == operand["to"] else "the link leads elsewhere than the case has it"
-
-
 LINK = Report(
     name="link",
     do=lambda workdir, operand: store.link(workdir, operand["path"], operand["to"]),
     schema=value_form(to=TEXT),
-    difference=_difference_link,
+    difference=lambda value, operand: (
+        None if value["to"] == operand["to"] else "the link leads elsewhere than the case has it"
+    ),
 )
 
 
@@ -285,10 +287,6 @@ def _operand_link(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str
 _LINK_STEP = reported(LINK, form({"link": PATH, "to": PATH, **JUDGED}, ("link", "to")), _operand_link)
 
 
-def _difference_copy(value: Mapping[str, Any], operand: Mapping[str, Any]) -> str | None:
-    return None if value["to"] == operand["to"] else "the copy lies elsewhere than the case has it"
-
-
 COPY = Report(
     name="copy",
     do=lambda workdir, operand: store.copy(workdir, operand["path"], operand["to"], move=operand.get("move", False)),
@@ -297,7 +295,9 @@ COPY = Report(
         files={"description": "How many plain files were copied.", "type": "integer", "minimum": 0},
         size={"description": "Their bytes.", "type": "integer", "minimum": 0},
     ),
-    difference=_difference_copy,
+    difference=lambda value, operand: (
+        None if value["to"] == operand["to"] else "the copy lies elsewhere than the case has it"
+    ),
 )
 
 
@@ -322,10 +322,9 @@ _COPY_STEP = reported(
 )
 
 
-_AT = {"type": "integer", "minimum": 0}
 _CHANGES: Mapping[str, Mapping[str, Any]] = {
-    "flip": _AT,
-    "truncate": _AT,
+    "flip": _COUNT,
+    "truncate": _COUNT,
     "delete": {"const": True},
     "journal_mode": {"enum": ["delete", "wal"]},
 }

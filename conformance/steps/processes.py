@@ -39,13 +39,13 @@ def kill(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> Sessio
     yield from reading.session.kill(killed, note)
 
 
-def config_of(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, str]:
+def _config_of(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, str]:
     """The members that a step adds to the config of the session."""
     config: dict[str, str] = reading.state.scope.resolve(step.get("config", {}))
     return config
 
 
-def judge_of(reading: CaseInterpreter, step: Mapping[str, Any]) -> Callable[[Record], Judgement | None]:
+def _judge_of(reading: CaseInterpreter, step: Mapping[str, Any]) -> Callable[[Record], Judgement | None]:
     """The judgement on the answer to the `open` of a step."""
     expect = {**ex.OK, **step.get("expect", {})}
     return lambda record: ex.judge_answer(record, expect, reading.state.scope, step=step, kind=reading.case.kind)
@@ -54,7 +54,7 @@ def judge_of(reading: CaseInterpreter, step: Mapping[str, Any]) -> Callable[[Rec
 @kind(form({"reopen": WORKER, **OF_A_WORKER, "config": CONFIG, "expect": EXPECT}, ("reopen",)), worker=True)
 def reopen(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     """Start a killed worker again on the same workdir."""
-    config, judge = config_of(reading, step), judge_of(reading, step)
+    config, judge = _config_of(reading, step), _judge_of(reading, step)
     yield from reading.session.reopen(step["reopen"], note, config=config, judge=judge)
 
 
@@ -62,7 +62,7 @@ def reopen(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> Sess
 def restart(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
     """Close a worker in order, end its process, and start it again on the same workdir."""
     notes = (f"{note}: close", f"{note}: stop", f"{note}: reopen")
-    config, judge = config_of(reading, step), judge_of(reading, step)
+    config, judge = _config_of(reading, step), _judge_of(reading, step)
     yield from reading.session.restart(step["restart"], notes, config=config, judge=judge)
 
 
@@ -87,7 +87,7 @@ def point_file(driver: Driver, action: Action, end: str) -> Path:
     return driver.workdir / "hold" / f"{action.operand['point']}.{end}"
 
 
-def _wait_reached(driver: Driver, action: Action) -> str | None:
+def _wait(driver: Driver, action: Action) -> str | None:
     path, left, op = point_file(driver, action, "reached"), driver.budget.left, driver.deadlines.op
     began_ns, ends = time.monotonic_ns(), time.monotonic() + min(left, op)
     is_extended = False
@@ -107,7 +107,7 @@ def _wait_reached(driver: Driver, action: Action) -> str | None:
     return None
 
 
-REACHED = Local("reached", _wait_reached)
+REACHED = Local("reached", _wait)
 
 
 @kind(form({"reached": TEXT, **OF_A_WORKER}, ("reached",)))
@@ -118,14 +118,14 @@ def reached(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> Ses
     must_be_done(record)
 
 
-def _release_release(driver: Driver, action: Action) -> str | None:
+def _let_go(driver: Driver, action: Action) -> str | None:
     if not point_file(driver, action, "reached").exists():
         return f"the failpoint {action.operand['point']} was never reached"
     point_file(driver, action, "release").touch()
     return None
 
 
-RELEASE = Local("release", _release_release)
+RELEASE = Local("release", _let_go)
 
 
 @kind(form({"release": TEXT, **OF_A_WORKER}, ("release",)))
@@ -136,11 +136,11 @@ def release(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> Ses
     must_be_done(record)
 
 
-def _arm_answers(driver: Any, action: Action) -> None:
+def _arm(driver: Any, action: Action) -> None:
     driver.peer.arm(action.operand["answers"])
 
 
-ANSWERS = Local("answers", _arm_answers)
+ANSWERS = Local("answers", _arm)
 ANSWER: Mapping[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -191,7 +191,7 @@ RECEIVED = Report(
 )
 
 
-def _operand_received(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
+def _nothing(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     """All requests are shown, whatever the step says."""
     del reading, step
     return {}
@@ -199,5 +199,5 @@ def _operand_received(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict
 
 # The requests that a daemon has sent to the broker that holdfast plays, byte for byte.
 _RECEIVED_STEP = reported(
-    RECEIVED, form({"received": {"const": "requests"}, **REPORTED}, ("received",)), _operand_received, reports=True
+    RECEIVED, form({"received": {"const": "requests"}, **REPORTED}, ("received",)), _nothing, reports=True
 )

@@ -39,8 +39,8 @@ def store_path(contract: Contract) -> str:
 def store_operand(contract: Contract) -> dict[str, str]:
     """What an inspection is asked for: where the store lies, and its format if that is not SQLite. Raises CaseError."""
     path = store_path(contract)
-    kind = contract.inspection.format if contract.inspection is not None else "sqlite"
-    return {"path": path} if kind == "sqlite" else {"path": path, "format": kind}
+    written = contract.inspection.format if contract.inspection is not None else "sqlite"
+    return {"path": path} if written == "sqlite" else {"path": path, "format": written}
 
 
 def rows_of(name: str, step: Mapping[str, Any], scope: Scope) -> list[Mapping[str, Any]]:
@@ -50,8 +50,8 @@ def rows_of(name: str, step: Mapping[str, Any], scope: Scope) -> list[Mapping[st
         if not isinstance(row, Mapping) or not row:
             raise CaseError(f"{name}: expected a row, an object of columns, got {row!r}")
         for column, value in row.items():
-            form = isinstance(value, Mapping) and len(value) == 1 and value.keys() <= _STORED
-            if isinstance(value, bool) or not (value is None or form or isinstance(value, str | int | float)):
+            is_stored = isinstance(value, Mapping) and len(value) == 1 and value.keys() <= _STORED
+            if isinstance(value, bool) or not (value is None or is_stored or isinstance(value, str | int | float)):
                 raise CaseError(f"{name}: column {column} cannot hold {value!r}")
     return rows
 
@@ -241,7 +241,7 @@ _PROBE_STEP = reported(
 )
 
 
-def _do_alter(workdir: Any, operand: Mapping[str, Any]) -> dict[str, Any]:
+def _altered(workdir: Any, operand: Mapping[str, Any]) -> dict[str, Any]:
     path, family = operand["path"], operand["family"]
     if "drop" in operand:
         return store.drop(workdir, path, family, really=operand["drop"])
@@ -249,17 +249,17 @@ def _do_alter(workdir: Any, operand: Mapping[str, Any]) -> dict[str, Any]:
     return store.alter(workdir, path, family, decoded(operand["key"]), None if value is None else decoded(value))
 
 
-ALTER = Report(name="alter", do=_do_alter, schema=value_form(error={"type": ["string", "null"]}))
+ALTER = Report(name="alter", do=_altered, schema=value_form(error={"type": ["string", "null"]}))
 
 
 def _operand_alter(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path = store_path(reading.contract)
     reading.touches(path)
     operand = {"path": path, "family": text_of("alter", step, reading)}
-    return {**operand, "drop": step["drop"]} if "drop" in step else {**operand, **_row_alter(reading, step)}
+    return {**operand, "drop": step["drop"]} if "drop" in step else {**operand, **_row(reading, step)}
 
 
-def _row_alter(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
+def _row(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     row = {name: reading.state.scope.resolve(step[name]) for name in ("key", "value")}
     try:
         decoded(row["key"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance import steps
+from holdfast.conformance.cases.values import CaseError
 from holdfast.conformance.steps.__main__ import composed
 from holdfast.specs.schema import Validator, explain
 from tests.harness.ledger import case_of, ran
@@ -70,6 +71,14 @@ def test_a_new_kind_of_step_is_part_of_the_schema_that_is_written() -> None:
     assert explain(validator, {"names": "alone"}) is None
     assert explain(validator, {"names": "alone", "surprise": 1}) is not None
     assert "names" in composed()["inspection"]["$defs"]
+
+
+@pytest.mark.usefixtures("names")
+def test_two_kinds_of_one_name_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "place_again.py").write_text(NAMES.replace('name="names"', 'name="place"'), encoding="utf-8")
+    steps.kinds.cache_clear()
+    with pytest.raises(CaseError, match="one kind of step called place"):
+        steps.kinds()
 
 
 def test_a_kind_that_no_file_declares_is_no_step() -> None:
