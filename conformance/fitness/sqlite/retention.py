@@ -187,20 +187,23 @@ def _days_ahead(default: str) -> float | None:
     """How many days after now the value of a default lies at the least, as SQLite works it out; None if no instant."""
     for pattern, moment in _NOWS:
         default = pattern.sub(moment, default)
-    found = [_ahead(default.replace("{now}", f"{day} 23:59:59"), f"{day} 23:59:59") for day in _MOMENTS]
-    known = [days for days in found if days is not None]
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            found = [_ahead(connection, default, f"{day} 23:59:59") for day in _MOMENTS]
+        except (sqlite3.Error, OverflowError):
+            return None
+    known = [float(days) for days in found if days is not None]
     return min(known) if len(known) == len(found) else None
 
 
-def _ahead(default: str, now: str) -> float | None:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        try:
-            value = connection.execute(f"SELECT ({default})").fetchone()[0]
-            sql: str | None = "julianday(?) - julianday('now')"
-            if isinstance(value, int | float):
-                sql = next((unit for unit, (least, most) in _UNITS.items() if least <= value < most), None)
-            sql = None if sql is None else f"SELECT round({sql}, 6)".replace("'now'", f"'{now}'")
-            found = None if sql is None else connection.execute(sql, (value,)).fetchone()[0]
-        except (sqlite3.Error, OverflowError):
-            return None
-    return None if found is None else float(found)
+def _ahead(connection: sqlite3.Connection, default: str, now: str) -> float | None:
+    value = connection.execute(f"SELECT ({default})".replace("{now}", now)).fetchone()[0]
+    unit: str | None = "julianday(?) - julianday('now')"
+    if isinstance(value, int | float):
+        unit = next((each for each, (least, most) in _UNITS.items() if least <= value < most), None)
+    if unit is None:
+        return None
+    days: float | None = connection.execute(
+        f"SELECT round({unit}, 6)".replace("'now'", f"'{now}'"), (value,)
+    ).fetchone()[0]
+    return days
