@@ -675,6 +675,13 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     ),
     "f rule elsewhere": (add("rules_elsewhere", **RULE), (("f", U, "RULE_UNREVIEWED"),)),
     "f definer that names nothing": (add("definers", **DEFINER), (("f", U, "DEFINER_FUNCTION"),)),
+    "f definer whose name with its schema is another's": (
+        both(
+            add("mentions", **{**FUNCTION, "schema": "a", "name": "b.c", "definer": False}),
+            add("definers", **{**DEFINER, "schema": "a.b", "name": "c"}),
+        ),
+        (("f", U, "DEFINER_FUNCTION"),),
+    ),
     "f definer of a superuser": (
         add("definers", **{**DEFINER, "owner": "boss", "superuser": True}), (("f", U, "DEFINER_FUNCTION"),),
     ),

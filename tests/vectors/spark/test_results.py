@@ -91,6 +91,12 @@ def test_a_category_without_rows_hides_nothing_graver(finding: Meaning, status: 
     assert exit_of_result(result_of(without=LACKING, found={Category.SIZE: finding})) is status
 
 
+@pytest.mark.parametrize("finding", [Meaning.ACCEPTED, Meaning.WRONG_BYTES])
+def test_the_page_marks_what_was_accepted_though_it_must_be_refused_and_nothing_else(finding: Meaning) -> None:
+    text = page(_compared(result_of(found={Category.SIZE: finding})), describe)
+    assert text.count('<td class="n open">') == (finding is Meaning.ACCEPTED)
+
+
 def _compared(*libraries: Result, **more: Any) -> Parity:
     return Parity((result_of(name="reference", **more), *libraries), ())
 
