@@ -109,7 +109,7 @@ class ThroughWorker:
 
 
 def asked(subject: RawPipe | ThroughWorker, ops: int, window: int) -> float:
-    """Microseconds of a call, where so many at once are under way."""
+    """Microseconds that a call takes while `window` of them are under way."""
     started = time.perf_counter()
     for _ in range(ops // window):
         for _ in range(window):

@@ -52,7 +52,7 @@ class Sending(ABC):
 
     @abstractmethod
     def wait(self, seconds: float) -> Answer | Event | None:
-        """The answer, or an event that says why there is none. None if it has not come within `seconds`: ask again."""
+        """The answer, or an event that says why none came. None if nothing came within `seconds`; then ask again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,9 +176,9 @@ class Bench:
         self.report(verdict, message, expected=expected, received=received, at=at)
 
     def must_be(self, answer: Answer | str, due: str, what: str) -> Any:
-        """The value of an answer whose words, or whose outcome, are those that are due; otherwise the test ends.
+        """The value of an answer. `due` is its outcome, or its outcome with its effect or reason.
 
-        A refusal for another reason is reported, and it goes on.
+        Another answer ends the test. A refusal for another reason is reported, and the test goes on.
         """
         words, value = (answer, None) if isinstance(answer, str) else (answer.words, answer.value)
         if due not in (words, words.partition(" ")[0]):

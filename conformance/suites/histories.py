@@ -215,7 +215,7 @@ def _shortened(bench: Bench, begin: Begin[Any], first: _Difference[S], left: int
 
 
 class Deck(Generic[W]):
-    """Deals each of its cards once before any a second time, in an order of the dice; `first` these."""
+    """Deals every card once, in an order that the dice draw, before it deals any again. `first` come before all."""
 
     def __init__(self, cards: Iterable[W], first: Iterable[W] = ()) -> None:
         self._cards, self._left = [*cards], [*first][::-1]
@@ -227,7 +227,7 @@ class Deck(Generic[W]):
 
 
 def in_some_order(state: W, calls: Iterable[Callable[[W], Iterable[W]]]) -> Iterator[W]:
-    """What can come of calls that overlap, each of which says what can come of a state: one behind the other."""
+    """The states after calls that overlapped: those of every order. A call gives the states that may follow a state."""
     for order in permutations(calls):
         states = [state]
         for after in order:
