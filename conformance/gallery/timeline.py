@@ -19,6 +19,8 @@ _TEXT = 100
 _ALWAYS = {"line": "store", "serve_store": "store", "instance": "process", "pass_time": "clock", "pause": "wait"}
 _OF_A_TAG = {"hold", "release", "ending", "seen"}
 _SENT = {"submit", "begin"}
+# What a request may have that a plain one has not, beside headers.
+_APART = {"principal": "principal {}", "content_type": "Content-Type: {}", "chunked": "in chunks"}
 
 
 def _befell(record: Record) -> str:
@@ -118,7 +120,9 @@ def _lines(
 
 
 def _filled(request: Mapping[str, Any]) -> str:
-    return f"  # each %FILL% stands for {request['fill']} letters x" if request.get("fill") else ""
+    notes = [f"each %FILL% stands for {request['fill']} letters x"] if request.get("fill") else []
+    notes += ["half of the body was sent, and the client went away"] if request.get("half") else []
+    return f"  # {'; '.join(notes)}" if notes else ""
 
 
 def _request(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
@@ -128,7 +132,12 @@ def _request(request: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
     body = from_base64url(request["body"])
     shown = _shown(body[:_TEXT]) + ("…" if len(body) > _TEXT else "")
     method, path = request.get("method") or route.get("method", "POST"), route.get("path", "?")
-    return f"{method} {path}{query} to instance {request.get('instance', 0)}, key {keys}, {shown}{_filled(request)}"
+    apart = [words.format(request[name]) for name, words in _APART.items() if request.get(name)]
+    more = "".join(
+        f", {each}" for each in [*apart, *(f"{name}: {value}" for name, value in request.get("headers", ()))]
+    )
+    where = f"to instance {request.get('instance', 0)}"
+    return f"{method} {path}{query} {where}, key {keys}{more}, {shown}{_filled(request)}"
 
 
 def _outcome(found: Mapping[str, Any], profile: Mapping[str, Any], heard: set[Any], method: str) -> str:
@@ -186,6 +195,9 @@ def _curl(request: Mapping[str, Any], profile: Mapping[str, Any], credentials: M
     for key in request["keys"]:
         words += ["-H", f"{profile['profile']['header']}: {key}"]
     words += ["-H", f"Content-Type: {request.get('content_type', 'application/json')}"]
+    framed = [("Transfer-Encoding", "chunked")] if request.get("chunked") else []
+    for name, value in (*request.get("headers", ()), *framed):
+        words += ["-H", f"{name}: {value}"]
     body = from_base64url(request["body"])
     words += ["--data-binary", _shown(body[: 4 * _TEXT])]
     query = f"?{request['query']}" if request.get("query") else ""

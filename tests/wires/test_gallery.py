@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -220,6 +221,15 @@ def test_a_timeline_has_the_tag_of_the_finding_and_what_befell_the_store() -> No
 
 PROFILE = _record(0, "profile", {}, {"profile": {"header": "Key"}, "routes": {"create": {"path": "/orders"}}})
 ONE: dict[str, object] = {"tag": "hf-1", "body": "JUZJTEwl", "keys": ["k"], "fill": 7}
+
+
+def test_what_a_request_has_beside_its_key_and_body_is_told_and_stands_in_its_line_of_curl() -> None:
+    sent = {**ONE, "principal": "b", "chunked": True, "half": True, "headers": [["Accept-Encoding", "gzip"]]}
+    records = [PROFILE, _record(1, "submit", sent, {"status": 201, "body": ""})]
+    (told,), (line,) = timeline(records, 1), curls(records, 1)
+    assert {"principal b", "in chunks", "Accept-Encoding: gzip"} <= {part.strip() for part in told.split(",")}
+    assert {"Accept-Encoding: gzip", "Transfer-Encoding: chunked"} <= {*shlex.split(line, comments=True)}
+    assert "half of the body" in line.partition("#")[2]
 
 
 def test_a_timeline_tells_a_wait_from_a_clock_that_is_moved_and_shows_that_a_body_is_empty() -> None:
