@@ -1,7 +1,7 @@
 """Appends, replays and starts of the reference log, each against the bare work under it or at another size.
 
 - *append*: `put` as the adapter calls it: strict decode, signature, one synced batch with the operation's rows, and the
-  witness, which is synced behind every 32nd batch.
+  witness, which is synced after every 32nd batch.
 - *bare*: the rows of the same operations, with as many bytes beside them as the reference writes, in synced batches to
   a RocksDB with the options that it comes with. The number that counts is the ratio of the rates, *append* to *bare*,
   over the whole run, in which the syncs of the witness are: at least 0.5. Medians leave out the slowest syncs.

@@ -59,7 +59,7 @@ WARM_UP = 50
 TARGET = 0.5
 # The rows that one round of the daemon finds due.
 ROUND = 500
-# Behind an outage rows wait for as long as this, by the frozen clock.
+# After an outage rows wait for as long as this, by the frozen clock.
 LATER = timedelta(seconds=400)
 
 BARE_RECORD = (

@@ -32,7 +32,7 @@ def parse_instant(text: str) -> datetime:
 
 
 def _in_python(text: str) -> tuple[datetime, timedelta]:
-    """A date that Python has, and how far it lies behind the date in the text. Raises ValueError."""
+    """A date that Python has, and how far it lies after the date in the text. Raises ValueError."""
     if text.startswith(_YEAR_ZERO):
         return datetime.fromisoformat(_STAND_IN + text[len(_YEAR_ZERO) :]), _YEARS_BETWEEN
     return datetime.fromisoformat(text), timedelta(0)

@@ -25,7 +25,7 @@ _MARKS = "__holdfast_marks__"
 def install(path: str) -> None:
     """Mark the lines that this process and its forks execute. Raises OSError, ValueError.
 
-    The file is `{"map": PATH, "files": {FILE: OFFSET}}` in JSON; line 1 of a file is the byte behind its offset.
+    The file is `{"map": PATH, "files": {FILE: OFFSET}}` in JSON; line 1 of a file is the byte after its offset.
     """
     if any(isinstance(finder, _Finder) for finder in sys.meta_path):
         return

@@ -26,7 +26,7 @@ _HEAD_BYTES = 4096
 # An Allure result is a page of JSON; a larger file is something else.
 _MOST_BYTES = 4 * 1024 * 1024
 _RESULT = "-result.json"
-# Evidence with a line behind its footer is not complete, for every reader.
+# Evidence with a line after its footer is not complete, for every reader.
 _SPOILT = b'{"type":"superseded"}\n'
 
 
@@ -175,7 +175,7 @@ def _attachments(path: str) -> list[str] | None:
         with open(path, "rb") as file:
             result = json.load(file)
         labels = {(label.get("name"), label.get("value")) for label in result.get("labels", ())}
-        # In older results Allure's plugin of pytest named the case behind a `#`, and no module before it.
+        # In older results Allure's plugin of pytest named the case after a `#`, and no module before it.
         older = ("framework", "pytest") in labels and re.match(r"#[^/]+/", result.get("fullName", ""))
         if ("framework", "holdfast") not in labels and not older:
             return None

@@ -32,7 +32,7 @@ _ANYWHERE = r"##\w*\["
 _FIRST = rf"(?:^|(?<=[{_BREAKS}]))(?:[^\S{_BREAKS}]|\x1b\[[0-9;]*m)*(?P<first>::|(?:---|\+\+\+|~~~|\^\^\^)(?=\s|$))"
 _COMMAND = re.compile(f"{_ANYWHERE}|{_FIRST}")
 
-# Of a line that is not finished, so much decides what the text behind it means.
+# Of a line that is not finished, so much decides what the text after it means.
 _REMEMBERED = 200
 
 

@@ -182,7 +182,7 @@ def _of_row(row: Row, due: tuple[str, ...]) -> Iterator[str]:
     for place in ("exceptions", "open"):
         for name, why in places[place].items():
             if not why:
-                yield f"{name} stands under `{place}` for no reason; write one behind `why`"
+                yield f"{name} stands under `{place}` for no reason; write one after `why`"
     for name in due:
         if not any(name in cells for cells in places.values()):
             yield f"{name} is blank; write a case for it, or say under `open` what is missing"

@@ -2,7 +2,7 @@
 
     target: {type: string, maxLength: 1024, x-leaf: {kind: path, normal: rs4a.normal_target}}
 
-A path names a leaf: `request.canonical_target`; `batch.events.*.seq` is one of the members of an array. Behind a slash
+A path names a leaf: `request.canonical_target`; `batch.events.*.seq` is one of the members of an array. After a slash
 it goes on inside an encoded text: `envelope/header.msg_id` (`inside` of the leaf `envelope`). An object may be a leaf
 beside its members, for what is written around them; `.` is the object of all arguments.
 """

@@ -1,6 +1,6 @@
 """Regular expressions as JSON Schema means them: in the dialect of ECMA 262, where `$` is the end and nothing less.
 
-Python's `$` also matches before a newline at the end, so an id of printable characters with a newline behind it would
+Python's `$` also matches before a newline at the end, so an id of printable characters with a newline after it would
 fit a pattern that was written to keep newlines out; and its `\\d` also matches the digits of other scripts.
 """
 

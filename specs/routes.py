@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from holdfast.specs.entry import Entry, Name, Text, text
 
-# A status, and behind it what stands for an effect or a reason that has none of its own.
+# A status, and after it what stands for an effect or a reason that has none of its own.
 _Status = Annotated[int, Meta(ge=200, le=599)]
 # The member of a body that names the reason, where a status has several.
 ERROR = "error"

@@ -31,7 +31,7 @@ _WAIT_S = 10.0
 
 
 def handed_over(handler: BaseHTTPRequestHandler, handshake: bytes) -> int | None:
-    """Send a handshake as one text message of two frames, behind a ping; the code with which the other side closes.
+    """Send a handshake as one text message of two frames, after a ping; the code with which the other side closes.
 
     None where it closed without one, or what came was no request for a WebSocket.
     """

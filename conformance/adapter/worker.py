@@ -116,7 +116,7 @@ class Worker:
         reply = self.receive(timeout=timeout, hello=True)
         if reply.answer is None:
             assert reply.event is not None
-            # The reader of the log may lag a moment behind the end of the process.
+            # The reader of the log may lag a moment after the end of the process.
             time.sleep(0.02)
             raise GreetingError(reply.event, self.process.log)
         said = reply.answer["ok"]

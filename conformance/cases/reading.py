@@ -147,7 +147,7 @@ class CaseInterpreter:
         self.go_on(judgement, step, mild=record.answer is not None and judgement.verdict.is_mild)
 
     def go_on(self, judgement: Judgement | None, step: Mapping[str, Any], *, mild: bool | None = None) -> None:
-        """Keep a finding of a step that changed what it was to change, and go on behind it.
+        """Keep a finding of a step that changed what it was to change, and go on after it.
 
         Raises NonConformance where it is not `mild`: by default where it is no wrong answer, for what follows a refusal
         may follow from it. In the preparation of a case none is.

@@ -182,7 +182,7 @@ class Answer:
 
     @property
     def words(self) -> str:
-        """The same behind its outcome."""
+        """The same after its outcome."""
         return " ".join(filter(None, (self.outcome, self.effect, self.reason)))
 
     def judged(self, verdict: str) -> str:

@@ -44,7 +44,7 @@ _STYLE = {
 }
 # A column that is cut needs so many cells to say anything, and a space or line stands between two columns.
 _LEAST, _BETWEEN = 24, 3
-# An id is broken behind one of these.
+# An id is broken after one of these.
 _JOINTS = re.compile(r"[/-]")
 
 

@@ -35,7 +35,7 @@ def new_adapter(
             stop(Exit.USAGE, f"--role: {unknown('role', each, loaded.roles)} in {contract}")
     called = folder.absolute().name if name is None else name
     if not is_name(called):
-        what = "letters, digits, dots, underscores and hyphens behind a letter"
+        what = "letters, digits, dots, underscores and hyphens after a letter"
         stop(Exit.USAGE, f"expected a name of {what}, got {called!r}; give one with --name")
     with ending(Exit.USAGE, FolderError):
         made = write_adapter(loaded, lang, folder, name=called, roles=role or ())

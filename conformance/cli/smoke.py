@@ -29,7 +29,7 @@ from holdfast.conformance.run.plan import methods_of, unclaimed
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.specs import Case, Contract, load_contract
 
-# No case begins later, in seconds behind the hello of the adapter.
+# No case begins later, in seconds after the hello of the adapter.
 SMOKE_S = 5.0
 
 

@@ -333,7 +333,7 @@ def _kept(
     *,
     has_launcher: bool,
 ) -> Iterator[Examination]:
-    """Whether what was acknowledged is there behind a kill, and whether it lies in the workdir."""
+    """Whether what was acknowledged is there after a kill, and whether it lies in the workdir."""
     claim = greeting.claim(contract.name)
     lacks = contract.lacks({} if claim is None else claim.not_claimed)
     try:
@@ -352,7 +352,7 @@ def _kept(
     elif verdict is not Verdict.CONFORMS:
         yield Examination("kill", Health.SKIPPED, f"{found.case}: {verdict.value}: {found.judged.detail}")
     else:
-        yield Examination("kill", Health.GOOD, "what was acknowledged is there behind a kill")
+        yield Examination("kill", Health.GOOD, "what was acknowledged is there after a kill")
     if found.is_empty and not has_launcher:
         advice = (
             "Put the store into the `workdir` of `open`: sessions run at the same time, each with a store of its own."

@@ -105,7 +105,7 @@ def left_behind(group: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of an acknowledged operation behind a kill, and whether the workdir holds anything."""
+    """What became of an acknowledged operation after a kill, and whether the workdir holds anything."""
 
     case: str
     judged: Judgement
@@ -115,7 +115,7 @@ class Kept:
 def kept(
     pool: WorkerPool, contract: Contract, not_claimed: Mapping[str, str], *, root: Path, config: Mapping[str, str]
 ) -> Kept | None:
-    """Run the shortest script that kills a process behind an answer; None where none can be run."""
+    """Run the shortest script that kills a process after an answer; None where none can be run."""
     # An earlier check may have left its session open.
     pool.get(0).exchange({"op": "close"}, timeout=pool.deadlines.op)
     usable = [

@@ -76,7 +76,7 @@ class Showing:
         self._first: dict[str, dict[str, str]] = {}
 
     def begin(self, *, turned: bool) -> None:
-        """The adapter was started: ask for what comes first behind a crash. Raises SubjectError."""
+        """The adapter was started: ask for what comes first after a crash. Raises SubjectError."""
         self._turned = turned
         self._first = {name: ask() for name, ask in self._asking_for_reports()}
 
@@ -146,7 +146,7 @@ class Showing:
         return found
 
     def _inspected(self, fact: Mapping[str, Any]) -> Any:
-        """What the harness reads in the store, behind a question that has its owner open it. Raises SubjectError."""
+        """What the harness reads in the store, after a question that has its owner open it. Raises SubjectError."""
         inspected = "its store, inspected"
         if inspected not in self._observed:
             self._once(fact["behind"])
@@ -284,7 +284,7 @@ class AdapterSubject:
             answer = self._run(self._session.call(0, barred["call"], args, f"barred {asked}"))
             if answer.outcome == "accepted" and answer.effect == "new":
                 raise SubjectReopenedError(f"{asked} at {self._session.now}: {_described(answer)}")
-            self._set_clock(now, f"clock behind {asked}")
+            self._set_clock(now, f"clock after {asked}")
 
     def _set_clock(self, to: str, note: str) -> None:
         if to != self._session.now:

@@ -231,7 +231,7 @@ def not_tested(fault: FaultCase, why: str) -> Judgement:
 
 
 def _graveness(fault: FaultCase, finding: ReportedFinding) -> tuple[int, bool]:
-    """Of two that are equally grave, the one behind an acknowledgement is told."""
+    """Of two that are equally grave, the one after an acknowledgement is told."""
     return _verdict_of(fault, finding).rank, finding.kind is CrashClass.INIT
 
 

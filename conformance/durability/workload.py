@@ -114,7 +114,7 @@ def _instead(step: Mapping[str, Any], scope: Scope, number: int, facts: Facts) -
 
 
 def parts_of(instead: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """What is asked for in place of an operation, and behind that, by the name of its part."""
+    """What is asked for in place of an operation, and after that, by the name of its part."""
     return {"instead": instead, "whole": instead["whole"]}
 
 

@@ -109,7 +109,7 @@ def _ways(begun: Finished) -> Iterator[_Way]:
     # Only a tracer can say when one transaction ends, and keep the next one from its lock.
     for op in begun.late if not probe().tracer else ():
         for name in databases:
-            text = f"was about to write to {name} right behind the first transaction of {op.text.split(' ', 1)[0]}"
+            text = f"was about to write to {name} right after the first transaction of {op.text.split(' ', 1)[0]}"
             yield _Way(text, Hold.WRITER, (name,), op)
 
 
@@ -443,7 +443,7 @@ class Dependencies:
         tally.must_be_reached("files that are still there once it runs")
 
     def _robbed(self, folder: Path, variant: Variant) -> tuple[bool, Deprived]:
-        """Whether files were taken away from the running process, and its behaviour behind that."""
+        """Whether files were taken away from the running process, and its behaviour after that."""
         subject, owed, late = self._sweep.subject(), self.finished().acknowledged, self.finished().late
         struck: list[Variant] = []
 

@@ -157,7 +157,7 @@ def judge_deprived(
 
     If it shows its facts, all of `owed` must be there, and of the other operations of `acknowledged` each whole or not
     at all; nothing else. `late` are new writes. `under` goes before the command, `taking` begins once it has started.
-    What it gives are those of `late` that were done until then. `again`: what was taken is there again behind it, and
+    What it gives are those of `late` that were done until then. `again`: what was taken is there again after it, and
     the same process does what it has refused.
     """
     session = _Session(subject, workload, owed, acknowledged, owed)

@@ -58,7 +58,7 @@ class Limits:
 
 
 def puts(count: int, *, seed: int = 0, names: int = 5, size: int = 0, after: int = 0) -> Workload:
-    """`count` writes to `names` names in turn, so that some cover others; those behind `after` of `size` characters."""
+    """`count` writes to `names` names in turn, so that some cover others; those after `after` of `size` characters."""
     drawn = random.Random(seed)  # noqa: S311  generated anew from the same seed, nothing to guard
 
     def put(number: int) -> Op:

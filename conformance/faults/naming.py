@@ -92,7 +92,7 @@ def half(workload: Workload, fact: tuple[str, str]) -> str:
     meant = _setter(workload, name, value)
     if meant is None:
         return text
-    return f"{text} behind byte {len(_bytes(value))} of {len(_bytes(meant.facts[name]))}, of {named(meant)}"
+    return f"{text} after byte {len(_bytes(value))} of {len(_bytes(meant.facts[name]))}, of {named(meant)}"
 
 
 def call(recording: Recording, number: int) -> str:

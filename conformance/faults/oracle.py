@@ -145,7 +145,7 @@ def _judge(
     parted = {op.number for op in workload.every if op.apart}
     there: AbstractSet[int] = (seen(workload, found) & may) - parted | must
     known = [op for op in workload.every if workload.once and op.number in must and not op.anew]
-    # Behind each all facts are looked at, which of a long session would take minutes.
+    # After each all facts are looked at, which of a long session would take minutes.
     known = [*known[:2], *known[-3:]] if workload.long else known
     flying = _in_flight(workload, must, may)
     others = [op.instead for op in flying if instead and op.instead is not None and op.number not in there]
@@ -223,7 +223,7 @@ def _again(
 
 
 def _says_again(op: Op, answer: SubjectAnswer, there: AbstractSet[int]) -> bool:
-    """Whether a command fails because it was done before. Its facts are asked for behind that."""
+    """Whether a command fails because it was done before. Its facts are asked for after that."""
     return op.command and op.number in there and answer.outcome is Outcome.ERROR
 
 

@@ -22,7 +22,7 @@ from holdfast.conformance.faults.recording import (
 )
 
 # The points tried first take turns: up to `_IN_PLACE` at which a file is written under its own name, and others, of
-# which up to `_HEAVIEST` lie behind the syncs that made most final. One of those and two of these are always tried.
+# which up to `_HEAVIEST` lie after the syncs that made most final. One of those and two of these are always tried.
 _IN_PLACE, _HEAVIEST = 2, 2
 # How many of the first syncs of an operation are each taken for the end of a transaction.
 _FIRST = 4
@@ -46,7 +46,7 @@ def struck_at(struck: Struck, ordered: Iterable[int]) -> list[int]:
 
 
 def killed_before(recording: Recording) -> Struck:
-    """A sync changes nothing that a kill leaves: behind it the state is as before it."""
+    """A sync changes nothing that a kill leaves: after it the state is as before it."""
     changing = [0, *(one.number for one in recording.operations if not isinstance(one.action, Sync | SyncAll))]
     return lambda number: changing[bisect_left(changing, number) - 1] + 1
 
@@ -58,13 +58,13 @@ def within_a_write(recording: Recording) -> Struck:
 
 
 def write_from(recording: Recording) -> Struck:
-    """The first write of two bytes or more at a number or behind it is the one that does half."""
+    """The first write of two bytes or more at a number or after it is the one that does half."""
     writes = _writes(recording)
     return lambda number: next(iter(writes[bisect_left(writes, number) :]), None)
 
 
 def failing_from(recording: Recording) -> Struck:
-    """What leaves for the outside does not fail: the first other call at a number or behind it is the one that does."""
+    """What leaves for the outside does not fail: the first other call at a number or after it is the one that does."""
     calls = [one.number for one in recording.operations if not isinstance(one.action, Event)]
     return lambda number: next(iter(calls[bisect_left(calls, number) :]), None)
 
@@ -108,10 +108,10 @@ def in_place_first(recording: Recording, ordered: Sequence[int]) -> Sequence[int
 def halves_first(
     recording: Recording, windows: Mapping[int, range], ordered: Sequence[int], seed: int
 ) -> Sequence[int]:
-    """Numbers in this order, but those first that come right behind a sync or a change of names within an operation.
+    """Numbers in this order, but those first that come right after a sync or a change of names within an operation.
 
     `windows` are the numbers at which each operation of the workload was under way; empty if that is not known.
-    There one of two transactions is final and the other is not. Of each operation those behind the syncs that made most
+    There one of two transactions is final and the other is not. Of each operation those after the syncs that made most
     final come first, for a commit is heavier than the head of a log. Then come all such numbers of one operation, and
     those of the others by turns with the rest, which has its own to show.
     """
@@ -136,7 +136,7 @@ def halves_first(
 
 
 def heaviest(recording: Recording, windows: Mapping[int, range]) -> frozenset[int]:
-    """Of each operation the numbers right behind the syncs that made most final."""
+    """Of each operation the numbers right after the syncs that made most final."""
     final = _made_final(recording)
     return frozenset(
         number
@@ -146,10 +146,10 @@ def heaviest(recording: Recording, windows: Mapping[int, range]) -> frozenset[in
 
 
 def parted(recording: Recording, windows: Mapping[int, range]) -> list[int]:
-    """Of each operation the numbers right behind the first syncs that made anything final, and the one that made most.
+    """Of each operation the numbers right after the first syncs that made anything final, and the one that made most.
 
-    What is done in two transactions is half done behind the first of them, however small that is. In front of it there
-    may be the head of a log. And the number behind the first name that it made: what it does beside that is left with
+    What is done in two transactions is half done after the first of them, however small that is. In front of it there
+    may be the head of a log. And the number after the first name that it made: what it does beside that is left with
     the mark, the journal or the copy that says so. And the middle of what it overwrites in a file: a journal, and a
     store that is half new.
     """
@@ -186,7 +186,7 @@ def _overwriting(recording: Recording, window: range) -> Sequence[int]:
 
 
 def _made_final(recording: Recording) -> Mapping[int, int]:
-    """How many bytes each sync made final that had any, by the number of the operation behind it."""
+    """How many bytes each sync made final that had any, by the number of the operation after it."""
     waiting: Counter[int] = Counter()
     final: dict[int, int] = {}
     for one in recording.operations:

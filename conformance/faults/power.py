@@ -126,7 +126,7 @@ def _interrupted(
 
 
 def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
-    """Runs in which one sync fails, each with a power loss behind it."""
+    """Runs in which one sync fails, each with a power loss after it."""
     run = runs.baseline()
     syncs = [one.number for one in run.recording.operations if isinstance(one.action, Sync)]
     tally.total, tally.noun = len(syncs), "syncs"
@@ -151,10 +151,10 @@ def sync_errors(runs: Runs, tally: Tally) -> Iterator[None]:
 
 
 def _after_failure(runs: Runs, recorded: _Recorded, recording: Recording, failed: int) -> Iterator[Candidate]:
-    """The least that is left behind each acknowledgement, and all that was written when the failure was answered.
+    """The least that is left after each acknowledgement, and all that was written when the failure was answered.
 
     In the second state an operation that was refused has not happened, though its bytes may be there. Of a power loss
-    behind a refusal nothing is asked: what was undone may not be on disk either.
+    after a refusal nothing is asked: what was undone may not be on disk either.
     """
     # A log may be written in between, so not the next thing that leaves.
     answered = min((number for number in recorded.promises.answered.values() if number > failed), default=None)
@@ -256,7 +256,7 @@ def _recovery(runs: Runs, first: Candidate, given: Metadata, promises: Promises)
 def _started(
     runs: Runs, first: Candidate, given: Metadata, then: Callable[[Subject], object]
 ) -> tuple[Recording, Path]:
-    """The recording of a start on this state and what comes right behind it, and its file. Raises RunError."""
+    """The recording of a start on this state and what comes right after it, and its file. Raises RunError."""
     folder, out = runs.workspace.place()
     given.write(first, folder)
     # A recovery that fails by itself belongs to the layer before this one.

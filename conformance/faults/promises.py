@@ -28,14 +28,14 @@ class Promises:
     answered: Mapping[int, int] = field(default_factory=dict)
 
     def must(self, *points: int) -> frozenset[int]:
-        """What must be there after a crash behind this recorded operation (0: before the first), or any of these.
+        """What must be there after a crash after this recorded operation (0: before the first), or any of these.
 
         What the same state of the disk must keep if a crash may leave it at several points.
         """
         return frozenset(op for op, number in self.acknowledged.items() if number <= max(points))
 
     def may(self, *points: int) -> frozenset[int]:
-        """The operations that may be there after a crash behind any of these: sent, and not refused later."""
+        """The operations that may be there after a crash after any of these: sent, and not refused later."""
         return frozenset(op for op, number in self.sent.items() if number <= min(points))
 
     @property

@@ -328,7 +328,7 @@ def _read(stream: BinaryIO, operations: Filed[Operation], check: Callable[[], No
         check()
         if isinstance(raw, dict) and isinstance(raw.get("ending"), Ending):
             if next(lines, None) is not None:
-                raise RecordingError(f"line {number + 1}: expected nothing behind the ending")
+                raise RecordingError(f"line {number + 1}: expected nothing after the ending")
             try:
                 told = header["command"], header["snapshot"], raw["refused"]
                 command, snapshot, refused = map(tuple, told)

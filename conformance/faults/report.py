@@ -72,7 +72,7 @@ IN_ONE = frozenset({Layer.RECOVERY, Layer.SYNC_ERRORS})
 
 @dataclass(frozen=True, slots=True)
 class BrokenPromise:
-    """A promise that a layer broke. `point` is the operation of the recording behind or before which it struck, or,
+    """A promise that a layer broke. `point` is the operation of the recording after or before which it struck, or,
     where nothing is recorded, the number of what was tried; `what` says which of the two.
 
     `story` says what was pending and lost, or what was done, so that a person can follow it. `kept` is the state of the

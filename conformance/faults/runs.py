@@ -151,9 +151,9 @@ class Runs:
     is about. The first of each class that a layer finds is kept in `keep`: the state as LAYER-CLASS.tar, the recording
     beside it.
     A layer owes `least` tries, or all that there are; of a power loss that is each acknowledgement. It owes one try of
-    each kind of the other points or states as well, up to `further`. Behind `deadline` nothing is begun.
+    each kind of the other points or states as well, up to `further`. After `deadline` nothing is begun.
     `played` are TCP addresses where the caller itself plays the other side, and keeps nothing for the implementation.
-    `longer` begins like `workload` and has more operations: where the usual ones leave no file of a new name behind the
+    `longer` begins like `workload` and has more operations: where the usual ones leave no file of a new name after the
     first acknowledgement, a power loss is tried in a session with as many of these as it takes.
     """
 
@@ -373,7 +373,7 @@ class Runs:
     def recorded_in(
         self, folder: Path, out: Path, fault: Injection, then: Callable[[Subject], _Done], expected: str = ""
     ) -> tuple[Recording, _Done | None]:
-        """The recording of a start in this folder, and what comes of `then` right behind it. Raises RunError.
+        """The recording of a start in this folder, and what comes of `then` right after it. Raises RunError.
 
         Where nothing is `expected` of it, it may fail; struck, it may end as it likes.
         """
@@ -405,7 +405,7 @@ class Runs:
 
 @contextmanager
 def in_order(subject: Subject, when: str) -> Iterator[None]:
-    """A session in which nothing goes wrong; the subject is stopped behind it. Raises RunError for one that fails."""
+    """A session in which nothing goes wrong; the subject is stopped after it. Raises RunError for one that fails."""
     try:
         yield
     except SubjectError as error:

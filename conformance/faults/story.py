@@ -34,9 +34,9 @@ def of_power_loss(workload: Workload, promises: Promises, candidate: Candidate, 
         text = next(op.text for op in workload.ops if op.number == number)
         begin = f"The acknowledgement of `{short(text)}` left at event {event}; "
         # Between the two the disk may have changed.
-        begin += "at that time" if event in state.point.numbers else f"when the power failed, behind operation {last},"
+        begin += "at that time" if event in state.point.numbers else f"when the power failed, after operation {last},"
     else:
-        begin = f"The power failed behind operation {last}; at that time"
+        begin = f"The power failed after operation {last}; at that time"
     how = f"{state.kind.value}: {state.note}" if state.note else state.kind.value
     systems = {one.point.systems for one in candidate.states if last in one.point.numbers}
     # Of several, or of one without a name, all may leave it so.

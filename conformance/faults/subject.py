@@ -85,14 +85,14 @@ class Op:
     """One operation: its number from 1 on, how the subject is asked for it, and the facts that it sets as one.
 
     `anew`: sent again it is done again, as a rebuild is, and says so. `apart` are beginnings of names: until it is
-    acknowledged, these facts may be as before it, gone, or as behind it, each for itself. `follows` are beginnings of
-    names too: what is recorded behind its effect, and is due once it was acknowledged. A retry need not bring it.
+    acknowledged, these facts may be as before it, gone, or as after it, each for itself. `follows` are beginnings of
+    names too: what is recorded after its effect, and is due once it was acknowledged. A retry need not bring it.
     `idle`: there is nothing left for it to do, so that it sets no fact. `part` names another request of the same
     operation; see `Instead`.
     `spared`: there is work for it once only, so that the session before a second one leaves it out. `command`: it is a
     command, which says no more than whether it was done; where it was done before, it may fail.
     `untrue` are texts of refusals that are never true of its first sending, such as that it was done before.
-    `again`: a client sends it for the second time, behind a fault.
+    `again`: a client sends it for the second time, after a fault.
     """
 
     number: int
@@ -174,7 +174,7 @@ class Workload:
         set_by: dict[tuple[str, str], int] = dict.fromkeys(self.before.items(), 0)
         for before, op in pairwise(self.every):
             if op.number <= before.number:
-                raise ValueError(f"expected a number behind {before.number} for the next operation, got {op.number}")
+                raise ValueError(f"expected a number after {before.number} for the next operation, got {op.number}")
         for op in self.every:
             number = op.number
             if len(op.facts) < MIN_FACTS and not op.idle:

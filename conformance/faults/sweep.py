@@ -92,7 +92,7 @@ class Sweep(Runs):
         yield from summed(works, tally)
 
     def _in_a_long_one(self, tally: Tally) -> Iterator[None]:
-        """A power loss behind the first use of a file that is made long after the first acknowledgement."""
+        """A power loss after the first use of a file that is made long after the first acknowledgement."""
         yield
         lengthened, tally.notes = self._lengthened()
         tally.floor = 0 if lengthened is None else tally.floor
@@ -138,7 +138,7 @@ class Sweep(Runs):
         return partial(self._noted, works[layer])
 
     def _errors(self) -> Work:
-        """Calls that fail from one on; and one call that fails, behind which what was refused is sent again."""
+        """Calls that fail from one on; and one call that fails, after which what was refused is sent again."""
         error = errno.ENOSPC
         lasting = partial(self._struck, lambda number: Injection(error=error, at=number), "ENOSPC from then on at")
         passing = partial(

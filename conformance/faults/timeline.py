@@ -37,7 +37,7 @@ _SAVED, _LOST, _OPEN, _KEPT, _GOOD = "#7aa6d1", "#c62828", "#e0a030", "#8aa88f",
 class Marks:
     """What is known of a run besides its recording; numbers are those of recorded operations.
 
-    `acknowledged`: by the number of the workload's operation, the event that acknowledged it. `crash`: behind which
+    `acknowledged`: by the number of the workload's operation, the event that acknowledged it. `crash`: after which
     operation it crashed. `lost`: of the operations that were not durable then, those whose effect is gone, or a part;
     and of the syncs that failed, those that lost what they were to save. `systems`: the file systems on which it is so,
     empty if on all (`Point`). `idle`: before which operations the store had waited for a request.
@@ -279,7 +279,7 @@ class _Picture:
         if self._marks.crash is None:
             return
         x = round(self._x(self._end) + self._step / 2, 1)
-        group = _in(self._root, "g", title=f"the crash, behind operation {self._marks.crash}")
+        group = _in(self._root, "g", title=f"the crash, after operation {self._marks.crash}")
         # What would have come after it.
         veil = {"x": x, "y": top + _LINE, "width": self._width - x, "height": bottom - top - _LINE}
         _in(group, "rect", fill="#ffffff", fill_opacity=0.7, **veil)

@@ -421,7 +421,7 @@ def _must_not_be_new(asking: _Asking, request: FuzzRequest) -> None:
 
 
 def _misused(bench: Bench, *, sweep: Sweep) -> None:
-    """All of them are refused and change nothing: the good request behind them is accepted as if they had not been."""
+    """All of them are refused and change nothing: the good request after them is accepted as if they had not been."""
     contract = bench.contract
     method = contract.methods[sweep.probe["call"]]
     with bench.session(hurried=False) as session:
@@ -429,7 +429,7 @@ def _misused(bench: Bench, *, sweep: Sweep) -> None:
         asking = _Asking(bench, session, method)
         for each in misuses(method, asking.route, args):
             asking.ask(each.request, each.due)
-        _must_be_done(asking, args, sweep, "the good request behind all that was refused")
+        _must_be_done(asking, args, sweep, "the good request after all that was refused")
         good = request_of(asking.route, args)
         for each in empty_ones(method, good):
             asking.ask(each.request, each.due)

@@ -78,7 +78,7 @@ def empty_ones(method: Method, good: FuzzRequest) -> Iterator[Misuse]:
     """What may not be taken for the request that was accepted before it."""
     for body in (b"", b"{}"):
         if explain(method.args, {}) is not None:
-            yield Misuse(replace(good, body=body), Due("an empty body behind an accepted one", refused=True))
+            yield Misuse(replace(good, body=body), Due("an empty body after an accepted one", refused=True))
 
 
 def closed(good: FuzzRequest) -> Misuse:
@@ -138,14 +138,14 @@ def _no_json(text: str) -> Iterator[tuple[str, bytes]]:
     yield "followed by a second document", data + data
     yield "followed by a letter", data + b"x"
     yield "without quotation marks", data.replace(b'"', b"'")
-    yield "with a comma behind its last member", data[:-1] + b",}"
+    yield "with a comma after its last member", data[:-1] + b",}"
     yield "with a comment", data + b"/* */"
     yield "with a byte that is no UTF-8", data[:-1] + b',"\xff":0}'
     yield "with an overlong encoding", data[:-1] + b',"\xc0\xaf":0}'
     yield "with NaN", data[:-1] + b',"x":NaN}'
-    yield "with a zero byte behind it", data + b"\0"
-    yield "cut behind many blanks", data[:-1] + _BLANKS
-    yield "followed by a letter behind many blanks", data + _BLANKS + b"x"
+    yield "with a zero byte after it", data + b"\0"
+    yield "cut after many blanks", data[:-1] + _BLANKS
+    yield "followed by a letter after many blanks", data + _BLANKS + b"x"
     yield "in UTF-16", text.encode("utf-16")
     yield "in UTF-32", text.encode("utf-32")
     yield "as deep as no one reads", b"[" * _DEEP + b"]" * _DEEP
@@ -174,7 +174,7 @@ def _headers(method: Method, route: Route, good: FuzzRequest) -> Iterator[Misuse
     for lengths in ((length, str(len(good.body) - 1)), ("-1",), ("x",), (f"{length}, 1",)):
         headers = (*good.headers, *(("Content-Length", each) for each in lengths))
         due = Due(f"the content length {' and '.join(lengths)}", refused=True, silent=True)
-        # What lies behind the end of a body would be another request.
+        # What lies after the end of a body would be another request.
         yield Misuse(replace(good, headers=(*headers, ("Connection", "close"))), due)
     if declares_session(method):
         yield Misuse(good.with_headers((SESSION, "nobody")), Due("a session that nobody opened", refused=True))

@@ -211,7 +211,7 @@ class _UnsearchableError(Exception):
 def _contents(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> Iterator[tuple[Path, str, str, bytes]]:
     """Everything below a folder, one at a time: the workdir, and below it the path, its kind and bytes.
 
-    The bytes of a link are its target. TMPDIR is the temporary folder, which comes behind the whole workdir too; then
+    The bytes of a link are its target. TMPDIR is the temporary folder, which comes after the whole workdir too; then
     each file elsewhere that was written since the run began and has something of what is wanted in it. Raises
     _UnsearchableError.
     """

@@ -175,7 +175,7 @@ def _rows(family: str, iterator: Any, left: int) -> tuple[list[dict[str, Any]], 
             raise LookError(f"its rows take more than {MAX_LOOK} bytes")
         found.append((bytes(iterator.key()), row))
         iterator.next()
-    # An iterator ends at a damaged block as it ends behind the last row.
+    # An iterator ends at a damaged block as it ends after the last row.
     iterator.status()
     # A database may keep its keys in another order than that of their bytes.
     return [row for _, row in sorted(found, key=lambda each: each[0])], left

@@ -16,7 +16,7 @@ from holdfast.servers.pace import Pace
 
 # The command of the reference, which every run meets as it meets any other adapter.
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
-# The time of a layer of faults behind its floor: none by default, so that a run tries the same on any machine.
+# The time of a layer of faults after its floor: none by default, so that a run tries the same on any machine.
 FAULT_SECONDS = 0.0
 
 

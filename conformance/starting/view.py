@@ -117,7 +117,7 @@ def _kind(part: Mapping[str, Any]) -> str:
 
 
 def _seen(part: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema behind its references."""
+    """A schema after its references."""
     while isinstance(part, Mapping) and str(part.get("$ref", "")).startswith(_DEFS):
         part = {
             **whole.get("$defs", {})[part["$ref"].removeprefix(_DEFS)],

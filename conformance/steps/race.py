@@ -1,4 +1,4 @@
-"""`race`: one call from every worker at once, behind a barrier. At most one call may win."""
+"""`race`: one call from every worker at once, after a barrier. At most one call may win."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Source:
         return self._lines[node.lineno - 1] + node.col_offset
 
     def end(self, node: ast.expr | ast.stmt) -> int:
-        """The offset behind its last byte."""
+        """The offset after its last byte."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._lines[node.end_lineno - 1] + node.end_col_offset

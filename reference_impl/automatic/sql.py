@@ -20,7 +20,7 @@ _SQL = re.compile(
     r"STRICT|ISOLATION LEVEL|REVOKE|GRANT|ALTER TABLE)\b"
 )
 _FILLED = re.compile(r"hf_filled_([0-9]+)_")
-# The words behind which a condition has ended.
+# The words after which a condition has ended.
 _AFTER_WHERE = frozenset({"ORDER", "GROUP", "LIMIT", "RETURNING", "ON", "UNION", "DO", "ORDER BY", "GROUP BY", ";"})
 _BOUNDARIES = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 # A weaker value of each pragma that a reference sets.

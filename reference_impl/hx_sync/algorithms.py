@@ -20,7 +20,7 @@ class UnauthenticError(Exception):
 
 
 class Algorithm(Protocol):
-    """An AEAD with a key of 32 bytes whose tag of 16 bytes stands behind the ciphertext."""
+    """An AEAD with a key of 32 bytes whose tag of 16 bytes stands after the ciphertext."""
 
     number: int
     name: str

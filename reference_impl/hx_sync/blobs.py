@@ -67,9 +67,9 @@ def _empty(payload: bytes) -> bytes:
     frame = zstandard.ZstdDecompressor().decompressobj()
     for start in range(0, len(payload), _STEP):
         if frame.eof or frame.decompress(payload[start : start + _STEP]):
-            raise MalformedError("expected an empty frame and nothing behind it")
+            raise MalformedError("expected an empty frame and nothing after it")
     if not frame.eof or frame.unused_data:
-        raise MalformedError("expected one whole frame and nothing behind it")
+        raise MalformedError("expected one whole frame and nothing after it")
     return b""
 
 

@@ -10,7 +10,7 @@ from holdfast.reference_impl.instants import since_1970
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What can be written in UTC with a year of four digits.
 _FIRST, _LAST = since_1970("0000-01-01T00:00:00Z"), since_1970("9999-12-31T23:59:59.999999Z")
-# Python has no year 0. The year 400 has the same days, and lies `_YEARS_BETWEEN` microseconds behind it.
+# Python has no year 0. The year 400 has the same days, and lies `_YEARS_BETWEEN` microseconds after it.
 _YEAR_ZERO, _STAND_IN = "0000", "0400"
 _YEARS_BETWEEN = since_1970("0400-01-01T00:00:00Z") - _FIRST
 _YEAR_ONE = since_1970("0001-01-01T00:00:00Z")

@@ -1,4 +1,4 @@
-"""A broker: a request is put into a queue and answered, and a consumer makes the effect behind that.
+"""A broker: a request is put into a queue and answered, and a consumer makes the effect after that.
 
 The window of keys is the guard's table, so it outlives each message.
 """

@@ -28,7 +28,7 @@ class Fingerprints:
     """What makes two payloads one."""
 
     def of(self, request: Request) -> str:
-        """The digest of what is fingerprinted, each field behind its length."""
+        """The digest of what is fingerprinted, each field after its length."""
         whole = b"".join(b"%d:%s" % (len(each), each) for each in self.fields(request))
         return hashlib.sha256(whole).hexdigest()
 

@@ -1,4 +1,4 @@
-"""The table of keys: one row for each scope and key, claimed before the handler runs and completed behind it.
+"""The table of keys: one row for each scope and key, claimed before the handler runs and completed after it.
 
 Each change is one transaction, and the comparison of fingerprints is made in it, on the row that won. A row carries a
 digest of all that it says, so a row that was damaged is found before it is believed.

@@ -1,6 +1,6 @@
 """The PostgreSQL of service-postgres.toml, on a copy of the launcher's template: `python -m … FOLDER TEMPLATE`.
 
-With a word behind them the one that runs is changed: with `read-only`, new sessions can only read; with `small`, its
+With a word after them the one that runs is changed: with `read-only`, new sessions can only read; with `small`, its
 table takes no more than a few rows; `ready` is as it was.
 """
 

@@ -159,7 +159,7 @@ class Reader:
         return ("", at) if isinstance(container, list) else self.member(text, at, container)
 
     def next_name(self, text: str, at: int, container: Container) -> tuple[str, int]:
-        """The name of the member behind the comma at `at`, and where its value starts."""
+        """The name of the member after the comma at `at`, and where its value starts."""
         return self.first_name(text, self.skip(text, at + 1), container)
 
     def member(self, text: str, at: int, container: dict[str, Value]) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 _UNSIGNED, _NEGATIVE, _BYTES, _TEXT, _ARRAY, _MAP, _TAG, _SIMPLE = range(8)
 # RFC 8949 section 3.3: the simple values that are read.
 _CONSTANTS: Mapping[int, bool | None] = {20: False, 21: True, 22: None}
-# RFC 8949 section 3: the argument stands in the first byte, or in the 1, 2, 4 or 8 bytes behind it.
+# RFC 8949 section 3: the argument stands in the first byte, or in the 1, 2, 4 or 8 bytes after it.
 _DIRECT = 24
 _WIDTHS = {24: 1, 25: 2, 26: 4, 27: 8}
 # What is less has a shorter form.
@@ -81,7 +81,7 @@ def decode(data: bytes, *, max_depth: int) -> Value:
     """The value whose one encoding these bytes are. Raises CborError."""
     value, end = _Reader(data).read(0, max_depth)
     if end != len(data):
-        raise CborError(f"expected one value, got {len(data) - end} bytes behind it")
+        raise CborError(f"expected one value, got {len(data) - end} bytes after it")
     return value
 
 

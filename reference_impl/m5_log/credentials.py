@@ -169,7 +169,7 @@ def claims(compact: Compact) -> Verified:
         raise _invalid(f"sub: {error}") from error
     nbf, exp = (_seconds(name, claims[name]) for name in ("nbf", "exp"))
     if exp <= nbf:
-        raise _invalid("expected exp behind nbf")
+        raise _invalid("expected exp after nbf")
     return Verified(claims["iss"], subject, claims["role"], tuple(scope), nbf, exp)
 
 

@@ -1,7 +1,7 @@
 """RocksDB, as the contract wants it opened: raw bytes, eight families, checksums, one synced batch for each change.
 
 RocksDB forgives silently: its iterators end at a bad block as at the last row, and its default recovery drops what lies
-behind a damaged record of the log. So every iterator is asked for its status, and recovery is chosen by the caller.
+after a damaged record of the log. So every iterator is asked for its status, and recovery is chosen by the caller.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Database:
                 iterator.next()
 
     def row(self, iterator: RdictIter) -> tuple[bytes, bytes] | None:
-        """The row at which an iterator stands; None behind the last, once RocksDB says that it was the last."""
+        """The row at which an iterator stands; None after the last, once RocksDB says that it was the last."""
         if iterator.valid():
             return bytes(iterator.key()), bytes(iterator.value())
         iterator.status()

@@ -131,7 +131,7 @@ class Log:
         return said, new
 
     def checkpoint_create(self, index: int | None = None) -> Checkpoint:
-        """Store the state behind the operation with this index, or behind the last one."""
+        """Store the state after the operation with this index, or after the last one."""
         opened = self._store.writing()
         state = self.state(opened) if index is None else self._replay.at(opened, index)
         checkpoint, changes = checkpoints.created(opened.database, state)
@@ -151,7 +151,7 @@ class Log:
     # The state while the process runs
 
     def state(self, opened: Opened) -> State:
-        """The state behind the whole order, continued from what was computed before if that still holds."""
+        """The state after the whole order, continued from what was computed before if that still holds."""
         before, self._state = self._state, None
         self._state = self._replay.continued(opened, before)
         return self._state

@@ -165,7 +165,7 @@ class OpCodec:
             raise RefusedError(Reason.SIGNATURE_INVALID, "the signature is not the author's over these bytes")
 
     def batch(self, raw: bytes) -> Sequence[bytes]:
-        """The operations of a file of op-append: one CBOR array of byte strings, nothing behind it."""
+        """The operations of a file of op-append: one CBOR array of byte strings, nothing after it."""
         parts = self.canonical(raw)
         found = [part for part in parts if isinstance(part, bytes)] if isinstance(parts, tuple) else []
         if not isinstance(parts, tuple) or len(found) < len(parts):

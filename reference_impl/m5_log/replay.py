@@ -42,7 +42,7 @@ class Replay:
         self._trust = trust
 
     def full(self, opened: Opened) -> State:
-        """The state behind the whole order, from genesis."""
+        """The state after the whole order, from genesis."""
         state = State()
         self.advance(opened, state, len(opened.dag.order()))
         return state
@@ -80,7 +80,7 @@ class Replay:
         return chain_of(order[: state.applied]) == state.chain
 
     def continued(self, opened: Opened, before: State | None) -> State:
-        """The state behind the whole order, from one that was computed before if that still holds."""
+        """The state after the whole order, from one that was computed before if that still holds."""
         try:
             state = State() if before is None else self.usable(opened, before)
         except StoreError:
@@ -91,7 +91,7 @@ class Replay:
         return state
 
     def at(self, opened: Opened, index: int) -> State:
-        """The state behind the first `index` operations, from genesis. Raises RefusedError."""
+        """The state after the first `index` operations, from genesis. Raises RefusedError."""
         if index > len(opened.dag.order()):
             raise RefusedError(Reason.RANGE_INVALID, f"the order ends at {len(opened.dag.order())}")
         state = State()
@@ -99,7 +99,7 @@ class Replay:
         return state
 
     def incremental(self, opened: Opened, first: int, last: int, source: Source) -> State:
-        """The state behind the operations `first` to `last`, both included. Raises RefusedError."""
+        """The state after the operations `first` to `last`, both included. Raises RefusedError."""
         end = len(opened.dag.order())
         if not 1 <= first <= last + 1 <= end + 1:
             raise RefusedError(Reason.RANGE_INVALID, f"expected a range within 1 to {end}, got {first} to {last}")
@@ -113,7 +113,7 @@ class Replay:
         return found if source is Source.STORE else list(found)
 
     def advance(self, opened: Opened, state: State, last: int) -> None:
-        """Apply what lies behind a state, up to the operation with the index `last`."""
+        """Apply what lies after a state, up to the operation with the index `last`."""
         self.apply(opened, state, self.operations(opened, state.applied + 1, last))
         if last == len(opened.dag.order()):
             # What waits does so because of its own parents, not because of its edges.

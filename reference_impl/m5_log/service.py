@@ -152,7 +152,7 @@ class Service:
         return Accepted(Effect.NEW, {})
 
     def apply_incremental(self, args: Any) -> Accepted:
-        """The state behind a range of operations."""
+        """The state after a range of operations."""
         with self._store.reading() as opened:
             state = self._replay.incremental(opened, args["from_index"], args["to_index"], Source(args["source"]))
         return Accepted(Effect.PRIOR, {"state": json_of(state)})

@@ -110,7 +110,7 @@ class Store:
         opened.database.write(changes)
 
     def attest(self, mark: Mark) -> None:
-        """The witness is written behind the batch and before any answer. Raises UncertainError."""
+        """The witness is written after the batch and before any answer. Raises UncertainError."""
         try:
             self._witness.write(mark)
         except OSError as error:

@@ -1,6 +1,6 @@
 """The witness: a file beside the database that says how much of it was acknowledged.
 
-RocksDB cannot tell that a log is missing, or that a prefix of one is not the whole. The witness is written behind every
+RocksDB cannot tell that a log is missing, or that a prefix of one is not the whole. The witness is written after every
 batch and before the answer; what the database holds less than it says was lost.
 
 It is synced only once in a while, because it keeps nothing: operations are in the log, and that is synced. Whatever
@@ -45,7 +45,7 @@ class Mark:
     total: int = 0
 
     def after(self, changes: Sequence[Change], op_ids: Sequence[bytes]) -> Mark:
-        """The mark behind one more batch."""
+        """The mark after one more batch."""
         rolling = hashlib.sha256(self.rolling)
         for family, key, value in changes:
             rolling.update(f"{family.value} {key.hex()} {'-' if value is None else value.hex()}\n".encode("ascii"))
@@ -97,7 +97,7 @@ def decode_mark(data: bytes) -> Mark | None:
 
 
 def encode_marks(anchor: Mark, now: Mark) -> bytes:
-    """What the database holds of the witness: the anchor, and the mark behind its last batch."""
+    """What the database holds of the witness: the anchor, and the mark after its last batch."""
     return anchor.encode() + now.encode()
 
 

@@ -64,7 +64,7 @@ class Failpoints(HoldOrAbort[Point]):
                 connection.execute("ROLLBACK")
                 raise
             step(connection)
-            # What fails behind the commit has taken effect.
+            # What fails after the commit has taken effect.
             with contextlib.suppress(UnavailableError):
                 self.reach(Point.AFTER_COMMIT)
 

@@ -168,7 +168,7 @@ class PostgresStore(_OnPostgres):
     def insert_all(
         self, connection: Connection, begin: Sequence[Step], inserts: Sequence[Insert], xids: set[int]
     ) -> None:
-        """Insert rows in one message, behind the steps that begin their transaction.
+        """Insert rows in one message, after the steps that begin their transaction.
 
         `xids` takes the number of the transaction. Raises psycopg.Error.
         """

@@ -195,7 +195,7 @@ class SqliteStore(_OnSqlite):
             except sqlite3.IntegrityError:
                 self._roll_back()
                 return Conflict()
-        # An error of COMMIT may be one behind the commit record, which the next recovery brings back.
+        # An error of COMMIT may be one after the commit record, which the next recovery brings back.
         with self._raising(CommitUncertainError):
             connection.execute("COMMIT")
             return Committed(self.read_back(connection, inserts[-1]))

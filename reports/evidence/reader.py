@@ -249,7 +249,7 @@ class _Reading:
             case SurfaceLine():
                 self.surfaces.append(line)
             case Header():
-                # Of two headers the first counts, so that a run put behind another one cannot speak for it.
+                # Of two headers the first counts, so that a run put after another one cannot speak for it.
                 self.header = self.header or line
             case Footer():
                 self._count(line)
@@ -291,7 +291,7 @@ class _Reading:
         elif self.footers == 0:
             self.defects.append(Defect(DefectKind.CUT_OFF, None, "there is no footer: the run was cut off"))
         elif alone := sorted(self.attempts.keys() - self.judged.keys()):
-            self.defects.append(Defect(DefectKind.ORDER, None, f"no verdict behind the first attempt at {alone[0]}"))
+            self.defects.append(Defect(DefectKind.ORDER, None, f"no verdict after the first attempt at {alone[0]}"))
 
 
 def _other_schema(found: object) -> str:

@@ -23,7 +23,7 @@ def not_claimed(service: Service) -> dict[str, str]:
     if service.store.commands:
         lacking.pop("serve_store", None)
     if service.profile.handler == "behind":
-        lacking |= dict.fromkeys(("hold", "ending"), "the profile says that the effect comes behind the answer")
+        lacking |= dict.fromkeys(("hold", "ending"), "the profile says that the effect comes after the answer")
     return lacking
 
 

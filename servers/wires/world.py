@@ -59,7 +59,7 @@ def outcome_of(
 
 
 def published(response: Response, profile: Profile) -> bool:
-    """Whether an effect is due behind this answer, where effects come behind the answers."""
+    """Whether an effect is due after this answer, where effects come after the answers."""
     return 200 <= response.status < 300 and response.status != profile.codes.duplicate
 
 
@@ -80,7 +80,7 @@ def _reason(status: int, profile: Profile) -> str:
 # How long `begin` waits for the request to come to the sink, or to be answered.
 _ARRIVES_S = 5.0
 _STEP_S = 0.005
-# How long nothing more has to come where effects come behind the answers.
+# How long nothing more has to come where effects come after the answers.
 _QUIET_S = 0.3
 # The header in which a service at a URL is given the address of the sink.
 SINK = "Holdfast-Sink"
@@ -334,7 +334,7 @@ class ServiceEnvironment:
         return found
 
     def _await_effects(self, came: Sequence[tuple[str, Response]]) -> None:
-        """Where effects come behind the answers: wait for those that are due, and for those that are not."""
+        """Where effects come after the answers: wait for those that are due, and for those that are not."""
         profile = self._service.profile
         if profile.handler == "behind":
             due = [tag for tag, response in came if published(response, profile)]

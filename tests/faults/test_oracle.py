@@ -122,7 +122,7 @@ def test_a_fact_that_is_cut_off_says_behind_which_byte() -> None:
     op = WORKLOAD.ops[0]
     whole = op.facts["k1.right"]
     text = compare(WORKLOAD, {**op.facts, "k1.right": whole[:2]}, set(), {1}).came
-    assert f"behind byte 2 of {len(whole)}" in text
+    assert f"after byte 2 of {len(whole)}" in text
     assert f"operation 1 ({op.text})" in text
 
 
@@ -345,7 +345,7 @@ def test_a_workload_that_could_hide_something_is_none() -> None:
         Workload((op,), Op(2, "p", op.facts))
     with pytest.raises(ValueError, match="set by operation 0 already"):
         Workload((op,), probe, before={"a": "1"})
-    with pytest.raises(ValueError, match="expected a number behind 1 for the next operation, got 1"):
+    with pytest.raises(ValueError, match="expected a number after 1 for the next operation, got 1"):
         Workload((op,), Op(1, "p", probe.facts))
 
 

@@ -47,7 +47,7 @@ def test_it_says_when_more_was_done_before_the_power_failed(script: Script) -> N
     last = script.append("log", b"3")
     script.ack()
     told = story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), minimum(script, last + 1), LOST)
-    assert f"left at event 4; when the power failed, behind operation {last + 1}, log had 12,385 unsynced bytes" in told
+    assert f"left at event 4; when the power failed, after operation {last + 1}, log had 12,385 unsynced bytes" in told
     assert "(ops 3\N{EN DASH}5, last sync at op 2)" in told
 
 
@@ -55,7 +55,7 @@ def test_without_an_acknowledgement_it_says_when_the_power_failed(script: Script
     told = story.of_power_loss(
         WORKLOAD, Promises({}, {}), minimum(script, 4), CrashOutcome(CrashClass.INIT, "a start", "none")
     )
-    assert told.startswith("The power failed behind operation 4; at that time log had 12,384 unsynced bytes")
+    assert told.startswith("The power failed after operation 4; at that time log had 12,384 unsynced bytes")
     assert told.endswith("after power loss (unsynced dropped) the store did not come back.")
 
 

@@ -44,7 +44,7 @@ def test_what_was_lost_and_what_was_saved_is_said(script: Script) -> None:
     assert "operation 5: 1,200 bytes at 600 of log; never synced, LOST" in said
     assert "operation 4: names +new; never synced, LOST" in said
     assert "event 6: operation 2 of the workload was acknowledged, 3 bytes to pipe:1" in said
-    assert "the crash, behind operation 6" in said
+    assert "the crash, after operation 6" in said
     # Not by its colour alone.
     assert picture.count('fill="url(#lost)"') == 2 + 1
 

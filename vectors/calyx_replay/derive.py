@@ -239,7 +239,7 @@ VARIANTS: dict[str, Callable[[bytes], bytes]] = {
 def malleated(asked: Mapping[str, str]) -> str:
     """An envelope whose signature is another encoding of a good one: {envelope, how, key?}.
 
-    `s-plus-l` adds the group order to S; `trailing-bytes` puts a byte behind the signature; `r-reencoded` flips the
+    `s-plus-l` adds the group order to S; `trailing-bytes` puts a byte after the signature; `r-reencoded` flips the
     sign bit of R, or with the sender's `key` signs with R as the identity in an encoding beyond the field's prime,
     which a verifier accepts that decodes R without asking whether its encoding is the canonical one.
     """

@@ -76,7 +76,7 @@ def altered(asked: Mapping[str, Any]) -> str:
 
     `at` is an offset, from the end if it is negative, or the beginning of a part: magic, version, algorithm, length,
     header, wrap-nonce, wrapped-key, wrap-tag, nonce, payload, tag. `flip` changes `bits` (1) of the byte there,
-    `truncate` keeps what is before it, `insert` puts `bytes` there, `append` puts `bytes` (a zero) behind.
+    `truncate` keeps what is before it, `insert` puts `bytes` there, `append` puts `bytes` (a zero) after.
     `swap-header`, `swap-wrap`, `swap-wrap-nonce`, `swap-nonce` and `swap-payload` (with its nonce) take that part from
     the object `with`.
     """

@@ -96,7 +96,7 @@ def wrong_answers(records: Sequence[Vector]) -> Iterable[str]:
             expected = record.expected[profile]
             accepted = isinstance(expected, Canonical)
             due = expected.body if isinstance(expected, Canonical) else expected.reason.encode()
-            # Behind a reason stands the place of the defect.
+            # After a reason stands the place of the defect.
             said = body if status is Status.CANONICAL else body.partition(b" ")[0]
             if said != due or (status is Status.CANONICAL) is not accepted:
                 told = f"{status} {bytes_as_text(said, most=80)}; {difference(due, said)}"

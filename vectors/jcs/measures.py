@@ -93,7 +93,7 @@ def measured(documents: pa.BinaryArray) -> dict[Measure, Integers]:
 
 
 def _escaped(data: Bytes, row_of: Integers) -> Flags:
-    """The bytes directly behind a backslash that escapes; of a run of backslashes every second one does not."""
+    """The bytes directly after a backslash that escapes; of a run of backslashes every second one does not."""
     found = np.zeros(len(data), dtype=np.bool_)
     at = np.flatnonzero(data == _BACKSLASH)
     if len(at):

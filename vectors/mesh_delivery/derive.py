@@ -37,7 +37,7 @@ def fingerprint(request: Mapping[str, Any]) -> str:
 
 
 def preimage(request: Mapping[str, Any]) -> bytes:
-    """The bytes that are hashed: the seven fields, a zero byte between each two, none before or behind."""
+    """The bytes that are hashed: the seven fields, a zero byte between each two, none before or after."""
     return SEPARATOR.join(fields(request))
 
 
@@ -110,7 +110,7 @@ def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{field} must be text, not {type(value).__name__}")
     if "\0" in value:
-        raise ValueError(f"{field} has U+0000, which would shift the fields behind it")
+        raise ValueError(f"{field} has U+0000, which would shift the fields after it")
     return value
 
 

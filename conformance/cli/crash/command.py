@@ -39,7 +39,7 @@ from holdfast.servers.pace import paced
 _OUTPUT = Path("holdfast-out/crash")
 # Under the tracer a store takes three to seven times as long, on a busy machine more.
 _SLOWER = 10.0
-# This number of the states behind those at the acknowledgements has to be tried as well.
+# This number of the states after those at the acknowledgements has to be tried as well.
 _FURTHER = 16
 # The time counts from the start of the process, if that was not longer ago.
 _MOST_START = 1.0
@@ -49,7 +49,7 @@ _DRAWN_LATE = 0.05
 _MARGIN = 1.25
 # The length of a value in characters for a full disk, which becomes full by pages of 4,096 bytes.
 _LARGE = 2000
-# How many writes a session has at most that is to meet a file of a new name; behind the first of them, large ones.
+# How many writes a session has at most that is to meet a file of a new name; after the first of them, large ones.
 _LONGEST, _SMALL = 128, 64
 
 
@@ -103,7 +103,7 @@ def crash(
             stop(Exit.USAGE, unknown("layer", name, _LAYERS))
     command = tuple(context.args)
     if not command:
-        stop(Exit.USAGE, "expected `-- COMMAND…`, got nothing behind the options; see docs/crash.md")
+        stop(Exit.USAGE, "expected `-- COMMAND…`, got nothing after the options; see docs/crash.md")
     words = found_here(command)
     if why := unusable(results):
         stop(Exit.USAGE, f"--out: {why}; give a folder that you may write to")

@@ -33,7 +33,7 @@ from holdfast.specs.strictjson import canonical
 if TYPE_CHECKING:
     from holdfast.conformance.cli.verify.options import Options
 
-# The numbers of exchanges that are shown: directly before the judged one, from earlier steps, and behind it.
+# The numbers of exchanges that are shown: directly before the judged one, from earlier steps, and after it.
 _BEFORE, _STEPS_BEFORE, _BEHIND = 6, 6, 2
 # The step that an exchange belongs to, as its action begins or names it.
 _STEP = re.compile(r"\b(given|when|then)\.([0-9]+)\b")
@@ -43,7 +43,7 @@ _AROUND = re.compile(r"\b(before|after) \[")
 _TIMELINE = 14
 _CURLS = 2
 _LOG_LINES = 6
-# Of the findings of one cause behind the first.
+# Of the findings of one cause after the first.
 _ALSO = 12
 _SHOWN, _SHOWN_VALUE, _SHOWN_TEXT = 220, 80, 2000
 
@@ -169,7 +169,7 @@ def log_tail(result: CaseResult) -> list[str]:
 def around(records: Sequence[Record], n: int | None) -> list[Record]:
     """The exchanges that explain the one with number `n` (the last if None), in order.
 
-    Those directly before it, a few behind it, and of the rest the steps that lead to it, without what the harness
+    Those directly before it, a few after it, and of the rest the steps that lead to it, without what the harness
     observed around them.
     """
     place = next((index for index, record in enumerate(records) if record.n == n), len(records) - 1)

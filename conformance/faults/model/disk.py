@@ -52,7 +52,7 @@ from holdfast.conformance.faults.recording import (
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The state of the disk after operation `first` and up to `last`: those behind `first` did not change it.
+    """The state of the disk after operation `first` and up to `last`: those after `first` did not change it.
 
     `first` is 0 before the first operation. `live` and `live_names` are what processes see, `durable` and
     `durable_names` what surely survives; between them lie `moves` and, of each file, `units`, in order. `synced` is the

@@ -150,7 +150,7 @@ class Journal(Order):
         """The journal is written up to the place that the file needs.
 
         A sync of a file needs its own names, and the operation that made it or last changed its size, which has a place
-        in the journal behind all earlier changes of names, of any file. fdatasync needs the second only.
+        in the journal after all earlier changes of names, of any file. fdatasync needs the second only.
         """
         until = 0
         for place, move in enumerate(self.moves, start=1):
@@ -175,7 +175,7 @@ class TreeLog(Order):
         super().__init__(names)
         self._idles = idles
         if idles:
-            self.systems = "btrfs behind a commit by its clock"
+            self.systems = "btrfs after a commit by its clock"
         self._begun()
 
     def _begun(self) -> None:

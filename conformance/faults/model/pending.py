@@ -162,7 +162,7 @@ def land(draft: Draft, unit: Data, spans: Spans) -> None:
 
 
 def sector_up(offset: int) -> int:
-    """The end of the sector that ends at or behind `offset`."""
+    """The end of the sector that ends at or after `offset`."""
     return -(-offset // SECTOR) * SECTOR
 
 

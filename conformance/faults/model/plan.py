@@ -43,7 +43,7 @@ class Candidate:
     What is everything at one point may be the minimum at another; each state has the words for its own. `again` says
     that an earlier stage had the same tree, at other points: what the restart gave then is to be judged at these too.
     It is not counted twice. `due` counts the candidates, each of another kind, that are left from this one on; it is 0
-    behind them.
+    after them.
     """
 
     stage: Stage
@@ -106,7 +106,7 @@ class Plan:
     def before(self, last: Stage | None, *, kinds: int = 0) -> Iterator[Candidate]:
         """The candidates of all stages before this one.
 
-        Behind those at the acknowledgements come up to `kinds` of the later stages, each of another kind.
+        After those at the acknowledgements come up to `kinds` of the later stages, each of another kind.
         """
         seen = _Seen()
         early: Counter[Stage] = Counter()

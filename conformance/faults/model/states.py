@@ -59,7 +59,7 @@ class Kept:
     """The part of the pending operations on files that is on disk: those at these places in `Point.data`, and a rule.
 
     The rule covers the other operations, so that a state is small wherever ten thousand operations are pending. Of the
-    operations behind `sizes_until` no size is on disk; None means that every size is.
+    operations after `sizes_until` no size is on disk; None means that every size is.
     """
 
     rest: Rest
@@ -96,7 +96,7 @@ def built(content: Content, units: Iterable[tuple[OfFile, Part | None]]) -> Cont
     """A file with these parts of its pending operations on disk.
 
     Sizes go to disk in order: while one change of size is missing, no later one is there. Bytes that were written
-    behind a cut that is not on disk went to blocks that nothing points to.
+    after a cut that is not on disk went to blocks that nothing points to.
     """
     draft = Draft(content)
     cut: int | None = None

@@ -29,7 +29,7 @@ class Stage(StrEnum):
     """What is tried, from first to last."""
 
     ACKNOWLEDGED = "unsynced dropped at each acknowledgement"
-    REPLACED = "sizes and names without bytes at each acknowledgement behind which others are to be replaced"
+    REPLACED = "sizes and names without bytes at each acknowledgement after which others are to be replaced"
     ORDERED = "everything and the minimum at each sync and change of names"
     PARTED = "torn, zero-filled, names and data apart"
     SINGLE = "one operation more or less, first names"

@@ -22,7 +22,7 @@ What a point N means:
 - `short`: the first write of two bytes or more at N or later does half of what it was asked.
 
 - `overtake`: once the second file is there, the program gets the lock to write of the first, a SQLite database, once.
-  Behind that it does not get it any more, as if another process had taken it.
+  After that it does not get it any more, as if another process had taken it.
 
 `Ending.fired` says whether the point was reached. `Ending.untraced` names what could not be observed, a change of
 extended attributes in the work directory among it. Rights, owners and times of files are not observed at all. Of files

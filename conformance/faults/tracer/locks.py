@@ -1,4 +1,4 @@
-"""A lock that another process takes right behind the first transaction of the traced program: its requests fail.
+"""A lock that another process takes right after the first transaction of the traced program: its requests fail.
 
 SQLite locks one byte to write: one of the database, or, where that has a log, one of the log's index (`-shm`).
 """

@@ -118,7 +118,7 @@ def test_a_new_log_needs_no_directory_sync_on_linux() -> None:
     assert script.minimum() == {"log": b"1"}
 
 
-EXT4_XFS, BTRFS, LATER = "ext4 and xfs", "btrfs", "btrfs behind a commit by its clock"
+EXT4_XFS, BTRFS, LATER = "ext4 and xfs", "btrfs", "btrfs after a commit by its clock"
 
 
 def test_a_sync_writes_all_names_before_it_where_there_is_a_journal_and_its_own_on_btrfs() -> None:

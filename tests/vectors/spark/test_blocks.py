@@ -96,5 +96,5 @@ def test_rows_that_are_missing_repeated_or_out_of_order_are_no_block(monkeypatch
 
 
 def test_rows_behind_the_end_are_no_block_and_end_the_reading() -> None:
-    with pytest.raises(BlockError, match="behind their end"):
+    with pytest.raises(BlockError, match="after their end"):
         list(regrouped(iter([batch(1, BLOCK_ROWS, 3)]), BLOCK_ROWS))

@@ -74,7 +74,7 @@ def object_(asked: Mapping[str, Any]) -> str:
     `header_length` write another prelude than due; `cipher` seals with another algorithm than byte and header name.
     `aad`, or `wrap_aad` and `payload_aad`, bind to something else than every byte before the wrap: `none`, `prelude`
     (11 bytes), `header` (without the prelude), `canonical` (the prelude and the header's RFC 8785 form), or bytes as
-    {bytes}. `tail` are bytes behind it all.
+    {bytes}. `tail` are bytes after it all.
     """
     known(asked, _OBJECT, "an object")
     kind, label = asked["type"], asked["label"]
@@ -203,9 +203,9 @@ def _plain(asked: Mapping[str, Any], compression: str) -> tuple[int, str, bytes]
 def zstd(asked: Mapping[str, Any]) -> str:
     """Compressed bytes: {bytes | zeros: N} as one frame that states its size, the same with every version of a library.
 
-    `frames: N` is the bytes in N frames one behind the other, or N frames of that many zeros. `without_size` is a frame
+    `frames: N` is the bytes in N frames one after the other, or N frames of that many zeros. `without_size` is a frame
     that does not state its size, `stated_size: N` one that states another. `skippable` is a frame in front that holds
-    these bytes and that readers skip, `trailing` are bytes behind. With `compressed` the library makes the frame, with
+    these bytes and that readers skip, `trailing` are bytes after. With `compressed` the library makes the frame, with
     a `checksum` if that is asked for.
     """
     members = {"bytes", "zeros", "frames", "without_size", "stated_size", "skippable", "trailing"}

@@ -59,7 +59,7 @@ def hchacha20(key: bytes, nonce: bytes) -> bytes:
 
 
 def seal(algorithm: str, key: bytes, nonce: bytes, plain: bytes, aad: bytes) -> bytes:
-    """The ciphertext of `plain` with its tag of 16 bytes behind."""
+    """The ciphertext of `plain` with its tag of 16 bytes after."""
     cipher, short = _cipher(algorithm, key, nonce)
     return cipher.encrypt(short, plain, aad)
 
@@ -80,7 +80,7 @@ def _cipher(algorithm: str, key: bytes, nonce: bytes) -> tuple[AESGCM | ChaCha20
         raise ValueError(f"{algorithm} takes a nonce of {NONCE[algorithm]} bytes, not {len(nonce)}")
     if algorithm == "aes-256-gcm":
         return AESGCM(key), nonce
-    # draft-irtf-cfrg-xchacha-03 section 2.3: the rest of the nonce, behind four bytes of zero.
+    # draft-irtf-cfrg-xchacha-03 section 2.3: the rest of the nonce, after four bytes of zero.
     return ChaCha20Poly1305(hchacha20(key, nonce[:16])), bytes(4) + nonce[16:]
 
 

@@ -26,9 +26,9 @@ class DefectPlace(IntEnum):
     COLON = 4
     CLOSE = 5
     LEAD = 6  # before the document
-    TRAIL = 7  # behind the document
+    TRAIL = 7  # after the document
     DUPLICATE = 8  # a name is there twice; the twin has another name there
-    ENCODING = 9  # the whole document, which is then written with `codec` behind the bad text; the twin is in UTF-8
+    ENCODING = 9  # the whole document, which is then written with `codec` after the bad text; the twin is in UTF-8
 
 
 class Host(IntEnum):
@@ -189,7 +189,7 @@ def _numbers(dice: Dice) -> Iterator[Defect]:
         ("no digit after the point", f"{digits}.", f"{digits}.0"), ("no digit after it", f"{first}.e2", f"{first}e2"),
         ("no digits in the exponent", f"{digits}e", digits), ("no digits in the exponent", f"{digits}E+", digits),
         ("a point in the exponent", f"{first}e1.5", f"{first}e1"), ("two points", f"{first}.{rest}.1", f"{first}.1"),
-        ("two signs", f"--{digits}", f"-{digits}"), ("a space behind the sign", f"- {digits}", f"-{digits}"),
+        ("two signs", f"--{digits}", f"-{digits}"), ("a space after the sign", f"- {digits}", f"-{digits}"),
         ("hexadecimal", f"0x{digits}", digits), ("hexadecimal", "0x1p-2", "0.25"), ("hexadecimal", "0x_1p4", "16"),
         ("octal", f"0o{first}7", "7"), ("binary", "0b101", "5"), ("underscores", f"{first}_{rest}", digits),
         ("an apostrophe between digits", f"{first}'{rest}", digits), ("a suffix", f"{digits}n", digits),
@@ -237,9 +237,9 @@ def _structure() -> Iterator[Defect]:
     for note, text in (("a name without quotes", b"name"), ("a number as a name", b"1"), ("null as a name", b"null"),
                        ("an array as a name", b"[]"), ("a name in brackets", b'["x"]'), ("no name", b"")):  # fmt: skip
         yield at(DefectPlace.NAME, note, text, TWIN_NAME, Host.OBJECT)
-    for note, text in (("a comma behind it", b","), ("a bracket behind it", b"]"), ("a second document", b" {}"),
-                       ("a second document", b"\nnull"), ("text behind it", b" x"), ("end of file as text", b"\x1a"),
-                       ("a semicolon behind it", b";")):  # fmt: skip
+    for note, text in (("a comma after it", b","), ("a bracket after it", b"]"), ("a second document", b" {}"),
+                       ("a second document", b"\nnull"), ("text after it", b" x"), ("end of file as text", b"\x1a"),
+                       ("a semicolon after it", b";")):  # fmt: skip
         yield at(DefectPlace.TRAIL, note, text, b" ")
     for note, text in (("a comma before it", b","), ("a bracket before it", b"]"), ("a guard against scripts", b")]}'"),
                        ("an assignment", b"x="), ("a label", b"data: "), ("a callback", b"f(")):  # fmt: skip

@@ -15,7 +15,7 @@ from holdfast.vectors.jcs.construct.dice import Dice, Integers
 
 
 def gather(fragments: pa.BinaryArray, numbers: Integers, bounds: Integers) -> pa.BinaryArray:
-    """Row r is the fragments `numbers[bounds[r]:bounds[r + 1]]`, one behind the other.
+    """Row r is the fragments `numbers[bounds[r]:bounds[r + 1]]`, one after the other.
 
     Arrow writes taken values without gaps, so that the rows lie in the taken data already and only need other offsets.
     The result must be smaller than 2 GiB.
@@ -41,14 +41,14 @@ def interleave(spellings: Sequence[pa.BinaryArray]) -> pa.BinaryArray:
 
 
 def starts_of(counts: Integers) -> Integers:
-    """Where each of `counts` things begins if they lie one behind the other; one longer, the last is the total."""
+    """Where each of `counts` things begins if they lie one after the other; one longer, the last is the total."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
 def places_within(counts: Integers) -> Integers:
-    """0 … count - 1 for each count, one behind the other."""
+    """0 … count - 1 for each count, one after the other."""
     starts = starts_of(counts)
     return np.arange(starts[-1], dtype=np.int64) - np.repeat(starts[:-1], counts)
 

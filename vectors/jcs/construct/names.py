@@ -103,8 +103,8 @@ def _text(dice: Dice, alphabet: Alphabet) -> Iterator[Name]:
 
 
 def _utf16(dice: Dice, alphabet: Alphabet) -> Iterator[Name]:
-    # Behind a common beginning, characters above and below the surrogates: code point order puts U+E000 … U+FFFF
-    # before all astral characters, UTF-16 order behind them. In order, the first seven are astral or below.
+    # After a common beginning, characters above and below the surrogates: code point order puts U+E000 … U+FFFF
+    # before all astral characters, UTF-16 order after them. In order, the first seven are astral or below.
     begin = _draw(dice, alphabet, (Plane.LETTERS,), 2)
     for plane, count in ((Plane.BASIC, 2), (Plane.ASTRAL, 6), (Plane.BASIC_HIGH, 8)):
         firsts: set[int] = set()

@@ -127,7 +127,7 @@ def _rows(seed: int, block: int, indices: Integers, side: Side = Side.BAD) -> tu
     faults = stock.faults
     numbers = faults.drawn(categories, lane(keys, _LANE_DEFECT))
     change = lane(keys, _LANE_CHANGE)
-    # How a document of N9 is made not canonical: 0 whitespace before, 1 members, 2 a number, 3 whitespace behind.
+    # How a document of N9 is made not canonical: 0 whitespace before, 1 members, 2 a number, 3 whitespace after.
     changed = np.where(categories == _NOT_CANONICAL, byte(change, 0) & 3, -1)
     drafts = draw(stock, tables, categories, keys, keys, faults.needs(numbers, changed == 1))
     _change(drafts, changed, change)

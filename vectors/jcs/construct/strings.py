@@ -63,7 +63,7 @@ class Quotes(Enum):
 
 
 class Spelling:
-    """Writes strings over an alphabet. Strings come as places in `alphabet.points`, one behind the other."""
+    """Writes strings over an alphabet. Strings come as places in `alphabet.points`, one after the other."""
 
     def __init__(self, alphabet: Alphabet) -> None:
         self.alphabet = alphabet

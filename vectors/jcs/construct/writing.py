@@ -119,7 +119,7 @@ def _plant_around(drafts: Drafts, marks: Integers, plants: Plants, ends: npt.NDA
     places, fragments = plants
     first, last = drafts.starts[:-1], drafts.starts[1:] - 1
     chosen = places == DefectPlace.SEPARATOR
-    # Behind any child but the last.
+    # After any child but the last.
     between = first + np.minimum(drafts.planted, np.maximum(drafts.counts - 2, 0))
     marks[between[chosen]] = fragments[chosen]
     chosen = places == DefectPlace.CLOSE
@@ -154,7 +154,7 @@ def _assembled(
     numbers[np.repeat(starts + around, drafts.depths) + level] = wrappers
     closing = wrappers + stock.wrapper_count * SPELLINGS
     numbers[np.repeat(stops - around - 1, drafts.depths) - level] = closing
-    # Where the mark behind each child stands, and before it the value, the colon and the name.
+    # Where the mark after each child stands, and before it the value, the colon and the name.
     marks = (body - widths * (drafts.starts[:-1] - 1))[drafts.rows]
     marks += widths[drafts.rows] * np.arange(len(drafts.rows))
     numbers[marks] = text.marks

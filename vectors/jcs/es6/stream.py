@@ -33,7 +33,7 @@ _ZEROS: Final = """
     0000000000000000 8000000000000000 0000000000000001 8000000000000001
 """.split()
 
-# One number for each decade from -3.3e21 to -3.3e-28; behind them come the same without the sign.
+# One number for each decade from -3.3e21 to -3.3e-28; after them come the same without the sign.
 _DECADES: Final = """
     c46696695dbd1cc3 c43211ede4974a35 c3fce97ca0f21056 c3c7213080c1a6ac c39280f39a348556 c35d9b1f5d20d557
     c327af4c4a80aaac c2f2f2a36ecd5556 c2be51057e155558 c28840d131aaaaac c253670dc1555557 c21f0b4935555557
@@ -177,7 +177,7 @@ class Checkpoint:
         if len(self.state) != BLOCK_BYTES:
             raise StreamBrokenError(f"expected a block of {BLOCK_BYTES} bytes in a checkpoint; got {len(self.state)}")
         if self.candidates <= len(LISTED) and (self.state.strip(b"\0") or self.lines != self.candidates):
-            raise StreamBrokenError(f"expected the chain to begin with zeros behind the listed patterns; got {self}")
+            raise StreamBrokenError(f"expected the chain to begin with zeros after the listed patterns; got {self}")
 
     def __str__(self) -> str:
         return f"candidate {self.candidates:,}, line {self.lines:,}, block {self.state.hex()[:16]}…"
@@ -189,7 +189,7 @@ BEHIND_LISTED: Final = Checkpoint(len(LISTED), len(LISTED), bytes(BLOCK_BYTES))
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A part of the stream: `blocks` blocks from a checkpoint, but nothing behind line `until` of the whole stream.
+    """A part of the stream: `blocks` blocks from a checkpoint, but nothing after line `until` of the whole stream.
 
     Without `blocks` only `until` ends it.
     """
@@ -202,7 +202,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A partition as it was made: its text, its lines, and the place behind its last block.
+    """A partition as it was made: its text, its lines, and the place after its last block.
 
     Where `until` cuts a block in the middle, `end.lines` counts that block in full.
     """
@@ -213,7 +213,7 @@ class Made:
 
 
 def pieces(partition: Partition) -> Iterator[tuple[npt.NDArray[np.uint64], Checkpoint]]:
-    """The bit patterns of a partition's lines, piece by piece, each with the place behind it."""
+    """The bit patterns of a partition's lines, piece by piece, each with the place after it."""
     place, until, left = partition.start, partition.until, partition.blocks
     if not place.candidates:
         place = BEHIND_LISTED
@@ -236,7 +236,7 @@ def made(partition: Partition) -> Made:
 
 
 def chain(state: bytes, count: int) -> tuple[bytes, bytes]:
-    """The `count` blocks behind `state`, joined, and the last of them (`state` itself if `count` is 0)."""
+    """The `count` blocks after `state`, joined, and the last of them (`state` itself if `count` is 0)."""
     sha256 = hashlib.sha256
     blocks: list[bytes] = []
     append = blocks.append
@@ -255,7 +255,7 @@ def doubles(blocks: bytes) -> npt.NDArray[np.uint64]:
 
 
 def walk(start: Checkpoint, blocks: int) -> Checkpoint:
-    """The checkpoint `blocks` blocks behind `start`, without making any text."""
+    """The checkpoint `blocks` blocks after `start`, without making any text."""
     place = start if start.candidates else BEHIND_LISTED
     while blocks:
         wanted = min(blocks, PIECE_BLOCKS)
@@ -274,7 +274,7 @@ def plan(
 ) -> Iterator[Partition]:
     """The partitions of the first `total` lines, in order.
 
-    They start at the origin and at the `known` checkpoints, which may be wrong (`joined` finds out); behind the last
+    They start at the origin and at the `known` checkpoints, which may be wrong (`joined` finds out); after the last
     of these the chain is walked, `partition_blocks` at a time, which takes about 0.1 s for each million lines.
 
     Raises:

@@ -109,7 +109,7 @@ def _documents(batch: pa.BinaryArray, begin: int) -> Callable[[int], bytes]:
 
 
 def _prefixed(prefixes: npt.NDArray[Any], bodies: pa.BinaryArray) -> pa.BinaryArray:
-    """Each body behind its prefix."""
+    """Each body after its prefix."""
     fixed = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(prefixes.itemsize), len(prefixes), [None, pa.py_buffer(prefixes)]
     )

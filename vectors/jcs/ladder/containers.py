@@ -312,7 +312,7 @@ def _last(host: str, key: Key, variant: int, count: int, tools: Tools) -> Made:
     if host != "string":
         size = _MEMBERS_OF_ONE if host == "members" else _ELEMENTS
         return hosted(tools.dice, defect, size, size - 1, members=host == "members")
-    # The value with the defect, made long at its beginning, if it is a string; else behind a long string.
+    # The value with the defect, made long at its beginning, if it is a string; else after a long string.
     filler = b'["' + b"x" * _TEXT
     bad, good = (filler + (text[1:] if text[:1] == b'"' else b'",' + text) + b"]" for text in (defect.bad, defect.good))
-    return Defective(bad, good, defect.reason, f"{defect.note}, behind {_TEXT} letters")
+    return Defective(bad, good, defect.reason, f"{defect.note}, after {_TEXT} letters")

@@ -21,7 +21,7 @@ _EXPONENTS = (307, 308, 309, 323, 324, 325, 400, 999, 1000, 4095, 4096, 32767, 3
 _INTEGERS = (2**31, 2**32, 2**53, 2**63, 2**64, 2**127, 2**128, 10**15, 10**16, 10**17, 10**18, 10**19, 10**20, 10**21)
 _NEAR = (0, 1, 2, 3, 256, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049)
 _DISTANCES = tuple(sorted({sign * distance for distance in _NEAR for sign in (-1, 1)}))
-# Where a literal stands: before it, behind it in the document, and behind it in the canonical form.
+# Where a literal stands: before it, after it in the document, and after it in the canonical form.
 _PLACES = ((b"", b"", b""), (b"[", b"]", b"]"), (b"[0,", b"]", b"]"), (b'{"a":', b"}", b"}"), (b"[", b" , 0]", b",0]"))
 _GREATEST_POWER = 309
 # Literals with more digits than these cannot be written out as an integer below the greatest double.

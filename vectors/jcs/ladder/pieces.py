@@ -173,7 +173,7 @@ def shuffled(dice: Dice, count: int) -> list[int]:
 def names_of(count: int) -> tuple[Piece, ...]:
     """`count` names in UTF-16 order, by construction: of one length in ASCII, and for large enough objects the edges.
 
-    In UTF-16 the empty name comes first, then controls, ASCII, the surrogates of U+1F600, and U+FB33 behind them.
+    In UTF-16 the empty name comes first, then controls, ASCII, the surrogates of U+1F600, and U+FB33 after them.
     """
     low = ["", "\t", '"'] if count > 8 else []
     high = ["\u00f6", "\u20ac", "\U0001f600", "\ufb33"] if count > 8 else []

@@ -2,7 +2,7 @@
 
 Of length: strings and names up to 70,000 units, with what matters in their first or last character. Of borders: what
 may not be torn apart stands across the places where programs cut what they read or write. Of whitespace: up to 70,000
-bytes of it before, between, inside and behind, and a near miss at its end.
+bytes of it before, between, inside and after, and a near miss at its end.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _twice(length: int, tools: Tools) -> Made:
 def _defective(
     length: int, where: str, role: str, category: Category, bad: bytes, good: bytes, name: str, tools: Tools
 ) -> Made:
-    # No hexadecimal digit stands behind an escape, and none before it.
+    # No hexadecimal digit stands after an escape, and none before it.
     filler = b"x" * (length - 1)
     inside = b"\0" + filler if where == "first" else filler + b"\0"
     before, behind = _alone(tools.turn, plain(b'"' + inside + b'"'), role).written.split(b"\0")
@@ -220,7 +220,7 @@ def _starts(border: int, name: str, length: int) -> tuple[int, ...]:
         return tuple(range(border - length, border + _BEHIND + 1))
     if border in _RARE_CHUNKS:
         return (border - length // 2,) if name in _SCARCE else ()
-    # Behind `["` a unit of the content is two further on.
+    # After `["` a unit of the content is two further on.
     return (border - length // 2, border + 1)
 
 
@@ -240,7 +240,7 @@ def _long(length: int, _tools: Tools) -> Piece:
 
 def _more_than_one(length: int, tools: Tools) -> Made:
     whole = _long(length, tools).written
-    note = f"a second document behind {length} bytes"
+    note = f"a second document after {length} bytes"
     return defective(Category.STRUCTURE_GRAMMAR, whole, b"[]", b"  ", b"", note)
 
 

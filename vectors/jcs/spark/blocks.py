@@ -125,7 +125,7 @@ def regrouped(batches: Iterable[pa.RecordBatch], count: int) -> Iterator[Block]:
                     )
             due = block_rows(number, count)
             if due < 1:
-                raise BlockError(f"expected {count} rows, got a row with number {number * BLOCK_ROWS} behind their end")
+                raise BlockError(f"expected {count} rows, got a row with number {number * BLOCK_ROWS} after their end")
             taken = rest.slice(0, due - size)
             rest = rest.slice(taken.num_rows)
             held.append(taken)

@@ -99,7 +99,7 @@ class Shrinker:
 
 
 def _reason(answer: Answered) -> bytes:
-    """The first word of a refusal; an offset or an explanation may stand behind it."""
+    """The first word of a refusal; an offset or an explanation may stand after it."""
     return answer.body.split(maxsplit=1)[0] if answer.body.strip() else b""
 
 

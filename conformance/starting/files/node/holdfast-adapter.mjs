@@ -17,7 +17,7 @@ const MOST = 1 << 20;
 /** The method is not there yet. It has to be listed in NOT_YET, so that `hello` says so. */
 export class NotYet extends Error {}
 
-/** The operation fails here, because a failpoint says so: refuse it, or answer indeterminate behind the commit. */
+/** The operation fails here, because a failpoint says so: refuse it, or answer indeterminate after the commit. */
 export class Aborted extends Error {}
 
 /** One session: a folder for its store, a frozen clock, and the config. A method is a method of the same name. */

@@ -27,7 +27,7 @@ class NotYetError(Exception):
 
 
 class AbortedError(Exception):
-    """The operation fails here, because a failpoint says so: refuse it, or answer indeterminate behind the commit."""
+    """The operation fails here, because a failpoint says so: refuse it, or answer indeterminate after the commit."""
 
 
 class Session:
