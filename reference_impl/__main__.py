@@ -1,6 +1,6 @@
 """The command line of the reference, run as `python -P -m`.
 
-`adapter`, `frames`, `serve`, `launch`, `provision`, `mutants`, `sites`, `nursery`, and what contracts have for
+`adapter`, `frames`, `serve`, `launch`, `provision`, `mutants`, `sites`, `forkserver`, and what contracts have for
 operators.
 """
 
@@ -126,7 +126,7 @@ def _sites(options: argparse.Namespace) -> None:
         print(msgspec.json.encode(site).decode())
 
 
-def _nursery(options: argparse.Namespace) -> None:
+def _forkserver(options: argparse.Namespace) -> None:
     from holdfast.reference_impl.registry import warm
     from holdfast.servers.forkserver import serve
 
@@ -190,7 +190,9 @@ _COMMANDS: Mapping[str, _Command] = {
     "provision": _Command(_provision, _surface, "Make the demo surface, explicitly; never overwrites one."),
     "mutants": _Command(_mutants, _listing, "List the planted bugs; each of their patches has to fit."),
     "sites": _Command(_sites, _contract, "List what can be changed in a reference, as JSON lines."),
-    "nursery": _Command(_nursery, _control, "Fork an adapter for each request of the kit, with all imports done."),
+    "forkserver": _Command(
+        _forkserver, _control, "Fork an adapter for each request of the kit, with all imports done."
+    ),
 }
 
 

@@ -23,14 +23,14 @@ Environment = tuple[tuple[str, str], ...]
 
 
 class Forks:
-    """Starts `adapter` as a fork of `nursery`. A context manager; leaving it ends what it has forked.
+    """Starts `adapter` as a fork of `forkserver`. A context manager; leaving it ends what it has forked.
 
-    `nursery` is a command that begins like the command of the adapter, for `holdfast.servers.forkserver`.
+    `forkserver` is a command that begins like the command of the adapter, for `holdfast.servers.forkserver`.
     """
 
-    def __init__(self, nursery: Sequence[str], adapter: Sequence[str], *, janitor: Janitor) -> None:
-        self._nursery, self._adapter, self._janitor = tuple(nursery), tuple(adapter), janitor
-        both = zip(self._nursery, self._adapter, strict=False)
+    def __init__(self, forkserver: Sequence[str], adapter: Sequence[str], *, janitor: Janitor) -> None:
+        self._forkserver, self._adapter, self._janitor = tuple(forkserver), tuple(adapter), janitor
+        both = zip(self._forkserver, self._adapter, strict=False)
         self._words = self._adapter[next(n for n, (theirs, ours) in enumerate(both) if theirs != ours) :]
         self._starts: Counter[Environment] = Counter()
         self._servers: dict[tuple[Environment, int], ForkServer] = {}
@@ -54,6 +54,6 @@ class Forks:
     def _of(self, environment: Environment, number: int) -> ForkServer:
         """What a program finds in its environment when it is imported stays in its forks, so each has its own."""
         if (environment, number) not in self._servers:
-            made = ForkServer(self._nursery, janitor=self._janitor, environment=dict(environment))
+            made = ForkServer(self._forkserver, janitor=self._janitor, environment=dict(environment))
             self._servers[environment, number] = self._stack.enter_context(made)
         return self._servers[environment, number]

@@ -149,13 +149,13 @@ def _settings(
     reference = reference_target()
     if context.args:
         target = target_of(context.args, launcher=launcher)
-        adapter, starts, nursery = target.adapter, target.launcher, target.nursery
+        adapter, starts, forkserver = target.adapter, target.launcher, target.forkserver
     elif tuple(command) == reference.adapter and launcher is None:
-        adapter, starts, nursery = reference.adapter, reference.launcher, reference.nursery
+        adapter, starts, forkserver = reference.adapter, reference.launcher, reference.forkserver
     else:
         _must_be_allowed(path, command, allowed=allowed)
         starts = () if launcher is None else words_of("--launcher", launcher)
-        adapter, nursery = tuple(command), ()
+        adapter, forkserver = tuple(command), ()
     secret = [word for word in (*adapter, *header.config.values()) if MARK in word]
     if secret:
         stop(
@@ -168,7 +168,7 @@ def _settings(
         launcher=starts,
         config=dict(header.config),
         thorough=header.thorough,
-        nursery=nursery,
+        forkserver=forkserver,
     )
 
 

@@ -49,7 +49,7 @@ def smoke(
     target = target_of(context.args, launcher=launcher, url=url, start=start)
     fixed = seed or secrets.token_hex(16)
     settings = settings_of(
-        target, [contract], seed=fixed, config=config, slow=slow, pass_env=pass_env, nursery=target.nursery
+        target, [contract], seed=fixed, config=config, slow=slow, pass_env=pass_env, forkserver=target.forkserver
     )
     loaded, console, found = load_contract(contract), out(), []
     with greeted(settings, [loaded]) as (engine, _):

@@ -64,8 +64,8 @@ class Target:
     launcher: tuple[str, ...]
     name: str
     is_reference: bool = False
-    # See `RunSettings.nursery`.
-    nursery: tuple[str, ...] = ()
+    # See `RunSettings.forkserver`.
+    forkserver: tuple[str, ...] = ()
     # It is a server that the kit's own adapter asks: whether it can be asked is another question than what it is.
     is_server: bool = False
     # The options that name a server, as the user typed them; empty for a command.
@@ -179,8 +179,8 @@ def words_of(option: str, command: str) -> tuple[str, ...]:
 def reference_target(*, mutant: str | None = None) -> Target:
     """The reference, or one of its mutants, behind an adapter process, as every implementation."""
     bug = ("--mutant", mutant) if mutant else ()
-    adapter, launcher, nursery = ((*REFERENCE, word) for word in ("adapter", "launch", "nursery"))
-    return Target((*adapter, *bug), (*launcher, *bug), mutant or "reference", not mutant, (*nursery, "--keep"))
+    adapter, launcher, forkserver = ((*REFERENCE, word) for word in ("adapter", "launch", "forkserver"))
+    return Target((*adapter, *bug), (*launcher, *bug), mutant or "reference", not mutant, (*forkserver, "--keep"))
 
 
 def config_of(pairs: Sequence[str]) -> dict[str, str]:

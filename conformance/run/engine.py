@@ -101,10 +101,10 @@ class Engine:
 
     def _start(self, stack: contextlib.ExitStack) -> Start:
         settings = self.settings
-        if not settings.nursery:
+        if not settings.forkserver:
             return in_a_new_process
         words = (word for name in settings.contracts for word in ("--contract", name))
-        forks = Forks((*settings.nursery, *words), settings.adapter, janitor=self._janitor)
+        forks = Forks((*settings.forkserver, *words), settings.adapter, janitor=self._janitor)
         return stack.enter_context(forks).start
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

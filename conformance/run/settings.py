@@ -39,7 +39,7 @@ class RunSettings:
     # The folder for the states of a disk that broke a promise; None keeps none.
     keep: str | None = None
     # The command whose forks are processes of the adapter (`holdfast.conformance.adapter.forks`); empty starts each.
-    nursery: tuple[str, ...] = ()
+    forkserver: tuple[str, ...] = ()
     # How fast the machine is; None until the first engine of the run has measured it.
     pace: Pace | None = None
 

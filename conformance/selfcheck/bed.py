@@ -39,6 +39,6 @@ class MutantEngine(Engine):
         return self.run_planned(self._contract, self._planned[case])
 
 
-def forked_by(nursery: ForkServer) -> Start:
-    """Starts an adapter of the reference as a fork of the nursery."""
-    return lambda command, environment: nursery.start(command[len(REFERENCE) :], environment)
+def forked_by(forkserver: ForkServer) -> Start:
+    """Starts an adapter of the reference as a fork of the fork server."""
+    return lambda command, environment: forkserver.start(command[len(REFERENCE) :], environment)

@@ -130,7 +130,7 @@ class Worker:
             pace=self._pace,
         )
 
-    def _nursery(self, *, traced: bool) -> ForkServer:
+    def _forkserver(self, *, traced: bool) -> ForkServer:
         """What is traced is never changed, so its forks have no need to import the reference again."""
         if traced not in self._fork_servers:
             words = ("--keep",) if traced else ()
@@ -140,7 +140,7 @@ class Worker:
     def _begun(self, words: Sequence[str], *, traced: bool = False) -> ForkServer:
         slow = self._pace.factor * (TRACED_SLOW if traced else 1.0)
         environment = adapter_environment((TRACE,) if traced else (), slow=slow)
-        command = (*REFERENCE, "nursery", "--contract", self._contract.name, *words)
+        command = (*REFERENCE, "forkserver", "--contract", self._contract.name, *words)
         return ForkServer(command, janitor=self._janitor, environment=environment)
 
     # What a test executes
@@ -161,7 +161,7 @@ class Worker:
 
     def _traced(self, bed: MutantEngine, test: Trial) -> Traced:
         # In fresh processes: what one remembers from an earlier test, it does not execute again.
-        bed.take((*REFERENCE, "adapter"), forked_by(self._nursery(traced=True)))
+        bed.take((*REFERENCE, "adapter"), forked_by(self._forkserver(traced=True)))
         self._lines.clear()
         result = bed.run(test.case)
         judged = result.judgement
@@ -183,8 +183,8 @@ class Worker:
             for forked, cases in ((True, task.cases), (False, task.faults)):
                 if cases and left:
                     with ExitStack() as own:
-                        nursery = self._keeping(task, words, own) if forked else None
-                        bed = self.own_bed(task.store, words, own, nursery)
+                        forkserver = self._keeping(task, words, own) if forked else None
+                        bed = self.own_bed(task.store, words, own, forkserver)
                         for case in cases:
                             shown.append(_shown(bed.run(case)))
                             left -= shown[-1].verdict != Verdict.CONFORMS.value
@@ -255,12 +255,14 @@ class Worker:
 
     def importing(self) -> ForkServer:
         """What forks the adapters of a mutant that changes a source: each imports the reference."""
-        return self._nursery(traced=False)
+        return self._forkserver(traced=False)
 
-    def own_bed(self, store: str, mutant: Sequence[str], stack: ExitStack, nursery: ForkServer | None) -> MutantEngine:
+    def own_bed(
+        self, store: str, mutant: Sequence[str], stack: ExitStack, forkserver: ForkServer | None
+    ) -> MutantEngine:
         """A bed whose launcher has the mutant too. A layer of faults records a process of its own, not a fork."""
         bed = stack.enter_context(MutantEngine(self._settings(store, mutant=mutant), self._contract))
-        bed.take((*REFERENCE, "adapter", *mutant), forked_by(nursery) if nursery else in_a_new_process)
+        bed.take((*REFERENCE, "adapter", *mutant), forked_by(forkserver) if forkserver else in_a_new_process)
         return bed
 
     def _is_sound(self, test: Trial) -> bool:
@@ -284,8 +286,8 @@ class _Beds:
         key = test.store, fault
         if key not in self._made:
             if fault or self._attack.launched:
-                nursery = None if fault else self._worker.importing()
-                bed = self._worker.own_bed(test.store, self._mutant, self._stack, nursery)
+                forkserver = None if fault else self._worker.importing()
+                bed = self._worker.own_bed(test.store, self._mutant, self._stack, forkserver)
             else:
                 bed = self._worker.shared_bed(test.store, (*REFERENCE, "adapter", *self._mutant))
             self._made[key] = bed

@@ -32,7 +32,7 @@ def main(words):
     print(*words, os.getppid(), hash("text"), LIMIT, flush=True)
     return 0
 
-if sys.argv[1] == "nursery":
+if sys.argv[1] == "forkserver":
     serve(int(sys.argv[-1]), main)
 else:
     main(sys.argv[1:])
@@ -50,7 +50,7 @@ def program(tmp_path: Path) -> tuple[str, ...]:
 @pytest.fixture
 def forks(program: tuple[str, ...]) -> Iterator[Forks]:
     """Forks of the program, whose words behind its name are those of an adapter."""
-    with Janitor() as janitor, Forks((*program, "nursery"), (*program, "adapter", "a b"), janitor=janitor) as made:
+    with Janitor() as janitor, Forks((*program, "forkserver"), (*program, "adapter", "a b"), janitor=janitor) as made:
         yield made
 
 
@@ -96,7 +96,7 @@ def test_a_fork_has_read_its_own_environment(forks: Forks, program: tuple[str, .
 def test_an_engine_ends_the_forks_of_its_adapter() -> None:
     target = reference_target()
     with temp_folder() as folder, ExitStack() as pipes:
-        settings = RunSettings(target.adapter, ("jcs",), "s", workdir=str(folder), nursery=target.nursery)
+        settings = RunSettings(target.adapter, ("jcs",), "s", workdir=str(folder), forkserver=target.forkserver)
         assert RunSettings.from_json(settings.as_json()) == settings
         with Engine(settings) as engine:
             children = [engine.pool.command.start(target.adapter, adapter_environment()) for _ in range(3)]
@@ -105,7 +105,7 @@ def test_an_engine_ends_the_forks_of_its_adapter() -> None:
                     assert pipe is not None
                     pipes.enter_context(pipe)
             lines = [Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0") for child in children]
-            assert [b"nursery" in words for words in lines] == [False, True, True]
+            assert [b"forkserver" in words for words in lines] == [False, True, True]
         assert [child.wait(timeout=60) for child in children[1:]] == [-signal.SIGKILL] * 2
         assert children[0].stdin is not None
         children[0].stdin.close()
@@ -114,6 +114,6 @@ def test_an_engine_ends_the_forks_of_its_adapter() -> None:
 
 def test_only_the_reference_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["holdfast", "verify", "reference"])
-    assert target_of(["reference"]).nursery
+    assert target_of(["reference"]).forkserver
     monkeypatch.setattr(sys, "argv", ["holdfast", "verify", "--", "reference"])
-    assert not target_of(["reference"]).nursery
+    assert not target_of(["reference"]).forkserver

@@ -349,15 +349,15 @@ def test_a_difference_shows_the_line_before_and_after() -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[ForkServer]:
-    """A nursery of the reference's adapter."""
-    command = (*REFERENCE, "nursery", "--contract", "jcs")
+def forkserver() -> Iterator[ForkServer]:
+    """A fork server of the reference's adapter."""
+    command = (*REFERENCE, "forkserver", "--contract", "jcs")
     with Janitor() as janitor, ForkServer(command, janitor=janitor, environment=adapter_environment()) as made:
         yield made
 
 
-def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(nursery: ForkServer) -> None:
-    child = nursery.start(["adapter"], adapter_environment())
+def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(forkserver: ForkServer) -> None:
+    child = forkserver.start(["adapter"], adapter_environment())
     assert child.stdin is not None
     assert child.stdout is not None
     assert child.stderr is not None
@@ -370,8 +370,8 @@ def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(nursery: Fo
     assert child.wait(timeout=60) == 0
 
 
-def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: ForkServer) -> None:
-    child = nursery.start(["adapter"], adapter_environment())
+def test_a_forked_adapter_that_is_killed_reports_the_signal(forkserver: ForkServer) -> None:
+    child = forkserver.start(["adapter"], adapter_environment())
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(timeout=0)
     os.killpg(child.pid, signal.SIGKILL)
@@ -381,7 +381,7 @@ def test_a_forked_adapter_that_is_killed_reports_the_signal(nursery: ForkServer)
         pipe.close()
 
 
-def test_a_nursery_that_does_not_come_up_is_a_failed_start() -> None:
+def test_a_forkserver_that_does_not_come_up_is_a_failed_start() -> None:
     with Janitor() as janitor:
         gone = ForkServer((sys.executable, "-c", "1"), janitor=janitor, environment=adapter_environment())
         with gone, pytest.raises(StartError):

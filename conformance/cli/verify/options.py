@@ -129,7 +129,7 @@ class Options:
             fault_seconds=self.fault_seconds,
             thorough=self.thorough,
             keep=str((self.evidence.parent / _STATES).absolute()),
-            nursery=self.target.nursery,
+            forkserver=self.target.forkserver,
         )
 
     def _seed(self) -> str:
