@@ -23,7 +23,7 @@ _FORKS.set_forkserver_preload(
         "holdfast.conformance.cli.verify.command",
         "holdfast.conformance.cli.verify.verification",
         "holdfast.conformance.run.plugin",
-        "holdfast.conformance.suites.bench",
+        "holdfast.conformance.attacks.bench",
     ]
 )
 

@@ -16,6 +16,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from schemathesis import APIOperation, BaseSchema, Case, GenerationMode
 from schemathesis import Response as Told
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.near_miss import Swept, varied_of
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import names_in
@@ -23,9 +26,6 @@ from holdfast.conformance.fuzz.exchange import SECRETS, FuzzRequest, Response, s
 from holdfast.conformance.fuzz.judge import Due, Shown, effect_of, finding, shown_by
 from holdfast.conformance.fuzz.misuse import closed, declares_session, empty_ones, misuses, request_of
 from holdfast.conformance.run.plan import Form, PlannedCase
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.neighbours import Swept, varied_of
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, Method, strictjson
 from holdfast.specs.binding import MALFORMED, SESSION, route_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.conformance.adapter.bridge import OPEN_SESSION, RAW
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.expect import failure_of
 from holdfast.conformance.cases.record import NonConformance
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs import strictjson
 from holdfast.specs.binding import SESSION
 from holdfast.specs.errors import StrictJsonError

@@ -11,6 +11,7 @@ from itertools import chain
 from multiprocessing import get_context
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench, Limits
 from holdfast.conformance.cases.expect import broken
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.cases.report import ReportError
@@ -22,7 +23,6 @@ from holdfast.conformance.matrix.count import counted
 from holdfast.conformance.run.judge import Recorded, foreign, judge_case
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
 from holdfast.conformance.steps import kinds
-from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.verdict import EVENT_KINDS, Exit, FailureMode, Verdict, can_be_excused, exit_of
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
 from holdfast.servers.processors import processors

@@ -17,6 +17,7 @@ from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.process import Start, in_a_new_process
 from holdfast.conformance.adapter.starvation import SERVERS
 from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError
+from holdfast.conformance.attacks.bench import Bench, Limits, judge_volatile
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import CaseResult, Judgement, NonConformance, Record, Side, exhausted
 from holdfast.conformance.cases.session import CONCURRENCY, KILLABLE, carried_out
@@ -28,7 +29,6 @@ from holdfast.conformance.run.judge import both
 from holdfast.conformance.run.plan import Form, PlannedCase, preflight_of, suite_case_id, suite_tests
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.surface import observe, unseen
-from holdfast.conformance.suites.bench import Bench, Limits, judge_volatile
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.servers.environment import adapter_environment

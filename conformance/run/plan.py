@@ -12,9 +12,9 @@ from enum import Enum, unique
 from types import ModuleType
 from typing import Any
 
+from holdfast.conformance.attacks import ClauseMark, mark_of
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.steps import kinds
-from holdfast.conformance.suites import ClauseMark, mark_of
-from holdfast.conformance.suites.bench import Bench
 from holdfast.specs import Case, Contract, SpecError
 from holdfast.specs.model import Group, Proof
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.cases.record import CaseResult, Judgement, Record
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import PlannedCase
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Contract
 from holdfast.specs.model import Group

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import NonConformance
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.requests import issue, request
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.specs import Contract, schema
 from holdfast.specs.fitness import has_queries

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from holdfast.conformance.attacks.bench import Bench, Limits
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.conformance.steps.stores import INSERT
-from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.reference_impl.calyx_replay import operate, service
 from holdfast.reference_impl.calyx_replay.entry import CalyxReplay
 from holdfast.reference_impl.calyx_replay.service import Service

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.inspection import store
 from holdfast.conformance.suites.calyx_replay import data_at_rest
-from holdfast.conformance.suites.session import SuiteSession
 from tests.harness.suite_play import bench_of
 
 

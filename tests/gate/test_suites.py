@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from holdfast.conformance.attacks.bench import Bench as Suite
 from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
 from holdfast.conformance.gate.cases import inconclusive_suite, is_randomised, judge_suite
 from holdfast.conformance.gate.model import GateReason, ReasonCode
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.suites.bench import Bench as Suite
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
 from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine

@@ -8,10 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench, Limits
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, Side
 from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
-from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.reference_impl.answers import to_message
 from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
 from holdfast.specs import load_contract

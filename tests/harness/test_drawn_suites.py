@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.attacks.bench import Bench, Limits
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.run.plan import suite_case_id
-from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.jcs import suite
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import load_contract

@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
+from holdfast.conformance.attacks.explore import Candidate, Explorer, Pair
+from holdfast.conformance.attacks.histories import explore_histories
 from holdfast.conformance.cases.record import Judgement, NonConformance
-from holdfast.conformance.suites.exploration import Candidate, Explorer, Pair
-from holdfast.conformance.suites.histories import explore_histories
 from holdfast.conformance.verdict import Verdict
 from tests.harness.test_histories import bench
 

@@ -10,10 +10,10 @@ from typing import cast
 
 import pytest
 
+from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.histories import HistoryRunner, PossibleStates, run_histories
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, NonConformance
-from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.conformance.suites.histories import HistoryRunner, PossibleStates, run_histories
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import load_contract
 

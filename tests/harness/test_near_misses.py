@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.attacks import near_miss
+from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.near_miss import sweep
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.run.plan import suite_tests
-from holdfast.conformance.suites import neighbours
-from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.conformance.suites.neighbours import sweep
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
 from holdfast.specs.loader import contract_names, load_contract, read_contract
@@ -189,7 +189,7 @@ def test_a_clause_without_a_sweep_is_not_reached(contract: Contract) -> None:
 def test_a_sweep_that_could_send_no_near_miss_is_not_reached(
     contract: Contract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(neighbours, "neighbours", lambda _kind, _value: {})
+    monkeypatch.setattr(near_miss, "neighbours", lambda _kind, _value: {})
     judgement, _ = judged(contract, lambda: Shelf(strict(contract), str))
     assert judgement.verdict is Verdict.NOT_REACHED
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.gate.cases import judge_fault
 from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.run.settings import RunSettings
-from holdfast.conformance.suites.bench import Bench
 from holdfast.specs.loader import read_contract
 from holdfast.specs.model import CaseKind
 from tests.harness.play import toy_case, verdict_of

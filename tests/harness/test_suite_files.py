@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from holdfast.conformance.adapter.pool import WorkerPool
+from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.session import Action
 from holdfast.conformance.inspection.helper import HELPER
-from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.conformance.suites.session import SuiteSession
 from tests.harness.ledger import LEDGER
 
 

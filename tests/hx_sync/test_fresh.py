@@ -9,7 +9,7 @@ from typing import NoReturn, cast
 
 import pytest
 
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.suites.hx_sync.fresh import drawn
 
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.hx_sync.model import State
 from holdfast.conformance.suites.hx_sync.observations import Looking
-from holdfast.conformance.suites.session import SuiteSession
 
 _OBJECTS = "HXSync/vaults/6f1d2c3e-0a4b-4c5d-8e6f-7a8b9c0d1e2f/objects"
 

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
+from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, NonConformance
-from holdfast.conformance.suites.bench import Bench, Limits
 from holdfast.conformance.suites.idempotency_key import crashes
 from holdfast.conformance.suites.idempotency_key.client import Service
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import load_contract
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.suites.bench import Bench, Limits
-from holdfast.conformance.suites.histories import run_histories
+from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.histories import run_histories
 from holdfast.conformance.suites.rs4a_replay.generate import history
 from holdfast.conformance.suites.rs4a_replay.runner import playing
 from holdfast.conformance.verdict import Verdict

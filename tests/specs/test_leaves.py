@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.attacks import mark_of
 from holdfast.conformance.run.plan import suite_modules, suite_tests
-from holdfast.conformance.suites import mark_of
 from holdfast.specs import SpecError, contract_names, load_contract
 from holdfast.specs.leaves import leaves
 from holdfast.specs.sweeps import unswept

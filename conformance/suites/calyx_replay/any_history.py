@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.explore import Explorer
+from holdfast.conformance.attacks.histories import Deck, explore_histories, run_histories
 from holdfast.conformance.cases.session import START
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.candidates import owed, wanted
 from holdfast.conformance.suites.calyx_replay.generate import (
     AHEAD,
@@ -25,8 +27,6 @@ from holdfast.conformance.suites.calyx_replay.generate import (
 )
 from holdfast.conformance.suites.calyx_replay.runner import playing
 from holdfast.conformance.suites.calyx_replay.settings import SampledSettings, drawn
-from holdfast.conformance.suites.exploration import Explorer
-from holdfast.conformance.suites.histories import Deck, explore_histories, run_histories
 
 # More scenarios of histories: records of older versions that are inspected, and every setting by its edges.
 # An inspection changes nothing (CALYX-OPS-3). So records of every form lie there while the mailbox and its operator

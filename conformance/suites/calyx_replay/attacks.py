@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import cycle
 from random import Random
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import run_histories
 from holdfast.conformance.suites.calyx_replay import losses, rivals
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, told
 from holdfast.conformance.suites.calyx_replay.generate import Step, caller, leap
@@ -14,7 +15,6 @@ from holdfast.conformance.suites.calyx_replay.losses import LossRunner
 from holdfast.conformance.suites.calyx_replay.rivals import RivalRunner, Rivals
 from holdfast.conformance.suites.calyx_replay.runner import playing
 from holdfast.conformance.suites.calyx_replay.settings import drawn
-from holdfast.conformance.suites.histories import run_histories
 
 # Operators' commands over days: what is due for each, to the microsecond, again and again, and while the clock steps.
 # A command may go by the clock of the session or by that of the machine. So there is always a record that is old by

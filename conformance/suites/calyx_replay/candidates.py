@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+from holdfast.conformance.attacks.explore import Candidate, Pair
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, UNSOUND, LeftBehind
 from holdfast.conformance.suites.calyx_replay.generate import POINTS, WORKERS, Step, leap
 from holdfast.conformance.suites.calyx_replay.model import Left, Letter, State, Terms
-from holdfast.conformance.suites.exploration import Candidate, Pair
 
 # The command line may go by the clock of the machine: somewhere between these.
 MACHINE = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC))

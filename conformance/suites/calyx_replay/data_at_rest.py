@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.model import Letter, State
-from holdfast.conformance.suites.session import SuiteSession
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 

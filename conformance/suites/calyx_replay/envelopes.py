@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from itertools import cycle, islice
 from random import Random
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.model import BEGINNING, Left, Letter, written
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # The ways to forge a letter, and the reason with which a mailbox has to refuse each.

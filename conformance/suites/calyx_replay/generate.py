@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from holdfast.conformance.attacks.histories import Deck
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, UNSOUND
-from holdfast.conformance.suites.histories import Deck
 
 # As many as every adapter allows.
 WORKERS = 2

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
+from holdfast.conformance.attacks.histories import Deck
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
 from holdfast.conformance.suites.calyx_replay.generate import WORKERS, Draw, Step, dice_of, leap
 from holdfast.conformance.suites.calyx_replay.runner import ASIDE, Call, HistoryRunner, verdict_of
-from holdfast.conformance.suites.histories import Deck
 
 COMMANDS = ("prune", "migrate", "inspect")
 _ASKED = (

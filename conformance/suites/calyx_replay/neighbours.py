@@ -3,7 +3,7 @@ declares them."""
 
 from __future__ import annotations
 
-from holdfast.conformance.suites.neighbours import swept
+from holdfast.conformance.attacks.near_miss import swept
 
 TESTS = swept(
     __name__,

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes
 from holdfast.conformance.suites.calyx_replay.generate import Step
 from holdfast.conformance.suites.calyx_replay.model import NEVER, Inserted, written
-from holdfast.conformance.suites.session import SuiteSession
 
 # Records that another program puts into the store: of this version, and of older ones, which wrote other times
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from random import Random
 
+from holdfast.conformance.attacks.histories import in_some_order
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.generate import NEAR_COMMIT, RACES, WORKERS, Step, dice_of, leap
@@ -20,7 +21,6 @@ from holdfast.conformance.suites.calyx_replay.losses import COMMANDS
 from holdfast.conformance.suites.calyx_replay.model import State
 from holdfast.conformance.suites.calyx_replay.runner import HistoryRunner, Operation, ends
 from holdfast.conformance.suites.calyx_replay.settings import Settings
-from holdfast.conformance.suites.histories import in_some_order
 
 # How many receipts come while a command is under way, and how far apart they are, in seconds.
 _RECEIPTS, _APART = 12, 0.04

@@ -13,8 +13,11 @@ from functools import partial
 from random import Random
 from typing import Any, NoReturn
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.explore import Candidate
+from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import START, Answer
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, TraceLog, offered, situations
 from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
@@ -33,9 +36,6 @@ from holdfast.conformance.suites.calyx_replay.model import (
 )
 from holdfast.conformance.suites.calyx_replay.older import Inserting
 from holdfast.conformance.suites.calyx_replay.settings import Settings
-from holdfast.conformance.suites.exploration import Candidate
-from holdfast.conformance.suites.histories import PossibleStates, in_some_order
-from holdfast.conformance.suites.session import SuiteSession
 
 # What an answer means beside the answers that the model has for it
 
@@ -200,12 +200,12 @@ class HistoryRunner:
         self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
 
     def situations(self) -> Mapping[str, frozenset[str]]:
-        """See `exploration.Explorable`."""
+        """See `explore.Explorable`."""
         state = model.aged(self._terms, self._worlds.possible[0], self._now)
         return situations(self._terms, state, self._now, self._letters.made, self._left, self._traces)
 
     def offers(self, dice: Random) -> Sequence[Candidate[Step]]:
-        """See `exploration.Explorable`."""
+        """See `explore.Explorable`."""
         found, window = self.situations(), self._terms.window
         offers = offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
         return [replace(offer, step=self._settings.stretched(offer.step)) for offer in offers]

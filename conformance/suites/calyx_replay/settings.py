@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.cases.record import NonConformance
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.generate import Draw, Step
 from holdfast.conformance.suites.calyx_replay.model import Terms
 from holdfast.specs import Contract

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs.strictjson import loads
 from holdfast.vectors.derive import derive
 from holdfast.vectors.record import Refused, Vector, load

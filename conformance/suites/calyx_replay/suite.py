@@ -13,14 +13,14 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import DRAWN
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, told
 from holdfast.conformance.suites.calyx_replay.model import written
-from holdfast.conformance.suites.histories import DRAWN
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import SHARED, around, near
 from holdfast.vectors.derive import derive
 from holdfast.vectors.neighbours.catalogue import neighbours

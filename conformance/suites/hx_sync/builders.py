@@ -12,9 +12,10 @@ from hashlib import sha256
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync import model as op
 from holdfast.conformance.suites.hx_sync.generate import BENT, Step
 from holdfast.conformance.suites.hx_sync.model import (
@@ -32,7 +33,6 @@ from holdfast.conformance.suites.hx_sync.model import (
     normal,
 )
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import CREATED_AT

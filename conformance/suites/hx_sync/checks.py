@@ -7,10 +7,10 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.hx_sync.model import LISTS, Model, Row
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, due
-from holdfast.conformance.suites.session import SuiteSession
 
 
 def place(session: SuiteSession, made: Iterable[Made]) -> None:

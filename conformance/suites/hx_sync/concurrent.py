@@ -6,10 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import (
     compare,
     compare_status,
@@ -18,7 +19,6 @@ from holdfast.conformance.suites.hx_sync.checks import (
 )
 from holdfast.conformance.suites.hx_sync.fresh import all_drawn, apart
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.format import parts_of
 

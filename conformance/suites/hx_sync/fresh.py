@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.permutations import ObjectBuilder, at
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 from holdfast.vectors.hx_sync.objects.format import object_key, parts_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from holdfast.conformance.suites.histories import Deck
+from holdfast.conformance.attacks.histories import Deck
 
 WORKERS = 2
 DEVICES = ("a", "b", "c", "d")

@@ -7,9 +7,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import (
     compare,
     import_all,
@@ -17,7 +18,6 @@ from holdfast.conformance.suites.hx_sync.checks import (
     published,
 )
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at, due
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects import altering
 from holdfast.vectors.hx_sync.objects.format import ALGORITHMS, BYTE, PRELUDE

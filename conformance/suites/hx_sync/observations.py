@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.hx_sync.checks import compare_status, held, shown
 from holdfast.conformance.suites.hx_sync.model import (
     Bad,
@@ -19,7 +20,6 @@ from holdfast.conformance.suites.hx_sync.model import (
     Tombstone,
     normal,
 )
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.checks import enroll, import_one, place
 from holdfast.conformance.suites.hx_sync.generate import Step
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at
 from holdfast.conformance.suites.hx_sync.runner import playing
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 # Every operation and command while the index of its device, or the store, is gone, damaged or another.

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model, normal
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # The devices that a session begins with.

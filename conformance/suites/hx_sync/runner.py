@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import permutations
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.inspection.beyond import TMPDIR
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.hx_sync import model as op
 from holdfast.conformance.suites.hx_sync.builders import (
     EFFECTS,
@@ -44,7 +45,6 @@ from holdfast.conformance.suites.hx_sync.model import (
 )
 from holdfast.conformance.suites.hx_sync.observations import Looking, type_of
 from holdfast.conformance.suites.hx_sync.permutations import NODES, OFFSETS, at
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import run_histories
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.inspection.beyond import TMPDIR
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import run_histories
 from holdfast.conformance.suites.hx_sync.checks import (
     all_orders,
     compare,
@@ -25,7 +26,6 @@ from holdfast.conformance.suites.hx_sync.generate import scheduled, volume
 from holdfast.conformance.suites.hx_sync.observations import Looking
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at, due
 from holdfast.conformance.suites.hx_sync.runner import playing
-from holdfast.conformance.suites.session import SuiteSession
 
 # Histories against the model
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.hx_sync.checks import compare_status, held, import_all, import_one, place
 from holdfast.conformance.suites.hx_sync.model import Model, told_window
 from holdfast.conformance.suites.hx_sync.operation_matrix import asked_of, lying_of
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 

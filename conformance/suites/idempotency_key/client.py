@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.wires.profile import whole
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.suites.idempotency_key.client import DECLARED, Service, service
 
 _SMALL, _LARGE = 1000, 1 << 20

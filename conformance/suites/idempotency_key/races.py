@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.suites.idempotency_key.client import DECLARED, ON_A_SERVER, Got, Service, service
 
 # `--thorough 17` makes 200 rounds of it.

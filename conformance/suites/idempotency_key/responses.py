@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.suites.idempotency_key.client import DECLARED, Service, service
 from holdfast.servers.pace import scaled
 

@@ -16,6 +16,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.cases.forms import value_form
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.faults.deadline import Deadline
@@ -29,8 +31,6 @@ from holdfast.conformance.faults.recording import Recording, Sync, Write
 from holdfast.conformance.faults.report import RunError
 from holdfast.conformance.faults.runs import Run, read_whole
 from holdfast.conformance.faults.subject import Asked, History, Op, Outcome, SubjectAnswer
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.idempotency_key.client import (
     DECLARED,
     NO_FILES,

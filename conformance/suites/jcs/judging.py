@@ -9,11 +9,11 @@ from enum import Enum, unique
 from itertools import zip_longest
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench, listed
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.jcs.documents import depth_of
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.vectors.jcs.clauses import reasons_of

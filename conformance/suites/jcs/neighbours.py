@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.conformance.suites.neighbours import swept
+from holdfast.conformance.attacks.near_miss import swept
 
 TESTS = swept(
     __name__,

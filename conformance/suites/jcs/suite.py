@@ -8,10 +8,11 @@ from itertools import cycle, islice, product
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause, tabled
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites import clause, tabled
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.jcs.documents import (
     beside_a_mark,
     beside_a_quotation_mark,
@@ -41,7 +42,6 @@ from holdfast.conformance.suites.jcs.judging import (
     run_in_core,
     verified,
 )
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.reports.plain import difference
 from holdfast.servers.environment import ELSEWHERE, ZONE
 from holdfast.vectors.record import Canonical, Refused, Vector, load

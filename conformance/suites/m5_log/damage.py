@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, drawn, order_of, state_of
 from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done, place_trust, put
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 _DATABASE, _STORE, _KEPT = "m5/db", "m5", "kept"

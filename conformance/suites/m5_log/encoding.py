@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, order_of, state_of
 from holdfast.conformance.suites.m5_log.log import (
     COMMAND,
@@ -23,7 +24,6 @@ from holdfast.conformance.suites.m5_log.log import (
     place_status,
     put,
 )
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 _VERSION_KEY = base64url(b"schema_version")

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, state_of
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 COMMAND = "command_line"

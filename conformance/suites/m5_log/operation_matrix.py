@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.log import (
     COMMAND,
     COMMANDS,
@@ -20,7 +21,6 @@ from holdfast.conformance.suites.m5_log.log import (
     is_done,
     must_be_refused,
 )
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.servers.pace import scaled
 from holdfast.vectors.derive import derive
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Made, state_of
 from holdfast.conformance.suites.m5_log.log import must_be_done, must_be_refused, must_have_rows, put
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.m5_log.committed import encodings
 from holdfast.vectors.m5_log.curve import NAMES, SOUND

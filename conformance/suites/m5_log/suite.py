@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.generate import (
     ISSUER,
     STRANGER,
@@ -35,7 +36,6 @@ from holdfast.conformance.suites.m5_log.log import (
     place_status,
     place_trust,
 )
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 QUESTIONS = (

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.m5_log.generate import ISSUER, STRANGER, Issued, Made
 from holdfast.conformance.suites.m5_log.log import COMMAND, STATUS, TRUST, must_be_done, must_be_refused, place_trust
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # m5-log: what resembles a JSON object, and credentials whose header or claims do

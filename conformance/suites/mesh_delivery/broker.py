@@ -11,16 +11,16 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import in_some_order, run_histories
+from holdfast.conformance.attacks.session import Handle
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import in_some_order, run_histories
 from holdfast.conformance.suites.mesh_delivery.generate import MESHES, draw
 from holdfast.conformance.suites.mesh_delivery.model import Args, Model
 from holdfast.conformance.suites.mesh_delivery.runner import HistoryRunner, playing
 from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made
-from holdfast.conformance.suites.session import Handle
 from holdfast.servers.pace import scaled
 
 _HISTORIES, _PERMANENT = 6, 2

@@ -8,10 +8,11 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import run_histories
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.match import of_rows
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import run_histories
 from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS
 from holdfast.conformance.suites.mesh_delivery.generate import MESHES
 from holdfast.conformance.suites.mesh_delivery.outbox_generate import draw, every_answer
@@ -19,7 +20,6 @@ from holdfast.conformance.suites.mesh_delivery.outbox_observations import CONFIG
 from holdfast.conformance.suites.mesh_delivery.outbox_runner import playing
 from holdfast.conformance.suites.mesh_delivery.sends import must_be_refused
 from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.vectors.derive import derive
 

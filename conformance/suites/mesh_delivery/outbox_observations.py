@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS, Said
 from holdfast.conformance.suites.mesh_delivery.outbox_model import Args, Fate, Outbox, fingerprint_of
 from holdfast.conformance.suites.mesh_delivery.sends import Compared
-from holdfast.conformance.suites.session import SuiteSession
 
 MEMBER = "a" * 64
 CONFIG = {"broker": "{peer}", "member": MEMBER}

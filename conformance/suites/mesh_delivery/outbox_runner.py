@@ -14,9 +14,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import format_instant
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.broker_answers import ANSWERS, SLOW, Armed, Said, answer_at
 from holdfast.conformance.suites.mesh_delivery.generate import MESHES, Step
 from holdfast.conformance.suites.mesh_delivery.outbox_generate import MALFORMED, WRONG
@@ -32,7 +33,6 @@ from holdfast.conformance.suites.mesh_delivery.outbox_model import (
 )
 from holdfast.conformance.suites.mesh_delivery.outbox_observations import CONFIG, Seen
 from holdfast.conformance.suites.mesh_delivery.sends import Compared
-from holdfast.conformance.suites.session import SuiteSession
 
 UNAVAILABLE = "OUTBOX_UNAVAILABLE"
 # A send that nothing is wrong with.

@@ -13,12 +13,12 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import run_histories
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import run_histories
 from holdfast.conformance.suites.mesh_delivery.generate import BODIES, MEMBERS, MESHES, QUEUES, TOPICS, Step
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 _BROKER, _DAEMON = 0, 1

@@ -8,7 +8,8 @@ from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.mesh_delivery.generate import (
     MADE,
     MEMBERS,
@@ -21,7 +22,6 @@ from holdfast.conformance.suites.mesh_delivery.generate import (
 )
 from holdfast.conformance.suites.mesh_delivery.model import Args, Due, Message, Model
 from holdfast.conformance.suites.mesh_delivery.sends import Compared
-from holdfast.conformance.suites.session import SuiteSession
 
 _MISMATCHES = "cm_broker_dedupe_fingerprint_mismatch_total"
 _CHECKS, _FOUND = "cm_broker_dedupe_orphan_check_total", "cm_broker_dedupe_orphan_found"

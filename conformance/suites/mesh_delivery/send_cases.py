@@ -9,13 +9,13 @@ from itertools import count
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.mesh_delivery.sends import MESH, PLACES, args_of, made, must_be_refused
 from holdfast.conformance.suites.mesh_delivery.server import WRONG
 from holdfast.conformance.suites.mesh_delivery.suite import KEY, requests_to_send
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.mesh_delivery.derive import preimage
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.session import SuiteSession
 
 MESH = "5b1d8a52-6f0e-4c3b-9a77-2f4c1e0d9b60"
 ALICE, BOB = "a" * 64, "b" * 64

@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.forms import value_form
 from holdfast.conformance.cases.match import of_rows
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
 from holdfast.conformance.suites.mesh_delivery.sends import PLACES, args_of, made
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs.matrix import DATABASE
 

@@ -8,11 +8,11 @@ from itertools import product
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.session import SuiteSession
 
 _SHORT, _LONGEST, _OTHERS = 40, 10_000, 160
 _LEAST_DAYS = 3

@@ -7,11 +7,11 @@ from itertools import islice
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks import clause, tabled
+from holdfast.conformance.attacks.bench import Bench, listed
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites import clause, tabled
-from holdfast.conformance.suites.bench import Bench, listed
 from holdfast.conformance.suites.jcs.documents import constructed_rows, number_of
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.fingerprints import Fingerprint, load
 from holdfast.vectors.fingerprints.rows import BLOCK_ROWS, Row, row_at

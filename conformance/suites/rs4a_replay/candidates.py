@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from random import Random
 
-from holdfast.conformance.suites.exploration import Candidate, Pair
+from holdfast.conformance.attacks.explore import Candidate, Pair
 from holdfast.conformance.suites.rs4a_replay.generate import AGES, NEAR_NONCES, TAMPERED, TWICE, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.model_state import Effect, ModelState, instant
 

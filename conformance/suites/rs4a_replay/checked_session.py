@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import PossibleStates
+from holdfast.conformance.attacks.session import Handle, SuiteSession
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import PossibleStates
 from holdfast.conformance.suites.rs4a_replay.model import Model
 from holdfast.conformance.suites.rs4a_replay.model_state import DECIDED, Call, ModelState, same_rows, stored
 from holdfast.conformance.suites.rs4a_replay.requests import request
-from holdfast.conformance.suites.session import Handle, SuiteSession
 
 # The rows of more keys do not fit into one answer of the protocol.
 _LEFT = "the answer left the contract"

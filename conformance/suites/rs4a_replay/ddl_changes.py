@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.forms import TEXT, value_form
 from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.rs4a_replay.requests import issue, issuing, registration, request, tampered
-from holdfast.conformance.suites.session import SuiteSession
 
 _UNIQUE = """
 SELECT o.conname, array_agg(a.attname::text ORDER BY k.n) FROM pg_constraint o

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from holdfast.conformance.suites.histories import Deck
+from holdfast.conformance.attacks.histories import Deck
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.neighbours import sweep, swept
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.near_miss import sweep, swept
 
 TESTS = swept(
     __name__,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
-from holdfast.conformance.suites.session import SuiteSession
 
 # What serialisers escape, parsers cut at, or text is brought to another form for. Any target may hold it.
 _AWKWARD = (

@@ -9,9 +9,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.explore import Candidate
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.exploration import Candidate
 from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLog, offered, situations
 from holdfast.conformance.suites.rs4a_replay.checked_session import ModelCheckedSession
 from holdfast.conformance.suites.rs4a_replay.generate import AGES, WORKERS, Step
@@ -29,7 +30,6 @@ from holdfast.conformance.suites.rs4a_replay.requests import (
     tampered,
     window_of,
 )
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 
 # A nonce of the shortest form that methods.yaml allows has 64. A letter that did not come by chance takes a little off.
@@ -99,11 +99,11 @@ class HistoryRunner:
             self._beside.look(worker)
 
     def situations(self) -> Mapping[str, frozenset[str]]:
-        """See `exploration.Explorable`."""
+        """See `explore.Explorable`."""
         return situations(self._around(), self._traces)
 
     def offers(self, dice: Random) -> Sequence[Candidate[Step]]:
-        """See `exploration.Explorable`."""
+        """See `explore.Explorable`."""
         return offered(dice, self._around(), self._traces, self._bench.not_claimed)
 
     def _around(self) -> Snapshot:

@@ -7,11 +7,11 @@ from itertools import product
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.histories import DRAWN
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import DRAWN
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.rs4a_replay.requests import request
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.vectors.derive import derive
 from holdfast.vectors.rs4a_replay.derive import normal_target
 

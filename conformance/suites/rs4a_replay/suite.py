@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from holdfast.conformance.attacks import clause, tabled
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.explore import Explorer
+from holdfast.conformance.attacks.histories import explore_histories, run_histories
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites import clause, tabled
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.exploration import Explorer
-from holdfast.conformance.suites.histories import explore_histories, run_histories
 from holdfast.conformance.suites.rs4a_replay.candidates import wanted
 from holdfast.conformance.suites.rs4a_replay.generate import history, openings, volume
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, registration, request
 from holdfast.conformance.suites.rs4a_replay.runner import playing
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import SHARED, near
 from holdfast.vectors.derive import derive
 

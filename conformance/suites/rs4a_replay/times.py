@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import format_instant, parse_instant
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
 from holdfast.conformance.suites.rs4a_replay.requests import issue, issuing, principal, request
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.suites.spans import around
 from holdfast.vectors.derive import derive
 

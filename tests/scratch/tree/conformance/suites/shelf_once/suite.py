@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.conformance.suites import clause
-from holdfast.conformance.suites.bench import Bench
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
 
 _NAMES = 5
 

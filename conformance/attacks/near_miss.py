@@ -24,15 +24,15 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
+from holdfast.conformance.attacks import tabled
+from holdfast.conformance.attacks.bench import Bench, listed
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases import expect as ex
 from holdfast.conformance.cases.inertness import judge_all_inert
 from holdfast.conformance.cases.match import same
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, from_base64url, is_missing, names_in, put_path
-from holdfast.conformance.suites import tabled
-from holdfast.conformance.suites.bench import Bench, listed
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
 from holdfast.specs.leaves import ROOT, Leaf, SchemaLeaf

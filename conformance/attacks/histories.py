@@ -6,7 +6,7 @@ the shorter ones that were tried included.
 
     suite                draws steps from a `Random`, and runs one step against session and model (`HistoryRunner`)
     `run_histories`      runs a number of histories; the first that differs from the model is shortened and reported
-    `explore_histories`  the same, and each step is chosen after the one before, by what was not met yet (`exploration`)
+    `explore_histories`  the same, and each step is chosen after the one before, by what was not met yet (`explore`)
     `PossibleStates`     the states of the model that fit all answers so far, where an answer leaves open what happened
 """
 
@@ -22,9 +22,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hypothesis import HealthCheck, Phase, settings
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.explore import Explorable, Explorer
 from holdfast.conformance.cases.record import Judgement, NonConformance, gravest_of
-from holdfast.conformance.suites.bench import Bench
-from holdfast.conformance.suites.exploration import Explorable, Explorer
 from holdfast.conformance.verdict import Verdict
 
 S = TypeVar("S")

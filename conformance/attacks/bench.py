@@ -10,11 +10,11 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, NoReturn, Protocol
 
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.match import declared
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record, gravest_of
 from holdfast.conformance.cases.session import CONCURRENCY, START, Action, Answer, Session
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.suites.session import SuiteSession
 from holdfast.conformance.verdict import FailureMode, Verdict, worst
 from holdfast.specs import Contract
 from holdfast.specs.strictjson import canonical
