@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,11 +9,8 @@ from typing import Any
 import pytest
 
 from holdfast.specs.errors import SpecError
-from holdfast.vectors.calyx_replay import derive as calyx
 from holdfast.vectors.calyx_replay.committed import FILE, PLACE, EnvelopeVector, lint_envelopes, problems, read
-from holdfast.vectors.derive import derive
 from holdfast.vectors.lint import FOLDER
-from holdfast.vectors.spelling import decoded, encoded
 
 LINES = (FOLDER / "calyx_replay/data" / FILE).read_bytes().splitlines(keepends=True)
 RECORDS = read(b"".join(LINES), place=PLACE)
@@ -38,31 +34,6 @@ def test_a_line_that_is_gone_or_spelt_otherwise_is_found() -> None:
     spaced = LINES[0].replace(b'", "', b'" ,"', 1)
     (found,) = problems({FILE: b"".join([spaced, *LINES[1:]])})
     assert found.startswith(f"vectors/calyx_replay/data/{FILE}:1: expected the spelling of all lines, from byte 20 on")
-
-
-@pytest.mark.parametrize("identifier", BY_ID)
-def test_the_derivations_make_the_bytes_and_the_key(identifier: str) -> None:
-    record = BY_ID[identifier]
-    twin = {} if record.derivation == "calyx.envelope" else {"envelope": encoded(BY_ID[record.twin or ""].envelope)}
-    assert decoded(derive(record.derivation, {**record.of, **twin})) == record.envelope
-    if record.replay_key is not None:
-        assert derive("calyx.replay_key", encoded(record.envelope)) == record.replay_key
-
-
-def test_every_spelling_and_every_malleation_that_cases_use_is_there() -> None:
-    hows: dict[str, set[str]] = {}
-    for record in RECORDS:
-        hows.setdefault(record.derivation, set()).add(record.of.get("how", ""))
-    assert hows["calyx.variant"] == set(calyx.VARIANTS)
-    assert hows["calyx.malleated"] == {"s-plus-l", "r-reencoded", "trailing-bytes"}
-
-
-def test_other_spellings_say_what_their_twin_says_and_other_envelopes_have_other_keys() -> None:
-    plain = json.loads(BY_ID["calyx-plain"].envelope)
-    for how in ("member-order", "whitespace", "unicode-escape", "escaped-solidus", "duplicate-member"):
-        assert json.loads(BY_ID[f"calyx-spelling-{how}"].envelope) == plain
-    keys = [record.replay_key for record in RECORDS if record.replay_key is not None]
-    assert len(keys) == len(set(keys)) > 15
 
 
 @pytest.mark.parametrize("identifier", BY_ID)

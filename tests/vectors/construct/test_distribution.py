@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from decimal import Decimal
 from typing import Any
 
 from holdfast.vectors.jcs.construct.blocks import stock_of
@@ -55,45 +54,6 @@ def depth(value: Any) -> int:
     """How many containers are around the innermost value."""
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return 0 if children is None else 1 + max(map(depth, children), default=0)
-
-
-def test_documents_differ_but_for_the_tiny_ones() -> None:
-    documents = [each["document"] for each in first_rows()]
-    long = [document for document in documents if len(document) > 48]
-    assert len(set(long)) > 0.999 * len(long)
-    assert len(set(documents)) > 0.99 * len(documents)
-
-
-def test_most_documents_of_p10_sort_otherwise_by_code_point() -> None:
-    trapped = [by_code_point_otherwise(each["canonical"]) for each in first_rows() if each["category"] == "P10"]
-    assert sum(trapped) > 0.7 * len(trapped)
-
-
-def by_code_point_otherwise(document: bytes) -> bool:
-    """Whether sorting by code points changes the order of some object's names."""
-    found = []
-
-    def notice(pairs: list[tuple[str, Any]]) -> None:
-        names = [name for name, _ in pairs]
-        found.append(sorted(names) != names)
-
-    json.loads(document, object_pairs_hook=notice)
-    return any(found)
-
-
-def test_numbers_of_many_strata_are_in_the_documents() -> None:
-    seen: Counter[int] = Counter()
-    lengths: Counter[int] = Counter()
-    for each in first_rows():
-        if each["category"] in ("P1", "P2", "P6"):
-            for text in re.findall(rb"(?<![\w\"\\])-?\d[\d.]*(?:e[+-]\d+)?", each["canonical"]):
-                value = Decimal(text.decode())
-                if value:
-                    seen[value.adjusted() // 50] += 1
-                    lengths[len("".join(map(str, value.as_tuple().digits)).strip("0"))] += 1
-    assert set(range(-7, 7)) <= set(seen)
-    assert set(range(1, 18)) <= set(lengths)
-    assert min(lengths[length] for length in range(1, 18)) > 100
 
 
 def test_every_kind_of_disguise_comes_up() -> None:

@@ -7,6 +7,7 @@ import math
 import struct
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from holdfast.vectors.jcs.es6.job import PUBLISHED, Comparison, Digest, digest
@@ -20,6 +21,7 @@ from holdfast.vectors.jcs.es6.stream import (
     doubles,
     joined,
     landmarks,
+    lines,
     made,
     plan,
     walk,
@@ -69,32 +71,15 @@ def test_partitions_of_any_size_give_the_same_digest(blocks: int) -> None:
     assert digest(partitions) == digest_here(count)
 
 
-def test_every_partition_can_be_made_alone_and_in_any_order() -> None:
-    partitions = tuple(plan(50_000, partition_blocks=3_000))
-    alone = {partition.index: made(partition) for partition in reversed(partitions)}
-    assert digest(partitions, lambda partition: alone[partition.index]) == digest_here(50_000)
-
-
-def test_a_wrong_state_at_a_checkpoint_breaks_the_stream() -> None:
-    known = (walk(ORIGIN, 2_000), walk(ORIGIN, 4_000))
-    assert digest(tuple(plan(30_000, known))) == digest_here(30_000)
-    damaged = (replace(known[0], state=bytes([known[0].state[0] ^ 1]) + known[0].state[1:]), known[1])
-    with pytest.raises(StreamBrokenError, match="expected partition 0 to end where partition 1 starts"):
-        digest(tuple(plan(30_000, damaged)))
-
-
+@pytest.mark.parametrize("member", ["state", "lines", "candidates"])
 @pytest.mark.parametrize("off", [-4, 4])
-def test_a_wrong_line_number_at_a_checkpoint_breaks_the_stream(off: int) -> None:
+def test_a_checkpoint_that_is_off_breaks_the_stream(member: str, off: int) -> None:
     place = walk(ORIGIN, 20_000)
+    assert digest(tuple(plan(100_000, (place,)))) == digest_here(100_000)
     assert place.lines < place.candidates - 4
+    wrong = bytes([place.state[0] ^ 1]) + place.state[1:] if member == "state" else getattr(place, member) + off
     with pytest.raises(StreamBrokenError, match="expected partition 0 to end where partition 1 starts"):
-        digest(tuple(plan(100_000, (replace(place, lines=place.lines + off),))))
-
-
-def test_a_wrong_candidate_number_at_a_checkpoint_breaks_the_stream() -> None:
-    place = walk(ORIGIN, 2_000)
-    with pytest.raises(StreamBrokenError, match="expected partition 0 to end where partition 1 starts"):
-        digest(tuple(plan(30_000, (replace(place, candidates=place.candidates + 4),))))
+        digest(tuple(plan(100_000, (replace(place, **{member: wrong}),))))
 
 
 def test_a_partition_that_loses_a_line_breaks_the_stream() -> None:
@@ -147,6 +132,12 @@ def test_zeros_and_what_is_not_finite_give_no_line() -> None:
     ]
     given = doubles(struct.pack(f"<{len(patterns)}Q", *patterns)).tolist()
     assert given == [1, 0x7FEF << 48, 0xFFEFFFFFFFFFFFFF]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_has_no_text_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="expected finite numbers"):
+        lines(np.array([value]).view(np.uint64))
 
 
 def test_the_shipped_landmarks_are_on_the_chain() -> None:

@@ -51,19 +51,14 @@ def collector() -> Iterator[Collector]:
         yield listening
 
 
-def test_partitions_from_several_workers_are_digested_in_order(collector: Collector) -> None:
-    sent(collector.sender(HOST), PARTITIONS)
-    assert collected(collector) == digest(PARTITIONS)
-
-
-def test_partitions_that_come_backwards_are_digested_in_order(collector: Collector) -> None:
-    sent(collector.sender(HOST), PARTITIONS[::-1])
-    assert collected(collector) == digest(PARTITIONS)
-
-
-def test_a_driver_with_little_room_lets_the_others_wait() -> None:
-    with Collector(HOST, stalled_s=10.0, waiting=1) as collector:
-        sent(collector.sender(HOST), PARTITIONS)
+@pytest.mark.parametrize(
+    ("order", "more"),
+    [(1, {}), (-1, {}), (1, {"waiting": 1})],
+    ids=["from several workers", "backwards", "a driver with little room lets the others wait"],
+)
+def test_partitions_are_digested_in_order(order: int, more: Any) -> None:
+    with Collector(HOST, stalled_s=10.0, **more) as collector:
+        sent(collector.sender(HOST), PARTITIONS[::order])
         assert collected(collector) == digest(PARTITIONS)
 
 
