@@ -153,6 +153,32 @@ class Script:
         return [state.text for state in states(self.point(), kinds=kinds)]
 
 
+def told(steps: str) -> Script:
+    """A script by its steps, of which the first say what it `has`: `has log old; append log 1*100; fsync! log`.
+
+    `N*COUNT` are so many bytes, and a sync with `!` fails.
+    """
+
+    def data(text: str) -> bytes:
+        byte, star, count = text.partition("*")
+        return byte.encode() * int(count) if star else text.encode()
+
+    words = [step.split() for step in steps.split(";")]
+    there = [rest for kind, *rest in words if kind == "has"]
+    script = Script(**{name: data(*text) if text else b"" for name, *text in there})
+    for kind, *rest in words[len(there) :]:
+        match kind, rest:
+            case (("write" | "append" | "mapped"), [name, text, *offset]):
+                getattr(script, kind)(name, data(text), *map(int, offset))
+            case (("truncate" | "msync"), [name, *numbers]):
+                getattr(script, kind)(name, *map(int, numbers))
+            case (("fsync" | "fdatasync" | "fsync!"), names):
+                script.fsync(*names, data_only=kind == "fdatasync", error=5 * kind.endswith("!"))
+            case _:
+                getattr(script, kind)(*rest)
+    return script
+
+
 def tree(state: State) -> dict[str, bytes | None]:
     """Names and bytes; of a link its target, of a directory None."""
     return {
