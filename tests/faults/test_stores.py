@@ -10,7 +10,7 @@ import pytest
 from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.report import Layer
-from holdfast.conformance.faults.subject import Op, Outcome, perform
+from holdfast.conformance.faults.subject import Outcome, perform
 from tests.conftest import thinned
 from tests.faults.stores.catalogue import BUGS, RIGHT, STORES, Store
 
@@ -32,21 +32,6 @@ def test_a_store_takes_the_workload_and_keeps_it(
     # Two more starts, a new write between them.
     verdict = judge(subject, tmp_path, WORKLOAD, history.must, history.may)
     assert verdict.kind is CrashClass.CLEAN, str(verdict)
-
-
-@pytest.mark.parametrize("store", RIGHT, ids=lambda store: store.name)
-def test_a_right_store_refuses_what_it_does_not_know(
-    store: Store, subject_of: Callable[[Store], Lines], tmp_path: Path
-) -> None:
-    subject = subject_of(store)
-    subject.start(tmp_path)
-    try:
-        answer = subject.submit(Op(1, "PUT k1", {}))
-        assert answer.outcome is Outcome.REFUSED
-        assert answer.text
-        assert subject.dump() == {}
-    finally:
-        subject.stop()
 
 
 def test_the_catalogue_plants_bugs_for_every_layer() -> None:

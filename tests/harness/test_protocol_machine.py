@@ -190,6 +190,8 @@ def test_workers_that_die_are_replaced_within_a_budget_and_a_case_that_goes_well
     with pytest.raises(Exhausted):
         pool.get(1)
     pool.settle()
+    for died in (True, True, False, True):
+        pool.abandon([], "it ended early", died=died)
     assert pool.get(1).dead is None
     pool.close()
 

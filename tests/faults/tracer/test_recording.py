@@ -5,71 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from holdfast.conformance.faults import fidelity, recording
 from holdfast.conformance.faults.recording import (
-    Changed,
     Ending,
     Entry,
-    Event,
-    Failed,
-    Life,
-    Mapped,
     Named,
     Names,
     Operation,
-    OutsideFile,
     Recording,
-    Rights,
-    Sync,
-    SyncAll,
-    Truncate,
     Type,
     Unnamed,
     Write,
 )
-
-COUNTS = st.integers(0, 2**63)
-BYTES = st.binary(max_size=20)
-RIGHTS = st.builds(Rights, COUNTS, COUNTS, COUNTS)
-CHANGES = st.builds(Named, BYTES, COUNTS, st.sampled_from(Type), BYTES, st.none() | RIGHTS) | st.builds(
-    Unnamed, BYTES, COUNTS
-)
-ACTIONS = st.one_of(
-    st.builds(Names, st.lists(CHANGES, max_size=3).map(tuple)),
-    st.builds(Write, COUNTS, COUNTS, BYTES, st.booleans()),
-    st.builds(Mapped, COUNTS, COUNTS, BYTES),
-    st.builds(Truncate, COUNTS, COUNTS),
-    st.builds(Sync, COUNTS, st.booleans(), COUNTS, COUNTS, st.none() | COUNTS),
-    st.builds(SyncAll),
-    st.builds(Changed, COUNTS, RIGHTS, st.none() | COUNTS),
-    st.builds(Event, st.text(), COUNTS),
-    st.builds(Failed, COUNTS),
-)
-ENTRIES = st.builds(
-    Entry, COUNTS, st.sampled_from(Type), st.lists(BYTES, max_size=2).map(tuple), BYTES, st.none() | RIGHTS
-)
-TEXTS = st.lists(st.text(), max_size=2).map(tuple)
-
-
-@st.composite
-def recordings(draw: st.DrawFn) -> Recording:
-    told = draw(st.lists(st.tuples(COUNTS, COUNTS, st.text(), ACTIONS), max_size=4))
-    operations = tuple(Operation(number, *one) for number, one in enumerate(told, start=1))
-    places = st.lists(st.builds(OutsideFile, COUNTS, COUNTS, st.text()), max_size=2).map(tuple)
-    lives = st.lists(st.builds(Life, COUNTS, COUNTS, COUNTS), max_size=2).map(tuple)
-    ending = Ending(
-        draw(st.integers(-64, 255)),
-        draw(st.booleans()),
-        draw(TEXTS),
-        written=draw(places),
-        read=draw(places),
-        strangers=draw(TEXTS),
-        beside=draw(lives),
-    )
-    return Recording(draw(TEXTS), draw(st.lists(ENTRIES, max_size=2).map(tuple)), operations, ending, draw(TEXTS))
 
 
 def lines(whole: Recording) -> list[str]:
@@ -78,14 +26,6 @@ def lines(whole: Recording) -> list[str]:
         *map(recording.operation_line, whole.operations),
         recording.ending_line(whole.ending, whole.refused),
     ]
-
-
-@given(recordings())
-def test_a_recording_reads_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, whole: Recording) -> None:
-    file = tmp_path_factory.getbasetemp() / "round-trip"
-    file.write_text("".join(lines(whole)), encoding="ascii")
-    read = recording.read(file)
-    assert read._replace(operations=tuple(read.operations)) == whole
 
 
 SMALL = Recording(
