@@ -23,11 +23,3 @@ from holdfast.reference_impl.calyx_replay import operate
 def test_a_wrong_command_line_is_said_to_be_one(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert operate.main(words) == 2
     assert "error: " in capsys.readouterr().err
-
-
-def test_help_and_the_names_of_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert operate.main(["--help"]) == 0
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in ("init", "receive", "prune", "migrate", "inspect"))
-    assert operate.main(["prune", "--help"]) == 0
-    assert "clock" not in capsys.readouterr().out

@@ -142,6 +142,3 @@ def test_nor_is_one_that_remembers_where_the_clock_goes_back(name: str, test: st
 def test_nor_is_one_that_looks_for_its_list_before_its_store_where_both_are_away(template: Launched) -> None:
     judgement, _ = played(LOST, template, "style", **SOUND["list first"])
     assert judgement.verdict is Verdict.CONFORMS, judgement
-
-
-# Bugs

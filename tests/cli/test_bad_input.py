@@ -43,11 +43,6 @@ def toy_copy(folder: Path) -> Path:
     return copy
 
 
-def test_an_unknown_contract_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
-    ended = holdfast("verify", "--contract", "no-such", "--", *HONEST, temp=temp, cwd=tmp_path)
-    refused(ended, 64, "no-such", "toy")
-
-
 def test_nothing_to_verify_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
     refused(holdfast("verify", "--contract", "toy", temp=temp, cwd=tmp_path), 64, "holdfast verify -- ./my-adapter")
 
@@ -55,10 +50,6 @@ def test_nothing_to_verify_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
 def test_what_can_be_listed_is_said_in_one_line(temp: Path, tmp_path: Path) -> None:
     ended = holdfast("list", temp=temp, cwd=tmp_path)
     refused(ended, 64, "contracts, clauses, cases, methods, reasons")
-
-
-def test_an_unknown_option_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
-    refused(holdfast("verify", "--no-such-option", "--", *HONEST, temp=temp, cwd=tmp_path), 64, "--no-such-option")
 
 
 @pytest.mark.parametrize(
@@ -81,10 +72,6 @@ def test_a_malformed_contract_is_a_usage_error(temp: Path, tmp_path: Path, name:
     refused(ended, 64, "toy")
 
 
-def test_an_adapter_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    refused(verify(["./no-such-adapter"], cwd=tmp_path), 13, "./no-such-adapter", "does not exist")
-
-
 def test_an_adapter_that_is_not_executable_is_named(tmp_path: Path) -> None:
     adapter = tmp_path / "adapter"
     adapter.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
@@ -97,11 +84,6 @@ def test_an_adapter_without_an_interpreter_line_is_named(tmp_path: Path) -> None
     adapter.write_text("print('hello')\n", encoding="utf-8")
     adapter.chmod(0o755)
     refused(verify([str(adapter)], cwd=tmp_path), 13, str(adapter))
-
-
-def test_an_adapter_with_a_banner_is_told_where_it_belongs(tmp_path: Path) -> None:
-    outcome = verify([sys.executable, str(HERE / "adapters" / "banner.py")], cwd=tmp_path)
-    refused(outcome, 13, "Shelf Server 1.0")
 
 
 def test_a_database_that_is_down_is_named_without_its_password(temp: Path, tmp_path: Path) -> None:
@@ -119,11 +101,6 @@ def test_a_full_disk_for_the_evidence_ends_the_run(temp: Path, tmp_path: Path) -
     assert not (tmp_path / "run.jsonl").exists()
 
 
-def test_a_device_for_the_evidence_is_refused_before_the_run(temp: Path, tmp_path: Path) -> None:
-    words = ("verify", "--contract", "toy", "--evidence", "/dev/null", "--", "./none")
-    refused(holdfast(*words, temp=temp, cwd=tmp_path), 64, "/dev/null", "--evidence")
-
-
 def test_a_working_directory_that_is_gone_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
     gone = ("/bin/sh", "-c", 'mkdir gone; cd gone; rmdir ../gone; exec "$@"', "sh")
     words = ("verify", "--contract", "toy", "--evidence", str(tmp_path / "run.jsonl"), "--", "./none")
@@ -133,13 +110,6 @@ def test_a_working_directory_that_is_gone_is_a_usage_error(temp: Path, tmp_path:
 def test_a_working_directory_that_takes_no_file_is_a_usage_error(temp: Path) -> None:
     # Root writes anywhere but into the kernel's own tree.
     refused(holdfast("verify", "--contract", "toy", "--", "./none", temp=temp, cwd=Path("/proc")), 64, "holdfast-out")
-
-
-def test_an_evidence_file_in_a_folder_that_cannot_be_made_is_named(temp: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    words = ("verify", "--contract", "toy", "--evidence", str(tmp_path / "file" / "run.jsonl"), "--", *HONEST)
-    ended = holdfast(*words, temp=temp, cwd=tmp_path)
-    refused(ended, 64, "run.jsonl")
 
 
 def test_a_workdir_that_does_not_exist_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
@@ -199,10 +169,3 @@ def test_what_is_excused_stands_on_top_of_the_report_and_holds_the_gate(tmp_path
 )
 def test_an_option_with_a_bad_value_is_a_usage_error(tmp_path: Path, options: list[str]) -> None:
     refused(verify(HONEST, options=options, cwd=tmp_path), 64, options[0].lstrip("-"))
-
-
-def test_gate_and_explain_name_what_they_do_not_know(temp: Path, tmp_path: Path) -> None:
-    (tmp_path / "run.jsonl").write_text("{}\n", encoding="utf-8")
-    refused(holdfast("gate", "run.jsonl", "--require", "no-such", temp=temp, cwd=tmp_path), 64, "no-such")
-    refused(holdfast("gate", "none.jsonl", "--require", "toy", temp=temp, cwd=tmp_path), 64, "none.jsonl")
-    refused(holdfast("explain", "NO-SUCH-01", temp=temp, cwd=tmp_path), 64, "NO-SUCH-01")

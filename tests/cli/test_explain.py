@@ -36,15 +36,6 @@ def test_the_committed_page_of_a_contract_is_what_is_generated(contract: Contrac
     assert committed == page_of(contract), "run `holdfast explain --write docs`"
 
 
-def test_there_is_no_page_of_a_contract_that_is_gone() -> None:
-    assert {path.stem for path in (DOCS / FOLDER).iterdir()} == set(contract_names())
-
-
-def test_the_pages_are_linked_from_the_protocol() -> None:
-    text = (DOCS / "adapter-protocol.md").read_text(encoding="utf-8")
-    assert f"({FOLDER}/" in text
-
-
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.name)
 def test_methods_as_json_fit_the_schema_of_lists(contract: Contract) -> None:
     done = CliRunner().invoke(app, ["list", "methods", "--contract", contract.name, "--format", "json"])
@@ -113,12 +104,6 @@ def test_the_end_of_a_clause_id_will_do_and_its_case_is_explained_with_the_value
     assert explained("RP-03")["clause"] == "RS4A-RP-03"
     (case, *_) = (each["case"] for each in explained("RP-03")["cases"] if "by-another-process" in each["case"])
     assert set(explained(case)["script"]["values"]) == {"window", "grant", "submission"}
-
-
-def test_text_and_json_name_the_same_methods() -> None:
-    done = CliRunner().invoke(app, ["explain", "mesh-delivery"])
-    assert "fingerprint" in done.output
-    assert done.exit_code == 0
 
 
 def test_pages_are_written_into_a_folder_that_exists_only(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.run.findings import Finding, absent, finding_of, grouped, in_words
 from holdfast.conformance.run.plan import PlannedCase, plan_of
-from holdfast.conformance.verdict import REPORTED, Verdict, gravest_finding
+from holdfast.conformance.verdict import Verdict, gravest_finding
 from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.specs import contract_names, load_contract
 from holdfast.specs.model import Remedy
@@ -68,11 +68,6 @@ def test_a_finding_goes_before_what_was_not_proven(verdicts: list[Verdict]) -> N
     else:
         assert found is (Verdict.CONFORMS if {*verdicts} == {Verdict.CONFORMS} else found)
         assert found.is_incomplete or {*verdicts} == {Verdict.CONFORMS}
-
-
-def test_what_was_declared_absent_is_the_last_that_is_reported() -> None:
-    assert REPORTED[-2:] == (Verdict.UNSUPPORTED, Verdict.CONFORMS)
-    assert gravest_finding([]) is Verdict.NOT_REACHED
 
 
 def test_a_finding_is_reported_under_the_clause_whose_harm_it_is() -> None:
@@ -209,11 +204,6 @@ def test_bytes_of_a_method_stand_as_text_and_nothing_else_is_changed() -> None:
         assert "canonical" in cut
     assert in_words("a word: 'eyJh'", method) == "a word: 'eyJh'"
     assert in_words("document: 'eyJh'", None) == "document: 'eyJh'"
-
-
-def test_a_judgement_without_an_exchange_has_no_operation() -> None:
-    case = plan_of(JCS)[0]
-    assert finding_of(Judgement(Verdict.NOT_REACHED, detail="x"), (), case, JCS).operation == ""
 
 
 # Whole runs

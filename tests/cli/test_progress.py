@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.verify import verification
-from holdfast.conformance.cli.verify.verification import RunProgress, duration
+from holdfast.conformance.cli.verify.verification import RunProgress
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.verdict import Verdict
 
@@ -51,30 +51,6 @@ def test_what_is_of_a_role_that_is_not_claimed_is_neither_named_nor_counted(
     assert "one/2" in printed
 
 
-def test_only_what_was_selected_is_counted() -> None:
-    shown = RunProgress(PLAN, quiet=True)
-    shown.begin({"one/3"})
-    assert shown.text() == "one: 0 of 1 cases"
-
-
-def test_a_fault_counts_for_more_of_the_time_than_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = iter([0.0, 60.0])
-    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
-    shown = RunProgress(PLAN, quiet=True)
-    shown.begin({case.id for case in PLAN})
-    for n in range(6):
-        shown.result(ran(f"one/{n}"))
-    # Six of seven cases, and most of the work is still to come.
-    assert shown.text().endswith("about 7 min left")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0, "5 s"), (7, "5 s"), (42, "40 s"), (59.9, "60 s"), (60, "1 min"), (1000, "17 min")]
-)
-def test_a_duration_is_rough(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
-
-
 def test_lines_come_while_one_case_takes_long(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -86,11 +62,3 @@ def test_lines_come_while_one_case_takes_long(
         while printed.count("one: 0 of 6 cases") < 2:
             time.sleep(0.01)
             printed += capsys.readouterr().err
-
-
-def test_nothing_is_printed_for_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(verification, "PLAIN_EVERY_S", 0.0)
-    with RunProgress(PLAN, quiet=True) as shown:
-        shown.begin({case.id for case in PLAN})
-        shown.result(ran("one/0", Verdict.FAIL_OPEN))
-    assert capsys.readouterr() == ("", "")

@@ -17,13 +17,8 @@ import pytest
 from rich.table import Table
 
 from holdfast.conformance.cli.console import PlainConsole, print_table
-from holdfast.conformance.cli.crash.command import table_of as crash_table
 from holdfast.conformance.cli.gate import print_decision
-from holdfast.conformance.cli.vectors.verify import table_of as vectors_table
 from holdfast.conformance.cli.verify.summary import print_clauses
-from holdfast.conformance.faults import oracle
-from holdfast.conformance.faults.report import BrokenPromise as Found
-from holdfast.conformance.faults.report import Layer, SweepReport
 from holdfast.conformance.gate.model import GateDecision, GateReason, ReasonCode
 from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.plan import plan_of
@@ -31,12 +26,9 @@ from holdfast.conformance.run.summary import summarise
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import load_contract
-from holdfast.vectors.jcs.spark.tally import Meaning
-from holdfast.vectors.taxonomy import Category
 from tests import warm
 from tests.hostile.verify import LIMIT_S, environment
 from tests.pace import busy
-from tests.vectors.spark.test_results import result_of
 
 WIDTHS = (80, 100, 120)
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -71,17 +63,6 @@ def test_what_a_command_prints_is_readable_at_any_width(words: tuple[str, ...], 
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_proof_of_fitness_is_readable_at_any_width(width: int, tmp_path: Path) -> None:
-    env = {**environment(tmp_path), "COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"}
-    made = warm.run(
-        ["reference", "provision", "--contract", "rs4a-replay", "--sqlite", "."], cwd=tmp_path, env=env, limit=LIMIT_S
-    )
-    assert made.returncode == 0, made.stderr
-    done = warm.run(["fitness", "surface/registrar.sqlite3"], cwd=tmp_path, env=env, limit=LIMIT_S)
-    is_readable(done.stdout, width, ["REPLAY_SURFACE_NOT_FIT", "CONNECTION_UNDECLARED", "authorization_nonce"])
-
-
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", ["jcs", "mesh-delivery"])
 def test_the_table_of_a_run_has_every_clause_at_any_width(
     name: str, width: int, capsys: pytest.CaptureFixture[str]
@@ -102,22 +83,6 @@ def test_a_decision_of_the_gate_breaks_no_id(width: int, tmp_path: Path, capsys:
     decision = GateDecision("NO", Exit.FAIL_OPEN, (reason,), (), ())
     print_decision(PlainConsole(width=width), decision, read_evidence(empty), [], path=empty)
     is_readable(capsys.readouterr().out, width, [*ids, "[open]"])
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_layers_of_a_crash_are_readable_at_any_width(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    found = Found(3, oracle.CrashOutcome(oracle.CrashClass.UNRECOVERABLE, "an answer", "none"), "it does not start")
-    reports = [
-        SweepReport(layer, 240, 240, "240 of 240 states of 31 points, seed 1", (found,), floor=48) for layer in Layer
-    ]
-    print_table(PlainConsole(width=width), crash_table(reports))
-    is_readable(capsys.readouterr().out, width, [layer.value for layer in Layer])
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_categories_of_vectors_are_readable_at_any_width(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(PlainConsole(width=width), vectors_table(result_of(found={Category.ENCODING: Meaning.ACCEPTED})))
-    is_readable(capsys.readouterr().out, width, [each.value for each in Category])
 
 
 @pytest.mark.parametrize("width", [12, *WIDTHS])

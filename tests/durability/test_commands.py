@@ -13,16 +13,13 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.cli.explain.described import method_data
-from holdfast.conformance.durability.workload import opened_at, scopes_of, workload_of
+from holdfast.conformance.durability.workload import scopes_of, workload_of
 from holdfast.conformance.faults.oracle import CrashClass, judge
 from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, Workload
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
-from holdfast.conformance.matrix.sent import keys_of
 from holdfast.reports.evidence import read_evidence
-from holdfast.specs import SpecError, load_contract
+from holdfast.specs import SpecError
 from holdfast.specs.loader import read_contract
-from holdfast.specs.matrix import load_matrix
 from tests.durability.copies import changed
 from tests.hostile.verify import Outcome as Verified
 from tests.hostile.verify import verify
@@ -216,30 +213,6 @@ def test_a_command_may_fail_where_it_was_done_before_and_nowhere_else(
     workload = Workload((ops[0], replace(ops[1], command=True)), ops[2])
     (tmp_path / "facts").write_text(json.dumps(workload.after(there)))
     assert judge(Shelf(), tmp_path, workload, {1}, {1, 2}).kind is kind
-
-
-def test_a_fault_of_commands_fills_their_cells_in_both_sessions() -> None:
-    contract, matrix = load_contract("calyx-replay"), load_matrix("calyx-replay")
-    fault = contract.fault("calyx-replay/faults/kill-commands")
-    assert matrix is not None
-    assert fault is not None
-    first, later = keys_of(contract, matrix, fault)
-    for row in ("command_line prune", "command_line migrate"):
-        assert (row, "kill") in first
-        assert (row, "kill-in-a-second-session") in later
-
-
-def test_who_asks_for_a_provocation_finds_the_faults_that_run_its_command() -> None:
-    contract = load_contract("hx-sync")
-    assert "hx-sync/faults/kill-commands" in method_data(contract, contract.methods["command_line"])["cases"]
-
-
-def test_the_sessions_of_a_workload_begin_when_it_says(office: Path, tmp_path: Path) -> None:
-    plain = read_contract(office).workloads["commands"]
-    later = read_contract(changed(office, tmp_path, "faults.yaml", "    each:", "    clock: '+400d'\n    each:"))
-    spec = later.workloads["commands"]
-    assert (opened_at(plain), opened_at(spec)) == ("2026-01-01T00:00:00Z", "2027-02-05T00:00:00Z")
-    assert scopes_of(spec, contract="office", seed="a")[1].resolve("${now}") == opened_at(spec)
 
 
 RECORD = "      - {call: record, args: {key: $key, value: $value}}\n"

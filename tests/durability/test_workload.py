@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from holdfast.conformance.durability.workload import (
     GONE,
-    facts_of_rows,
-    request_of,
     scopes_of,
-    text_of,
     with_gone,
     workload_of,
 )
@@ -23,78 +19,11 @@ from holdfast.specs.loader import read_contract
 from tests.durability.copies import changed
 
 LEDGER = Path(__file__).parent / "contracts" / "ledger"
-ROWS = {"observe": "state", "rows": "entry", "key": "key", "columns": {"key": "k", "value": "v", "copy": "v"}}
-
-
-def row(key: str, value: str, copy: Any = None) -> dict[str, Any]:
-    return {"key": key, "value": value, "copy": value if copy is None else copy}
-
-
-def test_each_column_of_a_row_is_a_fact_so_that_half_of_one_shows() -> None:
-    assert facts_of_rows("entry", ROWS, [row("a", "1", "")]) == {"entry a value": "1", "entry a copy": ""}
-
-
-def test_a_second_row_of_one_key_is_a_fact_of_its_own() -> None:
-    found = facts_of_rows("entry", ROWS, [row("a", "1"), row("a", "1")])
-    assert found == {
-        "entry a value": "1",
-        "entry a copy": "1",
-        "entry a again (2) value": "1",
-        "entry a again (2) copy": "1",
-    }
-
-
-def test_rows_that_may_repeat_are_one_as_long_as_they_are_equal() -> None:
-    fact = {**ROWS, "repeats": True}
-    assert len(facts_of_rows("entry", fact, [row("a", "1"), row("a", "1")])) == 2
-    assert len(facts_of_rows("entry", fact, [row("a", "1"), row("a", "2")])) == 4
-
-
-def test_a_value_that_is_no_text_equals_no_text() -> None:
-    assert facts_of_rows("entry", ROWS, [row("a", "true", copy=True)]) == {
-        "entry a value": "true",
-        "entry a copy": "=true",
-    }
 
 
 @pytest.fixture(scope="module")
 def ledger() -> Contract:
     return read_contract(LEDGER)
-
-
-def test_operations_differ_in_their_values_and_the_same_seed_gives_the_same(ledger: Contract) -> None:
-    spec = ledger.workloads["entries"]
-    scopes = scopes_of(spec, contract="ledger", seed="a")
-    asked = [request_of(spec.step(1), scope)["args"]["key"] for scope in scopes.values()]
-    assert len(set(asked)) == spec.operations + 1
-    again = scopes_of(spec, contract="ledger", seed="a")
-    assert [request_of(spec.step(1), scope)["args"]["key"] for scope in again.values()] == asked
-    other = scopes_of(spec, contract="ledger", seed="b")
-    assert not {request_of(spec.step(1), scope)["args"]["key"] for scope in other.values()} & set(asked)
-
-
-def test_an_operation_sets_what_its_rows_hold_and_what_is_told_of_it(ledger: Contract) -> None:
-    spec = ledger.workloads["entries"]
-    scopes = scopes_of(spec, contract="ledger", seed="a")
-    workload = workload_of(spec, scopes, {"entry old value": "1"})
-    key, value = (scopes[1].resolve(f"${name}") for name in ("key", "value"))
-    assert workload.ops[0].facts == {
-        f"entry {key} value": value,
-        f"entry {key} copy": value,
-        "found of operation 1": "yes",
-    }
-    assert workload.probe.number == spec.operations + 1
-    assert workload.before == {"entry old value": "1"}
-    assert (workload.once, workload.prior) == (True, False)
-
-
-def test_what_is_told_of_an_operation_may_be_a_value_of_its_own(tmp_path: Path) -> None:
-    copy = changed(LEDGER, tmp_path, "faults.yaml", "done: 'yes'", "done: '=[\"${key}\"]'")
-    spec = read_contract(copy).workloads["entries"]
-    scopes = scopes_of(spec, contract="ledger", seed="a")
-    keys = [scope.resolve("$key") for scope in scopes.values()][:-1]
-    found = [op.facts[f"found of operation {op.number}"] for op in workload_of(spec, scopes, {}).ops]
-    assert found == [text_of([key]) for key in keys]
 
 
 def test_a_workload_says_what_its_retry_must_be_and_an_operation_knows_its_number(tmp_path: Path) -> None:

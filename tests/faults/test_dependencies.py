@@ -167,12 +167,6 @@ def test_an_older_state_is_right_unless_damage_is_to_be_noticed(without: Make) -
     assert "cut to half" in report.findings[0].story
 
 
-def test_the_same_seed_tries_the_same(without: Make) -> None:
-    first, second = (without(STORE["plain-no_checksum"]).trial(Layer.DAMAGE).report(SECONDS) for _ in range(2))
-    assert [str(one) for one in first.findings] == [str(one) for one in second.findings]
-    assert first.tried == second.tried
-
-
 def _program(text: str) -> tuple[str, ...]:
     return (sys.executable, "-c", f"import sys, json, os, subprocess\n{text}")
 

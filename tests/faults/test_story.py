@@ -78,12 +78,6 @@ def test_it_says_which_part_of_a_write_is_there(script: Script) -> None:
     assert told.endswith("kept) a write was there by half.")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CrashClass if kind is not CrashClass.CLEAN])
-def test_every_class_has_its_words(kind: CrashClass, script: Script) -> None:
-    verdict = CrashOutcome(kind, "all", "1 of 2 acknowledged operations: gone is operation 2")
-    assert story.of_power_loss(WORKLOAD, Promises({1: 1}, {1: 4}), minimum(script, 4), verdict).endswith(".")
-
-
 def test_the_picture_gets_what_was_not_on_disk(script: Script) -> None:
     script.fsync("log", error=5)
     marks = story.marks(Promises({1: 1}, {1: 4}), minimum(script, 5))

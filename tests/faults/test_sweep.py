@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
@@ -18,33 +17,22 @@ from holdfast.conformance.faults import sweep as subject_of_tests
 from holdfast.conformance.faults.dependencies import Dependencies
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
-from holdfast.conformance.faults.order import each_kind_first, halves_first, in_place_first, spread
+from holdfast.conformance.faults.order import each_kind_first, spread
 from holdfast.conformance.faults.promises import Promises, UnplacedError
 from holdfast.conformance.faults.recording import (
-    Action,
     Ending,
-    Entry,
     Event,
-    Named,
-    Names,
     Operation,
     Recording,
     Sync,
     Truncate,
-    Type,
-    Unnamed,
     Write,
     read,
 )
 from holdfast.conformance.faults.report import Layer, SweepReport, Tally, Trial, summed
 from holdfast.conformance.faults.runs import LEAST_TRIED, Run
 from holdfast.conformance.faults.subject import (
-    Asked,
-    History,
     Op,
-    Outcome,
-    SubjectAnswer,
-    SubjectError,
     Workload,
     perform,
 )
@@ -424,76 +412,6 @@ def test_the_same_seed_tries_the_same(sweep_of: Make) -> None:
     first, second = (sweep_of(store).trial(Layer.POWER).report(SECONDS) for _ in range(2))
     assert [str(one) for one in first.findings] == [str(one) for one in second.findings]
     assert first.tried == second.tried
-
-
-def test_nothing_is_left_of_a_sweep(sweep_of: Make, tmp_path: Path) -> None:
-    sweep = sweep_of(RIGHT[0])
-    sweep.trial(Layer.KILL).report(0.5)
-    sweep.close()
-    assert [one for one in tmp_path.iterdir() if one.name.startswith("holdfast-crash-")] == []
-    with pytest.raises((SubjectError, FileNotFoundError)):
-        sweep.workspace.place()
-    shutil.rmtree(tmp_path)
-
-
-def test_the_first_points_are_where_a_file_is_written_under_its_own_name() -> None:
-    def operations(*actions: Action) -> tuple[Operation, ...]:
-        return tuple(Operation(number, number, 1, "call", action) for number, action in enumerate(actions, start=1))
-
-    def write(file: int) -> Write:
-        return Write(file, 0, b"x")
-
-    def named(path: bytes, file: int) -> Names:
-        return Names((Named(path, file),))
-
-    made = operations(
-        named(b"tmp/a", 1),
-        write(1),
-        Sync(1),
-        Names((Unnamed(b"tmp/a", 1), Named(b"a", 1))),  # 4: written aside, and renamed
-        named(b"b", 2),
-        write(2),
-        write(2),  # 7: the end of a file that has its name
-        Sync(2),
-        write(2),  # it was whole before
-        write(3),  # of the snapshot
-        named(b"c", 4),
-        write(4),  # 12: never synced
-        named(b"d", 5),
-        write(5),  # 14: no more than two
-    )
-    recording = Recording(("store",), (Entry(3, Type.FILE, (b"db",)),), made, Ending(0))
-    drawn = [9, 14, 3, 7, 1, 12, 2]
-    assert in_place_first(recording, drawn) == [9, 14, 3, 7, 1, 12, 2]
-    assert in_place_first(recording, [1, 2, 3, 12, 14, 7]) == [1, 12, 2, 14, 3, 7]
-    assert in_place_first(Recording(("store",), (), made[:4], Ending(0)), drawn) == drawn
-
-
-def test_the_first_kills_of_an_operation_are_behind_what_made_most_final(tmp_path: Path) -> None:
-    said = Event("pipe", 1)
-    actions: tuple[Action, ...] = (
-        Write(1, 0, b"x" * 90),
-        Sync(1),
-        said,  # 3: the first operation, which is not chosen
-        Write(1, 0, b"head"),
-        Sync(1),
-        Sync(2),  # a folder: nothing was written there
-        Write(1, 4, b"x" * 50),
-        Sync(1),
-        Write(1, 54, b"x" * 20),
-        Sync(1),  # 10
-        Write(1, 74, b"x"),
-        Sync(1),
-        said,
-    )
-    made = tuple(Operation(number, 10 * number, 1, "call", action) for number, action in enumerate(actions, start=1))
-    asked = [
-        Asked(op, SubjectAnswer(Outcome.OK, sent_at, acked_at))
-        for op, sent_at, acked_at in zip(puts(2).ops, (5, 35), (31, 131), strict=True)
-    ]
-    run = Run(tmp_path, tmp_path, Recording(("store",), (), made, Ending(0)), History(tuple(asked)))
-    for seed in range(5):
-        assert [*halves_first(run.recording, run.windows, spread(range(1, 14), seed), seed)][:2] == [9, 11]
 
 
 def test_the_first_kills_are_where_half_of_an_operation_may_be_final(sweep_of: Make) -> None:

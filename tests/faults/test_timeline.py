@@ -12,7 +12,7 @@ from holdfast.conformance.faults.lines import Lines, puts
 from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.story import draw as draw_finding
 from holdfast.conformance.faults.sweep import Sweep
-from holdfast.conformance.faults.timeline import MOST_LANES, MOST_OPERATIONS, Marks, draw
+from holdfast.conformance.faults.timeline import MOST_OPERATIONS, Marks, draw
 from tests.faults.model.script import Script
 from tests.faults.stores.catalogue import BUGS, ENVIRONMENT
 
@@ -55,32 +55,6 @@ def test_what_was_on_disk_all_the_same_is_told_from_what_was_lost(script: Script
     assert "operation 5: 1,200 bytes at 600 of log; never synced, LOST" in said
 
 
-def test_syncs_that_fail_and_calls_that_had_to_are_marked() -> None:
-    script = Script(log=b"")
-    script.append("log", b"1")
-    script.fsync("log", error=5)
-    script.failed()
-    script.fsync()
-    script.sync()
-    said = titles(draw(script.recording, Marks(), title="t"))
-    assert "operation 2: call failed with error 5" in said
-    assert "operation 3: call had to fail with error 28" in said
-    assert "operation 5: call" in said
-
-
-def test_what_a_failed_sync_gave_up_no_later_one_saves() -> None:
-    script = Script(log=b"")
-    script.append("log", b"1" * 100)
-    failed = script.fsync("log", error=5)
-    script.fsync("log")
-    said = titles(draw(script.recording, Marks(crash=3, lost={failed}), title="t"))
-    assert "operation 1: 100 bytes at 0 of log; given up by the sync of operation 2, LOST" in said
-    script.write("log", b"2")
-    script.fsync("log")
-    said = titles(draw(script.recording, Marks(), title="t"))
-    assert "operation 1: 100 bytes at 0 of log; durable from operation 4 on" in said
-
-
 def test_it_can_be_read_aloud_and_needs_no_network(script: Script) -> None:
     root = Xml.fromstring(draw(script.recording, Marks(), title="power loss: lost", words="Expected all."))
     assert root.get("role") == "img"
@@ -112,15 +86,6 @@ def test_a_long_recording_is_shown_from_before_the_crash_on() -> None:
     picture = draw(script.recording, Marks(crash=crash, lost={crash}), title="t")
     assert f"operation {crash}: 1 bytes at 0 of log; never synced, LOST" in titles(picture)
     assert f"operations 1 to {crash - MOST_OPERATIONS:,} are not shown" in picture
-
-
-def test_of_many_files_those_that_lost_something_are_shown() -> None:
-    script = Script(**{f"file{number}": b"" for number in range(MOST_LANES + 9)})
-    for number in range(MOST_LANES + 9):
-        last = script.append(f"file{number}", b"1")
-    picture = draw(script.recording, Marks(crash=last, lost={last}), title="t")
-    assert f"operation {last}: 1 bytes at 0 of file{MOST_LANES + 8}; never synced, LOST" in titles(picture)
-    assert "9 more files were written" in picture
 
 
 @pytest.mark.usefixtures("tracer")

@@ -73,22 +73,6 @@ def test_every_operation_is_done_in_every_situation_that_can_be_reached() -> Non
     assert set(steering.reached) >= ALL
 
 
-def test_dice_alone_reach_less_with_as_many_steps() -> None:
-    reached = set()
-    lift, dice = Lift(), Random(1)
-    for _ in range(300):
-        offer = dice.choice(lift.offers(dice))
-        reached.update(offer.pairs)
-        lift.step(offer.step)
-    assert not reached >= ALL
-
-
-def test_it_ends_when_all_is_reached() -> None:
-    lift = Lift()
-    steered(lift, frozenset({("floor 0", "ring")}))
-    assert lift.done == ["ring"]
-
-
 def test_a_seed_has_always_the_same_history_and_another_seed_another() -> None:
     asked = []
     for seed in ("one", "two", "one"):
@@ -125,14 +109,3 @@ def test_the_report_of_a_test_that_conforms_says_how_much_was_reached() -> None:
     explore_histories(tested, count=12, length=60, begin=Lift().begin, steering=Explorer(ALL, ALL, floor=1))
     tested._sessions = 1
     assert f"{len(ALL)} of {len(ALL)} pairs" in tested.conclude().detail
-
-
-def test_opening_steps_come_first() -> None:
-    def opening(_: Random) -> Sequence[str]:
-        return ["up", "up"]
-
-    lift = Lift()
-    explore_histories(
-        bench(), count=12, length=60, begin=lift.begin, steering=Explorer(ALL, ALL, floor=0), opening=opening
-    )
-    assert lift.done[:2] == ["up", "up"]

@@ -76,17 +76,6 @@ def test_what_differs_is_shortened_to_the_steps_that_it_takes(at_the_end: bool) 
     assert "[3; 7]" in judgement.detail
 
 
-def test_another_seed_draws_other_histories_and_the_same_one_the_same() -> None:
-    asked = []
-    for seed in ("one", "one", "two"):
-        vault = Vault()
-        with contextlib.suppress(NonConformance):
-            run_histories(bench(seed), count=3, draw=digits, begin=vault.session)
-        asked.append(vault.asked)
-    assert asked[0] == asked[1]
-    assert asked[0][0] != asked[2][0]
-
-
 def test_a_session_that_ends_badly_does_not_hide_a_difference() -> None:
     vault = Vault()
 

@@ -9,14 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from holdfast.reference_impl.hx_sync import operate
 from tests.pace import busy
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "reference_impl/hx_sync/README.md"
-VAULT = "0f4c2b6e-5d1a-4f7e-9b3c-8a2d1e6f7c90"
 
 
 def run(*words: str | Path) -> int:
@@ -27,38 +24,6 @@ def digest(text: str) -> str:
     found = re.search(r"^digest ([0-9a-f]{64})$", text, re.MULTILINE)
     assert found is not None, text
     return found[1]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    folder = tmp_path / "shared"
-    folder.mkdir()
-    return folder
-
-
-def init(home: Path, store: Path, *words: str | Path) -> int:
-    return run("init", "--home", home, "--store", store, "--vault", VAULT, *words)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        [],
-        ["sync"],
-        ["import"],
-        ["forget", "--home", "."],
-        ["import", "--home", "nowhere"],
-        ["init", "--home", "x", "--store", "nowhere", "--new-key-file", "k"],
-        ["init", "--home", "x", "--store", "."],
-    ],
-)
-def test_a_wrong_command_line_has_status_2(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("HOLDFAST_HX_HOME", raising=False)
-    assert run(*words) == 2
-    assert capsys.readouterr().err
 
 
 def test_the_readme_can_be_followed(tmp_path: Path) -> None:

@@ -33,12 +33,6 @@ def test_a_request_that_makes_no_sense_is_a_fault_and_the_next_one_is_answered(p
     assert pipe.ask("hello", protocol=1, kit="k", challenge="c")["ok"]["challenge"] == "c"
 
 
-def test_a_bad_config_is_a_fault_that_says_what_to_do(pipe: Pipe, tmp_path: Path) -> None:
-    answer = pipe.open(tmp_path, {"store": "sqlite"})
-    assert answer["outcome"] == "fault"
-    assert "run `python -m holdfast.reference_impl launch`" in answer["detail"]
-
-
 @pytest.mark.parametrize("end", ["eof", "sigterm"])
 def test_end_of_file_and_sigterm_end_it_cleanly(pipe: Pipe, sqlite: Launched, tmp_path: Path, end: str) -> None:
     pipe.open(tmp_path, sqlite.ready.config)
@@ -46,10 +40,3 @@ def test_end_of_file_and_sigterm_end_it_cleanly(pipe: Pipe, sqlite: Launched, tm
         pipe.process.send_signal(signal.SIGTERM)
     out, log = pipe.process.communicate(timeout=60)
     assert (pipe.process.returncode, out, log) == (0, b"", b"")
-
-
-def test_an_unknown_mutant_is_a_usage_error() -> None:
-    made = Pipe("--mutant", "no-such-bug")
-    _, log = made.process.communicate(timeout=60)
-    assert made.process.returncode == 64
-    assert b"no mutant is called 'no-such-bug'" in log

@@ -90,12 +90,6 @@ def test_stages_come_in_order_and_each_tree_counts_once() -> None:
     assert [(each.state.hash, each.numbers) for each in plan] == [(each.state.hash, each.numbers) for each in every]
 
 
-def test_a_tree_that_is_legal_at_later_points_comes_again_with_them() -> None:
-    again = [each for each in Plan(log().recording) if each.again]
-    assert again
-    assert all(each.numbers for each in again)
-
-
 def test_a_tree_is_told_of_in_the_words_of_each_point() -> None:
     script = Script(journal=b"undo")
     before = script.ack()
@@ -120,18 +114,6 @@ def test_what_was_not_made_is_counted_at_most() -> None:
     assert distinct <= about
     assert plan.count() == distinct
     assert not plan.is_estimated
-
-
-def test_another_seed_gives_another_order_of_the_same_trees() -> None:
-    one, two = ([each.state.hash for each in Plan(log().recording, seed=seed)] for seed in (1, 2))
-    assert one != two
-    assert one[:4] == two[:4]
-
-
-def test_an_empty_recording_has_one_state() -> None:
-    plan = Plan(Script(a=b"1").recording)
-    assert [tree(each.state) for each in plan] == [{"a": b"1"}]
-    assert plan.tally(1) == "1 of 1 states, seed 0"
 
 
 def files(count: int) -> Script:

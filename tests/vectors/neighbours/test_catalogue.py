@@ -49,10 +49,6 @@ def test_one_near_miss_is_made_as_all_of_them_are(kind: LeafKind) -> None:
         assert neighbour(kind, GOOD[kind], name) == near
 
 
-def test_every_entry_names_whose_habit_it_is() -> None:
-    assert all(miss.source.strip() for group in catalogue().groups.values() for miss in group)
-
-
 @pytest.mark.parametrize("at", [8, 255, 4096, -8, -256])
 def test_a_place_of_difference_is_where_it_says(at: int) -> None:
     name = f"differs from the end at {-at}" if at < 0 else f"differs at {at}"
