@@ -6,6 +6,7 @@ import hashlib
 import math
 import struct
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_a_checkpoint_that_is_off_breaks_the_stream(member: str, off: int) -> No
     place = walk(ORIGIN, 20_000)
     assert digest(tuple(plan(100_000, (place,)))) == digest_here(100_000)
     assert place.lines < place.candidates - 4
-    wrong = bytes([place.state[0] ^ 1]) + place.state[1:] if member == "state" else getattr(place, member) + off
+    wrong: Any = bytes([place.state[0] ^ 1]) + place.state[1:] if member == "state" else getattr(place, member) + off
     with pytest.raises(StreamBrokenError, match="expected partition 0 to end where partition 1 starts"):
         digest(tuple(plan(100_000, (replace(place, **{member: wrong}),))))
 
