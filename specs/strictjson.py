@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, NoReturn
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
 
+import msgspec
 import rfc8785
 
 from holdfast.specs.errors import StrictJsonError
@@ -53,24 +56,18 @@ def _float(text: str) -> float:
     return int(value) if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER else value
 
 
+# A string, which may have no end, or brackets in a row.
+_NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]+|[\]}]+', re.DOTALL)
+
+
 def _depth(text: str) -> int:
     depth = deepest = 0
-    inside = escaped = False
-    for character in text:
-        if inside:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                inside = False
-        elif character == '"':
-            inside = True
-        elif character in "[{":
-            depth += 1
+    for token in _NESTING.finditer(text):
+        if token[0][0] in "[{":
+            depth += len(token[0])
             deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
+        elif token[0][0] != '"':
+            depth -= len(token[0])
     return deepest
 
 
@@ -102,7 +99,11 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
     if text.startswith("\ufeff"):
         raise StrictJsonError("starts with a byte order mark")
     # Counting brackets as text bounds the depth from above; only suspicious texts pay for the exact count.
-    if text.count("[") + text.count("{") > max_depth and _depth(text) > max_depth:
+    suspicious = text.count("[") + text.count("{") > max_depth
+    for value in _of_canonical(text):
+        if not suspicious or _deepest(value) <= max_depth:
+            return value
+    if suspicious and _depth(text) > max_depth:
         raise StrictJsonError(f"nested deeper than {max_depth} levels")
     try:
         value = json.loads(
@@ -115,8 +116,9 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
     return value
 
 
-# Written in C; the library that knows all of RFC 8785 is not. What is circular has not come to it.
-_plainly = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), check_circular=False).encode
+# Written in C; the library that knows all of RFC 8785 is not.
+_plainly: Final = msgspec.json.Encoder(order="sorted").encode
+_read: Final = msgspec.json.Decoder().decode
 
 
 def _is_plain(value: Any) -> bool:
@@ -124,14 +126,45 @@ def _is_plain(value: Any) -> bool:
 
     That is no number but integers within 2^53, and no name outside of ASCII: UTF-16 sorts some of these otherwise.
     """
-    kind = type(value)
-    if kind is dict:
-        return all(type(name) is str and name.isascii() and _is_plain(inner) for name, inner in value.items())
-    if kind is list or kind is tuple:
-        return all(map(_is_plain, value))
-    return (
-        kind is str or value is None or kind is bool or (kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER)
-    )
+    # It grows while it is walked.
+    found = [value]
+    for each in found:
+        kind = type(each)
+        if kind is dict:
+            if not all(type(name) is str and name.isascii() for name in each):
+                return False
+            found += each.values()
+        elif kind is list or kind is tuple:
+            found += each
+        elif kind is int:
+            if not -MAX_SAFE_INTEGER <= each <= MAX_SAFE_INTEGER:
+                return False
+        elif kind is not str and each is not None and kind is not bool:
+            return False
+    return True
+
+
+def _of_canonical(text: str) -> Iterator[Any]:
+    """The value of a text that is its RFC 8785 form already, as most are that the kit reads; nothing for another.
+
+    Such a text has no member twice, no lone surrogate, and, as plain as it is, no number that I-JSON does not hold.
+    """
+    try:
+        value = _read(text)
+        if _is_plain(value) and _plainly(value) == text.encode():
+            yield value
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return
+
+
+def _deepest(value: Any) -> int:
+    """How deep lists and objects are nested in a value."""
+    level: list[Any] = [value]
+    depth = 0
+    while level := [each for each in level if type(each) is list or type(each) is dict]:
+        depth += 1
+        level = [inner for each in level for inner in (each.values() if type(each) is dict else each)]
+    return depth
 
 
 def canonical(value: Any) -> bytes:
@@ -144,7 +177,7 @@ def canonical(value: Any) -> bytes:
 
 def _canonical(value: Any) -> bytes:
     if _is_plain(value):
-        return _plainly(value).encode()
+        return _plainly(value)
     # One number in a large value must not make all of it slow.
     if type(value) is list or type(value) is tuple:
         return b"[" + b",".join(map(_canonical, value)) + b"]"

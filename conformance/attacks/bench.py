@@ -81,7 +81,8 @@ class Bench:
         """Carry out an action and number its records through the whole test."""
         made = driver.execute(action)
         start = len(self.records)
-        self.records += [replace(record, n=start + index) for index, record in enumerate(made)]
+        # Those of evidence have their numbers.
+        self.records += [each if each.n == n else replace(each, n=n) for n, each in enumerate(made, start)]
         return self.records[start:]
 
     @contextlib.contextmanager

@@ -191,7 +191,10 @@ class Explorer:
 
     def _seldom(self, feature: str) -> float:
         """What it is worth to do with a feature what was seldom done: that may lead to what was never met."""
-        return _TRIED / (1 + min((self.reached[feature, name] for name in self._names), default=0))
+        done, names = self.reached, self._names
+        # Mostly one of them was never done, and the first of these says so.
+        fewest = min(done[feature, name] for name in names) if all((feature, name) in done for name in names) else 0
+        return _TRIED / (1 + fewest)
 
     def _led_to(self, operation: str, features: tuple[str, ...], *, named: bool) -> float:
         best = 0.0

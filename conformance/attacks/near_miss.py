@@ -130,6 +130,8 @@ class Swept:
         self._storable = one.stored and "x" in names_in(list(one.given))
         self._late = self._chosen or varied.path is not None
         self._sent = 0
+        # The normal forms of texts. Each is held against all that a state shows.
+        self._forms: dict[str, _Form | ValueError | None] = {}
         # What was accepted as new in this session.
         self._accepted: list[tuple[str, Neighbour]] = []
 
@@ -250,10 +252,21 @@ class Swept:
             return False
         return not (near.moved and (self._chosen or self._uncertain(near.base)))
 
-    def _form(self, value: Any) -> _Form | None:
-        """The normal form of a value; None where the contract leaves it open. Raises ValueError for what has none."""
+    def _form(self, value: Any) -> _Form | ValueError | None:
+        """The normal form of a value; None where the contract leaves it open; an error for what has none."""
+        if isinstance(value, str) and value in self._forms:
+            return self._forms[value]
+        try:
+            form = self._made_form(value)
+        except ValueError as error:
+            form = error
+        if isinstance(value, str):
+            self._forms[value] = form
+        return form
+
+    def _made_form(self, value: Any) -> _Form | ValueError | None:
         if not self._alone.is_valid(value):
-            raise ValueError("it does not fit the schema of its leaf")
+            return ValueError("it does not fit the schema of its leaf")
         if self._varied.leaf.normal is None:
             return _Form(value)
         normal = derive(self._varied.leaf.normal, value)
@@ -263,15 +276,10 @@ class Swept:
 
     def _class(self, stored: Any, presented: Any) -> tuple[str, bool]:
         """What `presented` is to `stored`, and whether it may be malformed as well."""
-        try:
-            mine = self._form(presented)
-        except ValueError:
+        mine, its = self._form(presented), self._form(stored)
+        if isinstance(mine, ValueError):
             return _MALFORMED, False
-        try:
-            its = self._form(stored)
-        except ValueError:
-            its = None
-        if mine is None or its is None:
+        if mine is None or its is None or isinstance(its, ValueError):
             return _OPEN, False
         if mine.named is not None:
             return mine.named, mine.doubtful
@@ -357,11 +365,8 @@ class Swept:
                 self._pair(session, _valued(back, turned.value, turned.base), name)
 
     def _uncertain(self, value: Any) -> bool:
-        try:
-            form = self._form(value)
-        except ValueError:
-            return True
-        return form is None or form.doubtful
+        form = self._form(value)
+        return not isinstance(form, _Form) or form.doubtful
 
     def _pair(self, session: SuiteSession, scope: Scope, name: str) -> None:
         given = self._given(session, scope, name)

@@ -52,6 +52,8 @@ class Report:
     difference: Callable[[Value, Mapping[str, Any]], str | None] = no_difference
     about: Callable[[Any], Any] = attrgetter("workdir")
     rows: Mapping[str, str] = field(default_factory=dict)
+    # What was read last: its detail, the operand and the value. Evidence is compared with the action, and then read.
+    _latest: list[tuple[object, object, dict[str, Any]]] = field(default_factory=list, init=False, compare=False)
 
     def perform(self, driver: Any, action: Action) -> None:
         """See `Act`."""
@@ -60,8 +62,9 @@ class Report:
     def unlike(self, record: Record, operand: Mapping[str, Any]) -> str | None:
         """See `Act`."""
         if record.event is not None and record.event.get("kind") == "done":
+            detail = record.event.get("detail")
             try:
-                self.read(record.event.get("detail"), operand)
+                self._latest[:] = [(detail, operand, self.read(detail, operand))]
             except ReportError as error:
                 return str(error)
         return local_event(record, self.name)
@@ -91,6 +94,10 @@ class Report:
         if event["kind"] != "done":
             why = str(event["detail"])
             raise NonConformance(Judgement(Verdict.NOT_REACHED, None, why, record.action, why, n=record.n))
+        if self._latest:
+            detail, same, value = self._latest.pop()
+            if detail is event["detail"] and same is operand:
+                return value
         try:
             return self.read(event["detail"], operand)
         except ReportError as error:

@@ -13,6 +13,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -82,14 +83,19 @@ def _seed(label: str) -> bytes:
     return hashlib.sha256(label.encode("utf-8")).digest()
 
 
+@lru_cache(maxsize=1024)
+def _private(seed: bytes) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(seed)
+
+
 def public_key(seed: bytes) -> bytes:
     """The public key of a 32-byte seed (RFC 8032)."""
-    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    return _private(seed).public_key().public_bytes_raw()
 
 
 def sign(seed: bytes, message: bytes) -> bytes:
     """The signature of `message`, 64 bytes (RFC 8032)."""
-    return Ed25519PrivateKey.from_private_bytes(seed).sign(message)
+    return _private(seed).sign(message)
 
 
 def sender_key(label: str) -> str:

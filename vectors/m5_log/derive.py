@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -25,6 +26,7 @@ _DRAFT = frozenset("key signer ms logical kind payload parents members drop tail
 _CLAIMS = frozenset({"issuer", "signer", "subject", "role", "scope", "nbf", "exp", "header", "claims", "drop"})
 
 
+@lru_cache(maxsize=1024)
 def _private(label: str) -> Ed25519PrivateKey:
     return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(label.encode("utf-8")).digest())
 

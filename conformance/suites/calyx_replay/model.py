@@ -208,7 +208,7 @@ def prune(terms: Terms, state: State, hours: float | None, now: datetime) -> Ite
     old = [record for record in state.records.values() if record.earliest < cutoff]
     least, most = sum(record.sure and max(record.latest, record.ahead) < cutoff for record in old), len(old)
     rest = {
-        key: replace(record, sure=record.sure and record.earliest >= cutoff)
+        key: replace(record, sure=False) if record.sure and record.earliest < cutoff else record
         for key, record in state.records.items()
         if max(record.latest, record.ahead) >= cutoff
     }

@@ -208,7 +208,8 @@ class HistoryRunner:
         """See `explore.Explorable`."""
         found, window = self.situations(), self._terms.window
         offers = offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
-        return [replace(offer, step=self._settings.stretched(offer.step)) for offer in offers]
+        stretched = ((offer, self._settings.stretched(offer.step)) for offer in offers)
+        return [offer if step is offer.step else replace(offer, step=step) for offer, step in stretched]
 
     def compare(self) -> None:
         """See `histories.HistoryRunner`."""

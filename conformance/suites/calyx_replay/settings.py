@@ -71,7 +71,7 @@ class Settings:
         """A step of a history of the usual values, as it is here."""
         if step.what == "leap":
             return replace(step, to=self.turns.get(self.config.get("timezone", ""), ""))
-        if step.what not in _SPANS or not step.seconds:
+        if step.what not in _SPANS or not step.seconds or self.factor == 1:
             return step
         whole = round(step.seconds / _MINUTE) * _MINUTE
         rest = step.seconds - whole
