@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from holdfast.conformance.fitness import sqlite
 from holdfast.conformance.fitness.criteria import atomic, audit, binding, guards, keys, lasting, notes
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.model import (
@@ -18,11 +17,12 @@ from holdfast.conformance.fitness.model import (
 )
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
+from holdfast.conformance.fitness.sqlite.translating import translated
 
 _TRIED = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)
 _GRANTED = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)
 # Each criterion with who judges it, and the classes of evidence without which it is not proven.
-_JUDGES: Mapping[Criterion, tuple[Callable[[Judging], None], tuple[EvidenceClass, ...]]] = {
+JUDGES: Mapping[Criterion, tuple[Callable[[Judging], None], tuple[EvidenceClass, ...]]] = {
     Criterion.SINGLE_USE: (keys.single_use, _TRIED),
     Criterion.NONCE: (keys.nonce, _TRIED),
     Criterion.BINDING: (binding.binding, _TRIED),
@@ -37,14 +37,15 @@ _JUDGES: Mapping[Criterion, tuple[Callable[[Judging], None], tuple[EvidenceClass
 
 def judge(evidence: Evidence, policy: Policy) -> FitnessJudgement:
     """Every criterion, in order, and what a reader must know besides. FIT only if all are proven."""
-    if evidence.snapshot.dialect is Dialect.SQLITE:
-        findings = sqlite.findings(evidence, policy)
-        return FitnessJudgement(status_of(findings), findings, tuple(sqlite.notes(evidence)))
+    in_files = evidence.snapshot.dialect is Dialect.SQLITE
+    if in_files:
+        evidence = translated(evidence)
     catalogue = Catalogue(evidence.snapshot)
     found: list[CriterionResult] = []
-    for criterion, (inspect, needs) in _JUDGES.items():
+    for criterion, (inspect, needs) in JUDGES.items():
         judging = Judging(criterion, evidence, policy, catalogue, needs)
         judging.check(inspect)
         found.append(judging.finding())
     findings = tuple(found)
-    return FitnessJudgement(status_of(findings), findings, notes.notes(evidence, catalogue))
+    said = notes.notes_in_files(evidence) if in_files else notes.notes(evidence, catalogue)
+    return FitnessJudgement(status_of(findings), findings, tuple(said))

@@ -27,7 +27,7 @@ _WAIT = "PERFORM pg_sleep(greatest(0, extract(epoch FROM until - clock_timestamp
 def quoted(name: str) -> str:
     """A name as it stands in a statement."""
     # The drivers of databases are heavy, and most runs do not need them.
-    from holdfast.conformance.fitness.postgres.rows import quoted as written
+    from holdfast.conformance.fitness.trying.rows import quoted as written
 
     return written(name)
 

@@ -38,6 +38,7 @@ from holdfast.conformance.fitness.postgres.reading import reading
 from holdfast.conformance.fitness.postgres.scratch import Scratch, bare_server
 from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.target import target_of
+from holdfast.conformance.fitness.trying.sessions import gone
 from holdfast.servers.errors import StartError
 from tests.fitness.documented import DOCUMENTED, surface_ddl
 from tests.fitness.lives import LiveServer
@@ -306,7 +307,7 @@ def test_a_function_that_goes_on_when_its_time_is_over_is_not_waited_for(
     began = time.monotonic()
     _, answer = session.send("SELECT stubborn()")
     assert time.monotonic() - began < busy(5)
-    assert sessions.gone(answer)
+    assert gone(answer)
     assert "no answer within 0.4 s" in answer.message
     session.close()
     with psycopg.connect(live.dsn, autocommit=True) as keeper:

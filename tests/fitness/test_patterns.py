@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from holdfast.conformance.fitness.postgres.values import digest_of, pattern_of, sample_shape
+from holdfast.conformance.fitness.trying.values import digest_of, pattern_of, sample_shape
 
 
 def digits(number: int) -> str:

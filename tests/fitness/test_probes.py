@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -93,9 +94,10 @@ def test_what_was_sent_stands_there_with_its_answer(fit: Mapping[str, Probe]) ->
     probe = fit["same-key"]
     assert len(probe.statements) == len(probe.answers) == 2
     assert [statement.role for statement in probe.statements] == ["corpus_writer"] * 2
-    assert probe.statements[-1].sql.startswith('INSERT INTO "reg"."effect" ("decision_id"')
+    names = probe.statements[-1].sql.removeprefix('INSERT INTO "reg"."effect" (').partition(")")[0].split(", ")
+    place = names.index('"logical_request_key"')
     assert probe.answers[-1].constraint == "effect_key"
-    assert probe.statements[-1].parameters[1] == fit["first"].statements[1].parameters[1]
+    assert probe.statements[-1].parameters[place] == fit["first"].statements[1].parameters[place]
 
 
 def test_sessions_of_a_race_were_seen_to_meet(fit: Mapping[str, Probe]) -> None:
@@ -134,12 +136,12 @@ def test_guard_that_only_says_something_is_caught_by_trying(live_server: LiveSer
 
 def test_guard_of_some_columns_is_caught_by_the_others(live_server: LiveServer, clones: Scratch) -> None:
     some = """DROP TRIGGER effect_rows ON reg.effect;
-        CREATE TRIGGER effect_rows BEFORE DELETE OR UPDATE OF logical_request_key, decision_id ON reg.effect
+        CREATE TRIGGER effect_rows BEFORE DELETE OR UPDATE OF attempt_id, canonical_target ON reg.effect
         FOR EACH ROW EXECUTE FUNCTION reg.refuse_change();"""
     with cloned(live_server, clones, some) as made:
         found = probed(made)["owner-update"]
     assert found.answers[-1].affected == 1
-    assert 'SET "replay_key"' in found.statements[-1].sql
+    assert not re.search('SET "(attempt_id|canonical_target)"', found.statements[-1].sql)
     assert "23001" in {answer.sqlstate for answer in found.answers}
 
 
@@ -181,6 +183,7 @@ def test_rows_are_made_for_types_checks_and_parents_that_nobody_explained(
 ) -> None:
     with cloned(live_server, clones, _DEMANDING) as made:
         found = probed(made)
+    assert found["first"].failed == ""
     assert [answer.sqlstate for answer in found["first"].answers] == [None] * len(found["first"].answers)
     assert {statement.role for statement in found["first"].statements} == {"corpus_writer", clones.superuser}
     assert _state(found, "second") is None

@@ -6,6 +6,7 @@ import re
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import counts
+from holdfast.conformance.fitness.criteria.files import in_its_own_file
 from holdfast.conformance.fitness.criteria.guards import changes_tried, held_by_others
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.lasting import unhidden
@@ -30,9 +31,12 @@ def audit(judging: Judging) -> None:
         return
     judging.check(ordinary, Part.AUDIT)
     judging.check(guarded_by_triggers, Part.AUDIT)
-    judging.check(_writable, relation)
-    judging.check(owned, Part.AUDIT)
-    judging.check(_rigged)
+    if judging.in_files:
+        judging.check(in_its_own_file)
+    else:
+        judging.check(_writable, relation)
+        judging.check(owned, Part.AUDIT)
+        judging.check(_rigged)
     # What a trigger, a rule, a function or row security does to one record says nothing of the next one, which has
     # another code.
     plain_insert(judging, Part.AUDIT)
@@ -101,7 +105,7 @@ def _unique(judging: Judging) -> None:
         own = [
             {row["name"]}
             for row in judging.catalogue.of("columns", each)
-            if row["identity"] or re.match(MADE_UP, str(row["default"] or ""))
+            if row["identity"] or row.get("numbered") or re.match(MADE_UP, str(row["default"] or ""))
         ]
         own += [key for row in uniques if row["primary"] and not (key := set(row["columns"])) <= said]
         for index in uniques:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls, refused, sound
+from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls, is_refusal, refused, sound
 from holdfast.conformance.fitness.criteria.spelling import admitted, conditions, literals, mentions, never_empty
 from holdfast.conformance.fitness.criteria.tables import there
 from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
+from holdfast.conformance.fitness.neighbours import OTHER_OPERATIONS
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 
-_OPERATION = "operation"
+_OPERATION, _OTHER = "operation", "other-operation"
 # Types of which no value is empty.
 _NEVER_EMPTY = ("pg_catalog.uuid",)
 
@@ -40,6 +41,7 @@ def _column(judging: Judging, relation: RelationName, row: Row, word: str) -> No
     must_be_said(judging, Part.EFFECT, relation, row, f"without-{word}", Code.BINDING_NULLABLE)
     codes = Code.BINDING_GENERATED, Code.BINDING_DEFAULT
     made_up(judging, Part.EFFECT, relation, row, codes, "a row that binds nothing gets it")
+    kept(judging, relation, row)
     if not _may_be_empty(row):
         return
     checks = checks_on(judging, relation, str(row["name"]))
@@ -58,6 +60,13 @@ def must_be_said(
     if not row["not_null"]:
         text = f"{row['name']} of {relation} is not declared NOT NULL{tail}"
         judging.refute_unless(judging.refusal(trial), code, text, part, [row])
+
+
+def kept(judging: Judging, relation: RelationName, row: Row) -> None:
+    """What was written stays what it is: a type of SQLite may make numbers of texts."""
+    if row.get("changes_texts") and row["affinity"] != "INTEGER":
+        text = f"{row['name']} of {relation} {row['changes_texts']}: what was bound is not kept"
+        judging.refute(Code.KEY_TYPE, text, part=Part.EFFECT, rows=[row])
 
 
 def made_up(
@@ -89,12 +98,15 @@ def checks_on(judging: Judging, relation: RelationName, column: str) -> tuple[Ro
     return (*judging.catalogue.checks(relation, column), *parts)
 
 
-def refused_by(checks: Iterable[Row], *, plain: bool) -> Callable[[ProbeAnswer], bool]:
+def refused_by(checks: Iterable[Row], *, plain: bool | None) -> Callable[[ProbeAnswer], bool]:
     """Whether a constraint has refused what it refuses in every row: one of these checks, or any if one is `plain`.
 
-    Another check, over several columns or not sound, may let the same value pass in another row.
+    Another check, over several columns or not sound, may let the same value pass in another row. None: SQLite does not
+    always say which it was.
     """
     names = {str(check["name"]) for check in checks}
+    if plain is None:
+        return is_refusal
     return lambda answer: refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in names)
 
 
@@ -127,9 +139,15 @@ def _bound(judging: Judging, relation: RelationName) -> None:
             continue
         text = f"a row without {name} went in"
         judging.refused(f"without-{word}", Code.BINDING_NULLABLE, text, part=Part.EFFECT)
+        if judging.in_files:
+            text = f"a row that does not name {name} went in"
+            judging.refused(f"omitted-{word}", Code.BINDING_DEFAULT, text, part=Part.EFFECT)
+            text = f"a row with an empty BLOB as {name} went in; make the table STRICT, or ask for its typeof() as well"
+            judging.refused(f"empty-blob-{word}", Code.BINDING_MAY_BE_EMPTY, text, part=Part.EFFECT)
         if _may_be_empty(row):
             good = sound(judging, checks_on(judging, relation, name))
-            holds = refused_by(good, plain=any(never_empty(str(check["definition"]), name) for check in good))
+            plain = any(never_empty(str(check["definition"]), name) for check in good)
+            holds = refused_by(good, plain=None if judging.in_files else plain)
             text = f"a row with an empty {name} went in"
             judging.refused(f"empty-{word}", Code.BINDING_MAY_BE_EMPTY, text, part=Part.EFFECT, by=holds)
     judging.admitted("second", Code.PROBE_FAILED, "a row that binds everything was refused", part=Part.EFFECT)
@@ -152,9 +170,21 @@ def _domain(judging: Judging, relation: RelationName) -> None:
     _restricted(judging, relation, row, declared=declared)
     if declared:
         return
-    judging.admitted("own-operation", Code.WRONG_DOMAIN, "the contract's own operation was refused", part=Part.EFFECT)
+    for trial in _trials(judging, "own-operation"):
+        judging.admitted(trial, Code.WRONG_DOMAIN, "the contract's own operation was refused", part=Part.EFFECT)
     text = f"another operation than {', '.join(judging.policy.operations)} went in"
-    judging.refused("other-operation", Code.DOMAIN_UNRESTRICTED, text, part=Part.EFFECT)
+    for trial in _trials(judging, _OTHER):
+        judging.refused(trial, Code.DOMAIN_UNRESTRICTED, text, part=Part.EFFECT)
+
+
+def _trials(judging: Judging, name: str) -> tuple[str, ...]:
+    """The probes of other operations, or of the own ones: in SQLite there is one for each."""
+    known = judging.policy.operations
+    if not judging.older:
+        return (name,)
+    if name == _OTHER:
+        return tuple(each for each, said in OTHER_OPERATIONS.items() if said not in known)
+    return tuple(f"operation-{place}" for place in range(1, len(known) + 1))
 
 
 def _other_domain(judging: Judging, relation: RelationName) -> None:
@@ -213,7 +243,8 @@ def _unclear(judging: Judging, relation: RelationName, row: Row, checks: tuple[R
 
 def _open(judging: Judging, text: str, rows: Sequence[Row], listed: frozenset[str] = frozenset()) -> None:
     """The catalogue shows no restriction; other operations, all `listed` ones, may have been refused all the same."""
-    probe = judging.evidence.probe("other-operation")
-    values = {value for statement in probe.statements for value in statement.parameters} if probe is not None else set()
-    by, code, doubt = judging.refusal("other-operation"), Code.DOMAIN_UNRESTRICTED, Code.DOMAIN_UNCLEAR
+    names = _trials(judging, _OTHER)
+    probes = [each for each in judging.evidence.probes if each.name in names]
+    values = {value for probe in probes for statement in probe.statements for value in statement.parameters}
+    by, code, doubt = judging.refusal(*names), Code.DOMAIN_UNRESTRICTED, Code.DOMAIN_UNCLEAR
     judging.refute_unless(by if listed <= values else "", code, text, Part.EFFECT, rows, doubt=doubt)

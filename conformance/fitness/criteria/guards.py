@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import server_setting, setting_of
-from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded
+from holdfast.conformance.fitness.criteria.files import rights
+from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded, is_refusal
 from holdfast.conformance.fitness.criteria.owners import acts_as, owned, owners_of
 from holdfast.conformance.fitness.criteria.tables import OFF, apart, there
 from holdfast.conformance.fitness.criteria.triggers import VERBS, guarded_by_triggers, only_raises, plain
@@ -29,6 +30,12 @@ _SLEEP, _ORIGIN = "session_replication_role", "origin"
 
 def append_only(judging: Judging) -> None:
     """(f)"""
+    if judging.in_files:
+        for part in apart(judging):
+            for of_part in (there, guarded_by_triggers, changes_tried):
+                judging.check(of_part, part)
+        judging.check(rights, Part.EFFECT)
+        return
     judging.check(_writer)
     for part in apart(judging):
         for of_part in (there, guarded_by_triggers, _privileges, _beside, changes_tried):
@@ -356,6 +363,20 @@ def _file_functions(judging: Judging) -> None:
 # What was tried
 
 
+_HINTS = {
+    "replace": "; without recursive_triggers=on REPLACE fires no DELETE trigger: declare it in the policy "
+    "(`sqlite_connection`) if every connection of the registrar sets it, or let the schema refuse"
+}
+
+
+def _added(judging: Judging, part: Part) -> list[str]:
+    """What in SQLite may change a row by adding one, where there is a key that it can run into."""
+    name, row = judging.part(part), judging.relation(part)
+    unique = name is not None and bool(judging.catalogue.unique(name))
+    runs = {"upsert": unique, "replace": unique or (row is not None and not row["without_rowid"])}
+    return [verb for verb in runs if runs[verb] or judging.evidence.probe(f"writer-{verb}{SUFFIX[part]}") is not None]
+
+
 def changes_tried(judging: Judging, part: Part) -> None:
     """Every change, as the writer and as the owner, and an insert by a stranger."""
     name, suffix = judging.part(part), SUFFIX[part]
@@ -364,14 +385,19 @@ def changes_tried(judging: Judging, part: Part) -> None:
     silence = {"truncate": NoRows.DONE, "upsert": NoRows.HARMLESS}
     without = {"upsert": ("42P10", "55000", "0A000")}
     # An audit needs no unique key that an upsert could name; UPDATE is what it would do.
-    for verb in VERBS if part is Part.AUDIT else (*VERBS, "upsert"):
+    verbs: tuple[str, ...] = VERBS if part is Part.AUDIT else (*VERBS, "upsert")
+    if judging.in_files:
+        silence, verbs = {}, (*VERBS, *_added(judging, part))
+    for verb in verbs:
         no_rows, others = silence.get(verb, NoRows.NOTHING_DONE), without.get(verb, ())
 
         def by(answer: ProbeAnswer, others: tuple[str, ...] = others) -> bool:
-            return guarded(answer) or answer.sqlstate in others
+            return guarded(answer) or answer.sqlstate in others or (judging.in_files and is_refusal(answer))
 
-        for who in ("writer", "owner") if judging.writer is not None else ("owner",):
-            text = f"{verb.upper()} of {name} was not refused to the {who}"
+        for who in judging.actors:
+            text = f"{verb.upper()} of {name} was not refused to the {who}{_HINTS.get(verb, '')}"
             judging.refused(f"{who}-{verb}{suffix}", Code.CHANGE_ADMITTED, text, part=part, by=by, no_rows=no_rows)
+    if judging.in_files:
+        return
     text, trial = f"a role without privileges inserted into {name}", f"stranger-insert{suffix}"
     judging.refused(trial, Code.STRANGER_ADMITTED, text, part=part, by=lambda said: said.sqlstate == NO_PRIVILEGE)

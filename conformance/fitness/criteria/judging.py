@@ -1,4 +1,4 @@
-"""Judging one criterion of a surface in PostgreSQL: what it rests on, and every reason against it."""
+"""Judging one criterion of a surface: what it rests on, and every reason against it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ from typing import Any
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.model import (
+    Criterion,
     CriterionResult,
+    Dialect,
+    Evidence,
     EvidenceClass,
     Part,
     Probe,
     ProbeAnswer,
+    Reason,
     RelationName,
     Row,
     Standing,
 )
+from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError
-from holdfast.conformance.fitness.reasons import Reasons
 
 # What the database says when a constraint, a type or a foreign key holds: class 23, text that is no value of the type,
 # a number out of range, a text that is too long.
@@ -54,15 +58,87 @@ class NoRows(Enum):
     DONE = "done"
 
 
-@dataclass(slots=True)
-class Judging(Reasons):
-    """One criterion of a surface in PostgreSQL."""
+# Classes of evidence that consist of probes.
+_TRIED = (EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
+# Of SQLite older proofs have none of these.
+_OF_SESSIONS = ("second", "replay-key-prefix", "nonce-prefix", "race-nonce", "race-arbiter", "race-after-rollback")
 
+
+@dataclass(slots=True)
+class Judging:
+    """One criterion while it is judged. Reasons refute it, or leave it unproven; without any it is proven."""
+
+    criterion: Criterion
+    evidence: Evidence
+    policy: Policy
     catalogue: Catalogue
     needs: tuple[EvidenceClass, ...]
+    reasons: list[Reason] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    probes: list[str] = field(default_factory=list)
     _silent: dict[str, str] = field(default_factory=dict)
     # The probes that were refused by what does not show that others are, or that show nothing: by their answer.
     _unread: dict[tuple[Part | None, str], list[str]] = field(default_factory=dict)
+
+    def refute(
+        self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
+    ) -> None:
+        """The forbidden result was shown."""
+        self._reason(Standing.REFUTED, code, text, part, tuple(rows), tuple(probes))
+
+    def refute_unless(
+        self, by: str | None, code: Code, text: str, part: Part, rows: Iterable[Row] = (), *, doubt: Code | None = None
+    ) -> None:
+        """What a catalogue shows: refuted; unproven, as `doubt`, where all that was tried was refused `by` this."""
+        if by:
+            text = f"{text}; what was tried was refused ({by}), and that everything else is refused too is not shown"
+            self.unproven(doubt or code, text, part, rows=rows)
+        else:
+            self.refute(code, text, part, rows=rows)
+
+    def unproven(
+        self, code: Code, text: str, part: Part | None = None, *, rows: Iterable[Row] = (), probes: Iterable[str] = ()
+    ) -> None:
+        """The required result was not shown."""
+        self._reason(Standing.UNPROVEN, code, text, part, tuple(rows), tuple(probes))
+
+    def _reason(
+        self, how: Standing, code: Code, text: str, part: Part | None, rows: tuple[Row, ...], probes: tuple[str, ...]
+    ) -> None:
+        reason = Reason(self.criterion, how, code.value, text, part, rows, probes)
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        self.rest_on(*rows)
+
+    def rest_on(self, *rows: Row) -> None:
+        """Note rows that the criterion rests on."""
+        self.rows.extend(row for row in rows if row not in self.rows)
+
+    def _miss(self, needs: Iterable[EvidenceClass]) -> None:
+        """Mark as inconclusive each class that is needed and is not there, or of which nothing was tried."""
+        for each in needs:
+            why = self.evidence.lost.get(each)
+            own = [probe for probe in self.evidence.probes if probe.evidence is each]
+            if why is None and each in _TRIED and all(probe.answer is None for probe in own):
+                # The error that stood in the way, if a probe names it; those of the class itself come first.
+                failed = [probe.failed for probe in (*own, *self.evidence.probes) if probe.failed]
+                why = f"nothing of it was tried{f': {failed[0]}' if failed else ''}"
+            if why is not None:
+                self.unproven(Code.EVIDENCE_MISSING, f"no evidence of the class {each.value}: {why}")
+
+    def _standing(self) -> Standing:
+        found = {reason.standing for reason in self.reasons}
+        return next((each for each in (Standing.REFUTED, Standing.UNPROVEN) if each in found), Standing.PROVEN)
+
+    @property
+    def in_files(self) -> bool:
+        """Whether the surface lies in SQLite files: there are no roles, and a connection sets what a server would."""
+        return self.evidence.snapshot.dialect is Dialect.SQLITE
+
+    @property
+    def older(self) -> bool:
+        """Whether the trials are those that were made of SQLite files before they were those of every database."""
+        return self.in_files and self.evidence.probe("operation-1") is not None
 
     def part(self, part: Part) -> RelationName | None:
         """The relation of a part, if the surface has one."""
@@ -72,6 +148,11 @@ class Judging(Reasons):
     def writer(self) -> str | None:
         """The role that writes to the surface, if one is known."""
         return self.evidence.surface.writer
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        """Who tries to change what is there, by the names of probes."""
+        return ("writer",) if self.in_files else ("writer", "owner") if self.writer is not None else ("owner",)
 
     @property
     def powers(self) -> frozenset[str]:
@@ -86,8 +167,17 @@ class Judging(Reasons):
 
     def column(self, part: Part, word: str) -> Row | None:
         """The column that a word of the contract means in a part, if both are there."""
+        return self.named_column(part, self.policy.column(word))
+
+    def named_column(self, part: Part, column: str) -> Row | None:
+        """A column of a part, if both are there."""
         name = self.part(part)
-        return None if name is None else self.catalogue.column(name, self.policy.column(word))
+        return None if name is None else self.catalogue.column(name, column)
+
+    def relation(self, part: Part) -> Row | None:
+        """The relation of a part, if it is there."""
+        name = self.part(part)
+        return None if name is None else self.catalogue.relation(name)
 
     def reviewed(self, row: Row, of: object) -> bool:
         """Whether a person has reviewed what is named in a row, by its name or by that of what it is `of`."""
@@ -106,6 +196,8 @@ class Judging(Reasons):
         A probe that is not there, or could not be tried, is remembered and leaves the criterion unproven.
         """
         found: list[tuple[Probe, ProbeAnswer]] = []
+        if self.older and name in _OF_SESSIONS:
+            return ()
         for wanted in (name, LIVE + name):
             for probe in self.evidence.probes:
                 if probe.name == wanted:
@@ -124,12 +216,16 @@ class Judging(Reasons):
         if not all(each):
             return None
         answers = [answer for found in each for answer in found]
-        return "; ".join(dict.fromkeys(map(_said, answers))) if all(map(_is_refusal, answers)) else ""
+        return "; ".join(dict.fromkeys(map(_said, answers))) if all(map(is_refusal, answers)) else ""
 
     def unread(self, *names: str) -> bool:
         """Whether all of these were refused, one of them by what is not shown to refuse others: that is a reason."""
         states = {answer.sqlstate or "" for name in names for answer in self._answers(name)}
-        return bool(self.refusal(*names)) and any(state == _CHECK or not _of_constraints(state) for state in states)
+        return (
+            not self.in_files
+            and bool(self.refusal(*names))
+            and any(state == _CHECK or not _of_constraints(state) for state in states)
+        )
 
     def _answers(self, name: str) -> list[ProbeAnswer]:
         probes = (probe for probe in self.evidence.probes if probe.name in (name, LIVE + name))
@@ -183,9 +279,9 @@ class Judging(Reasons):
                     "whether another change would be refused is not shown; let the guard raise an exception"
                 )
                 self.unproven(Code.SILENTLY_IGNORED, ignored, part=part, probes=[probe.name])
-            elif answer.sqlstate is not None and not (by or refused)(answer):
+            elif answer.sqlstate is not None and not (by or (is_refusal if self.in_files else refused))(answer):
                 unread = "was refused by what is not shown to refuse every other row or change"
-                of = unread if _is_refusal(answer) else "shows nothing"
+                of = unread if is_refusal(answer) else "shows nothing"
                 self._unread.setdefault((part, f"{of}: {_said(answer)}"), []).append(probe.name)
 
     def finding(self) -> CriterionResult:
@@ -214,7 +310,7 @@ def _of_constraints(state: str) -> bool:
     return state.startswith(_CONSTRAINT_CLASSES) or state in _TYPE_REFUSES
 
 
-def _is_refusal(answer: ProbeAnswer) -> bool:
+def is_refusal(answer: ProbeAnswer) -> bool:
     """Whether anything that belongs to the surface has refused, whatever that shows of other rows and changes."""
     return guarded(answer) or refused(answer) or answer.sqlstate in _BY_CHANCE
 

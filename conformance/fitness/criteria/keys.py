@@ -6,12 +6,20 @@ import re
 from collections.abc import Iterator
 
 from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria import files
 from holdfast.conformance.fitness.criteria.binding import checks_on, made_up, must_be_said, refused_by, weak_checks
 from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, sound
-from holdfast.conformance.fitness.criteria.spelling import WRITE_AS, conditions, has_word, one_spelling
+from holdfast.conformance.fitness.criteria.spelling import (
+    WRITE_AS,
+    WRITE_AS_IN_FILES,
+    conditions,
+    has_word,
+    one_spelling,
+    one_spelling_in_files,
+)
 from holdfast.conformance.fitness.criteria.tables import ordinary, plain_insert, there
 from holdfast.conformance.fitness.model import Part, RelationName, Row
-from holdfast.conformance.fitness.neighbours import NEIGHBOURS
+from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.policy import KEYS, NONCE
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 
@@ -23,6 +31,8 @@ _UUID = "pg_catalog.uuid"
 _ALWAYS = "a"
 # How the names of the probes of a key begin.
 _STEMS = {KEYS[0]: "key", KEYS[1]: "replay-key"}
+# In SQLite a key may be bytes where a text is meant.
+_BYTES_TOO = {**NUL_NEIGHBOURS, "blob": (None, "as bytes")}
 _BYTE_ORDERED = ("pg_catalog.C", "pg_catalog.POSIX")
 
 
@@ -89,7 +99,8 @@ def _column(judging: Judging, part: Part, relation: RelationName, name: str, tri
     what = f"{name} of {relation}"
     must_be_said(judging, part, relation, row, trial, Code.KEY_NULLABLE, ", and NULLs are never equal")
     if row["base_type"] not in (*_TEXTS, _BYTES, _UUID):
-        text = f"{what} is of type {row['type']}; text, bytea and uuid keep a key as it is and compare its bytes"
+        kept = "text, bytea and uuid keep a key as it is and compare its bytes"
+        text = f"{what} is of type {row['type']}; {row.get('changes_texts') or kept}"
         judging.refute(Code.KEY_TYPE, text, part=part, rows=[row])
     if row["base_type"] in _TEXTS:
         if row["deterministic"] is False:
@@ -129,14 +140,24 @@ def _canonical(judging: Judging, relation: RelationName, row: Row, stem: str) ->
         described = "; ".join(f"{check['name']} {check['definition']}" for check in good)
         text = (
             f"nothing in the text of the checks on {name} of {relation} shows that one key has one spelling: "
-            f"{described}; write one as CHECK ({name} {WRITE_AS}), with a prefix if need be and without options, "
-            "alternatives, +, * and {m,n}, or name the constraint in a policy as reviewed"
+            f"{described}; write one as CHECK ({_advice(judging, name)}, or name "
+            "the constraint in a policy as reviewed"
         )
         judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, rows=good)
 
 
+def _advice(judging: Judging, name: str) -> str:
+    if judging.in_files:
+        return f"{WRITE_AS_IN_FILES.format(name)})"
+    return f"{name} {WRITE_AS}), with a prefix if need be and without options, alternatives, +, * and {{m,n}}"
+
+
 def _shows_one(judging: Judging, checks: list[Row], name: str) -> bool:
     said = [condition for check in checks for condition in conditions(str(check["definition"]))]
+    if judging.in_files:
+        row, table = judging.named_column(Part.EFFECT, name), judging.relation(Part.EFFECT)
+        typed = row is not None and table is not None and table["strict"] and row["affinity"] == "TEXT"
+        return one_spelling_in_files(said, name, typed=bool(typed))
     return one_spelling(said, name, trusted=judging.policy.reviewed)
 
 
@@ -148,6 +169,8 @@ def single_use(judging: Judging) -> None:
     plain_insert(judging, Part.EFFECT)
     for inspect in (_keys, _attempts, _used_once):
         judging.check(inspect, found[0])
+    if judging.in_files:
+        judging.check(files.sound, Part.EFFECT)
 
 
 def _keys(judging: Judging, relation: RelationName) -> None:
@@ -188,7 +211,7 @@ def _attempts(judging: Judging, relation: RelationName) -> None:
     for index in judging.catalogue.unique(relation):
         if len(index["columns"]) == 1 or alone & set(index["columns"]):
             continue
-        names = {f"composite-{index['name']}-{column}" for column in index["columns"]}
+        names = {f"composite-{index.get('index', index['name'])}-{column}" for column in index["columns"]}
         found = [probe for probe in judging.evidence.probes if probe.name in names and probe.answer is not None]
         shown = [each.name for each in found if each.answers[-1].sqlstate is None and each.answers[-1].affected != 0]
         listed = ", ".join(str(each or "an expression") for each in index["columns"])
@@ -215,7 +238,7 @@ def _used_once(judging: Judging, relation: RelationName) -> None:
             "same-key-new-attempt",
             Code.REPLAY_ATTEMPT_NO_BYPASS,
             f"the same {key} went in again with another attempt",
-            lambda answer: twice(answer) or again(answer),
+            lambda answer: twice(answer) or again(answer) or (judging.in_files and answer.sqlstate == "23505"),
         ),
         ("same-replay-key", Code.DUPLICATE_ADMITTED, f"the same {replay} went in twice", again),
     ):
@@ -229,8 +252,8 @@ def _used_once(judging: Judging, relation: RelationName) -> None:
             continue
         # Another spelling of a consumed key is refused, and by a check that reads nothing but the key.
         good = sound(judging, checks_on(judging, relation, name))
-        holds = refused_by(good, plain=_shows_one(judging, good, name))
-        for suffix, (_, what) in NEIGHBOURS.items():
+        holds = refused_by(good, plain=None if judging.in_files else _shows_one(judging, good, name))
+        for suffix, (_, what) in {**NEIGHBOURS, **(_BYTES_TOO if judging.in_files else {})}.items():
             text = f"the consumed {name} {what} is another key to {relation}"
             judging.refused(f"{stem}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
         text = f"two different values of {name} that begin alike are one key"
@@ -288,3 +311,6 @@ def _nonce_used_once(judging: Judging, relation: RelationName) -> None:
     text = f"one {column} was consumed for two keys"
     judging.refused("nonce-again", Code.NONCE_REUSED, text, part=Part.NONCE, by=twice, staged=True)
     judging.refused("nonce-null", Code.KEY_NULLABLE, f"a consume record without {column} went in", part=Part.NONCE)
+    if judging.in_files:
+        text = f"the bytes of a consumed {column} were consumed again"
+        judging.refused("nonce-blob", Code.NONCE_REUSED, text, part=Part.NONCE)

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.binding import must_be_said
+from holdfast.conformance.fitness.criteria.binding import kept, must_be_said
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
+from holdfast.conformance.fitness.criteria.files import housekeeping
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.spelling import has_word
 from holdfast.conformance.fitness.criteria.tables import NO_END, TABLES, apart, there
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import UnreadError, name_of
+from holdfast.conformance.fitness.sqlite.retention import ending_in_files
 
 _CONSUMED = (Part.EFFECT, Part.NONCE)
 
@@ -22,7 +24,8 @@ def prior_decision(judging: Judging) -> None:
     if (found := there(judging, Part.EFFECT)) is None:
         return
     judging.check(_decision, found[0])
-    judging.check(_readable, found[0])
+    if not judging.in_files:
+        judging.check(_readable, found[0])
     for part in _CONSUMED:
         judging.check(unhidden, part)
     judging.check(_read_back)
@@ -35,7 +38,13 @@ def _decision(judging: Judging, relation: RelationName) -> None:
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
         return
     judging.rest_on(row)
-    must_be_said(judging, Part.EFFECT, relation, row, "without-decision", Code.DECISION_NULLABLE)
+    must_be_said(judging, Part.EFFECT, relation, row, _without(judging), Code.DECISION_NULLABLE)
+    kept(judging, relation, row)
+
+
+def _without(judging: Judging) -> str:
+    """The probe of a row without a decision, which SQLite's proofs call otherwise."""
+    return "decision-null" if judging.older else "without-decision"
 
 
 def _readable(judging: Judging, relation: RelationName) -> None:
@@ -93,10 +102,13 @@ def _lets_all(policy: Row, command: str) -> bool:
 
 
 def _read_back(judging: Judging) -> None:
-    if judging.column(Part.EFFECT, "decision") is None:
+    row = judging.column(Part.EFFECT, "decision")
+    if row is None:
         return
     text = f"a row without {judging.policy.column('decision')} went in"
-    judging.refused("without-decision", Code.DECISION_NULLABLE, text, part=Part.EFFECT)
+    # A number that SQLite gives where none is said is there in each row.
+    if not (judging.in_files and row["identity"]):
+        judging.refused(_without(judging), Code.DECISION_NULLABLE, text, part=Part.EFFECT)
     for probe, answer in judging.tried("read-back"):
         code = Code.DECISION_HIDDEN
         if answer.sqlstate is not None:
@@ -116,12 +128,14 @@ def retention(judging: Judging) -> None:
         if (found := there(judging, part)) is None:
             continue
         relation, row = found
-        for inspect in (_references, _ends, _partitions):
+        for inspect in (_references, _ends):
             judging.check(inspect, part, relation)
         if row["kind"] not in TABLES:
             text = f"{relation} is no table: what keeps its rows is not shown"
             judging.refute(Code.NOT_A_TABLE, text, part=part, rows=[row])
-    judging.check(_jobs)
+        judging.check(housekeeping if judging.in_files else _partitions, part, relation)
+    if not judging.in_files:
+        judging.check(_jobs)
 
 
 _ACTIONS = {"c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
@@ -169,13 +183,22 @@ def _default(row: Row) -> str:
 
 
 def _said(judging: Judging, row: Row, moments: Sequence[str] = ()) -> Ending:
+    if judging.in_files:
+        return ending_in_files(_default(row), moments)
     return ending(_default(row), timed=_timed(row), moments=moments, reviewed=judging.policy.reviewed)
+
+
+_FOR_EVER = {False: "'infinity'", True: "'9999-12-31'"}
+_ADVICE = {
+    False: "write 'infinity' for what has no end, and now() for the moment in which a row is made",
+    True: "write '9999-12-31' for what has no end, and CURRENT_TIMESTAMP for the moment in which a row is made",
+}
 
 
 def _end(judging: Judging, part: Part, relation: RelationName, row: Row, moments: Sequence[str]) -> None:
     found, default = _said(judging, row, moments), _default(row)
     what, horizon = f"{row['name']} of {relation}", judging.policy.horizon
-    advice = "write 'infinity' for what has no end, and now() for the moment in which a row is made"
+    advice = _ADVICE[judging.in_files]
     if found.sense is Sense.LATER:
         if horizon is None or (found.length is not None and found.length < horizon):
             wanted = "for ever" if horizon is None else f"for {horizon}"
@@ -195,7 +218,7 @@ def _end(judging: Judging, part: Part, relation: RelationName, row: Row, moments
     elif found.sense is not Sense.FOR_EVER and row["name"] == judging.policy.column("retain_until"):
         text = (
             f"{what} says how long a record is kept, and has no default that is for ever or beyond the horizon; write "
-            "DEFAULT 'infinity'"
+            f"DEFAULT {_FOR_EVER[judging.in_files]}"
         )
     else:
         text = ""

@@ -39,6 +39,40 @@ def one_spelling(conditions: Sequence[str], column: str, *, trusted: Collection[
     return long and any(is_of_one_case(inside) for inside in (*without, *only))
 
 
+# SQLite has two traps more: without STRICT or typeof() the bytes of a text are another value that every other condition
+# takes for the text, and length() and GLOB end at a NUL, so that anything may stand behind it. {0} is the column.
+WRITE_AS_IN_FILES = (
+    "typeof({0}) = 'text' AND length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
+)
+_PLACE = re.compile(r"\[([^\]^][^\]]*)\]|(.)", re.DOTALL)
+
+
+def one_spelling_in_files(conditions: Sequence[str], column: str, *, typed: bool) -> bool:
+    """The same for what SQLite says, word for word; `typed`: nothing but texts goes into the column anyhow."""
+    subject = re.escape(column)
+
+    def found(form: str) -> list[str]:
+        return _found(form.replace("{c}", subject), conditions)
+
+    if not (typed or found(r"typeof \( {c} \) = ('text')")):
+        return False
+    long = set(found(r"length \( {c} \) = ([1-9]\d*)"))
+    octets = set(found(r"(?:length \( cast \( {c} as blob \) \)|octet_length \( {c} \)) = ([1-9]\d*)"))
+    whole = bool(found(r"instr \( {c} , (?:char \( 0 \)|x'00') \) = (0)"))
+    places = filter(None, map(_places, found(r"{c} glob '([^']*)'")))
+    if any(whole or str(each) in octets for each in places):
+        return True
+    only = any(map(is_of_one_case, found(r"{c} not glob '\*\[\^([^\]]+)\]\*'")))
+    return only and bool(long & octets or (whole and long | octets))
+
+
+def _places(text: str) -> int:
+    """How many places a pattern of GLOB has that names the characters of each; 0 for any other pattern."""
+    found = _PLACE.findall(text)
+    fine = (is_of_one_case(inside) if inside else re.fullmatch(_PLAIN, plain) for inside, plain in found)
+    return len(found) if all(fine) else 0
+
+
 def is_of_one_case(inside: str) -> bool:
     """Whether what stands between brackets names single characters and ranges, and no letter in both cases."""
     if re.fullmatch(_SET, f"[{inside}]") is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.conformance.fitness.codes import Code
+from holdfast.conformance.fitness.criteria.files import loud
 from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 
@@ -39,7 +40,14 @@ def there(judging: Judging, part: Part) -> tuple[RelationName, Row] | None:
         judging.refute(Code.MISSING_RELATION, what, part=part)
         return None
     judging.rest_on(row)
+    if judging.in_files and row["kind"] not in TABLES:
+        _no_table(judging, part, name, row)
     return name, row
+
+
+def _no_table(judging: Judging, part: Part, name: RelationName, row: Row) -> None:
+    what = _KINDS.get(str(row["kind"]), f"of kind {row['kind']}")
+    judging.refute(Code.NOT_A_TABLE, f"{name} is {what}: what holds its rows is not shown", part=part, rows=[row])
 
 
 def apart(judging: Judging) -> tuple[Part, ...]:
@@ -54,8 +62,7 @@ def ordinary(judging: Judging, part: Part) -> None:
         return
     name, row = found
     if row["kind"] not in TABLES:
-        what = _KINDS.get(str(row["kind"]), f"of kind {row['kind']}")
-        judging.refute(Code.NOT_A_TABLE, f"{name} is {what}: what holds its rows is not shown", part=part, rows=[row])
+        _no_table(judging, part, name, row)
     logged(judging, part)
     if children := judging.catalogue.children(name):
         text = f"{name} has children, whose rows are its rows, and no unique index of its own sees them"
@@ -76,7 +83,7 @@ def logged(judging: Judging, part: Part) -> None:
 
 def plain_insert(judging: Judging, part: Part) -> None:
     """All code of users between an INSERT and the row is reviewed, and no check may answer otherwise tomorrow."""
-    for inspect in (_touched, _called, _defaulted):
+    for inspect in (_touched, *((loud,) if judging.in_files else (_called, _defaulted))):
         judging.check(inspect, part)
 
 

@@ -17,21 +17,23 @@ VERBS = ("update", "delete", "truncate")
 
 def guarded_by_triggers(judging: Judging, part: Part) -> None:
     """UPDATE, DELETE and TRUNCATE of a part each run into a trigger, on every partition as well."""
-    for relation in judging.spread(part):
+    for relation in judging.spread(part) if judging.relation(part) is not None else ():
+        verbs = VERBS[:2] if judging.in_files else VERBS
         triggers = [row for row in judging.catalogue.of("triggers", relation) if row["enabled"] != OFF]
         own = relation == judging.part(part)
         if not triggers:
-            by = judging.refusal(*(trial for verb in VERBS for trial in _trials(judging, part, verb))) if own else ""
+            by = judging.refusal(*(trial for verb in verbs for trial in _trials(judging, part, verb))) if own else ""
             text = f"{relation} has no triggers that guard its rows"
             judging.refute_unless(by, Code.NO_TRIGGERS, text, part, doubt=Code.GUARD_UNREVIEWED)
             continue
-        for verb in VERBS:
+        for verb in verbs:
             _guard(judging, part, relation, verb, triggers, own=own)
 
 
 def _trials(judging: Judging, part: Part, verb: str) -> list[str]:
     """The probes that try a change of a part."""
-    return [f"{who}-{verb}{SUFFIX[part]}" for who in ("writer", "owner") if who == "owner" or judging.writer]
+    verbs = (verb, "truncate") if judging.in_files and verb == "delete" else (verb,)
+    return [f"{who}-{each}{SUFFIX[part]}" for each in verbs for who in judging.actors]
 
 
 def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, triggers: list[Row], *, own: bool) -> None:
@@ -39,11 +41,11 @@ def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, trig
     good = [row for row in near if not any(_weaknesses(row, verb))]
     if good:
         judging.rest_on(*good)
-        if not any(only_raises(judging, str(row["function"])) or judging.reviewed(row, relation) for row in good):
+        if not any(_refuses(judging, row) or judging.reviewed(row, relation) for row in good):
             names = ", ".join(f"{row['name']} ({row['function']})" for row in good)
             text = (
                 f"the guard {names} of {relation} does more than raise an exception: it refused what was tried, and "
-                "may let other things pass; write BEGIN RAISE EXCEPTION …; END, or name it in a policy as reviewed"
+                f"may let other things pass; write {_PLAIN_GUARD[judging.in_files]}, or name it in a policy as reviewed"
             )
             judging.unproven(Code.GUARD_UNREVIEWED, text, part=part, rows=good)
         return
@@ -78,6 +80,13 @@ _COMMENTS = re.compile(r"('(?:[^']|'')*')|--[^\n\r]*")
 _UNCLEAR = ("/*", "\\")
 # How pg_get_functiondef ends; it chooses a tag that the body does not have.
 _BODY = re.compile(r"^AS (\$functionx*\$)(.*)\1\s*\Z", re.DOTALL | re.MULTILINE)
+
+
+_PLAIN_GUARD = {False: "BEGIN RAISE EXCEPTION …; END", True: "SELECT RAISE(ABORT, text) and nothing else"}
+
+
+def _refuses(judging: Judging, row: Row) -> bool:
+    return bool(row["raises"]) if "raises" in row else only_raises(judging, str(row["function"]))
 
 
 def only_raises(judging: Judging, function: str) -> bool:

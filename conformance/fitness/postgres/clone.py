@@ -71,11 +71,14 @@ class Clone:
 
     @contextmanager
     def opened(self, *sessions: tuple[str, str]) -> Iterator[tuple[Session, ...]]:
-        """Sessions by (label, role), closed at the end. Raises psycopg.Error."""
+        """Sessions by (label, role), closed at the end. Raises LostError."""
         with ExitStack() as stack:
             made = []
             for label, role in sessions:
-                made.append(Session(label, role, self.dsn_as(role), self.scratch.deadline))
+                try:
+                    made.append(Session(label, role, self.dsn_as(role), self.scratch.deadline))
+                except psycopg.Error as error:
+                    raise LostError(str(error)) from error
                 stack.callback(made[-1].close)
             yield tuple(made)
 

@@ -19,13 +19,14 @@ from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Snapshot, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.blockers import inquirer
-from holdfast.conformance.fitness.postgres.building import ProbeBuilder
 from holdfast.conformance.fitness.postgres.connecting import Connection
-from holdfast.conformance.fitness.postgres.probes import admission
-from holdfast.conformance.fitness.postgres.rows import RowError
+from holdfast.conformance.fitness.postgres.ground import PostgresGround
 from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest
-from holdfast.conformance.fitness.postgres.tampering import gentle
 from holdfast.conformance.fitness.target import Target
+from holdfast.conformance.fitness.trying.admission import admission
+from holdfast.conformance.fitness.trying.building import ProbeBuilder
+from holdfast.conformance.fitness.trying.rows import RowError
+from holdfast.conformance.fitness.trying.tampering import gentle
 
 # No session is kept waiting for longer.
 _STATEMENT_MS, _LOCK_MS = 2000, 500
@@ -70,7 +71,7 @@ def live_connection(target: Target, deadline: Deadline) -> Connection:
 def probe_live(
     connection: psycopg.Connection[Any],
     surface: Surface,
-    snapshot: Snapshot,  # noqa: ARG001 - as for the clone
+    snapshot: Snapshot,
     policy: Policy,
 ) -> tuple[Probe, ...]:
     """The probes within a transaction on the live tables, as the writer. Nothing of them stays.
@@ -85,18 +86,20 @@ def probe_live(
             connection.execute(f"SET LOCAL statement_timeout = {_STATEMENT_MS}")
             connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}")
             connection.execute(sql.SQL("SET LOCAL ROLE {}").format(sql.Identifier(surface.writer)))
-            for probe in _probes(connection, surface, policy, surface.writer):
+            for probe in _probes(PostgresGround(connection, snapshot), connection, surface, policy, surface.writer):
                 made.append(probe)  # noqa: PERF402 - what was made before an error counts
     except (RowError, psycopg.errors.InsufficientPrivilege) as error:
         made.append(_failed(f"the probes could not go on: {error}"))
     return tuple(made)
 
 
-def _probes(connection: psycopg.Connection[Any], surface: Surface, policy: Policy, writer: str) -> Iterator[Probe]:
+def _probes(
+    ground: PostgresGround, connection: psycopg.Connection[Any], surface: Surface, policy: Policy, writer: str
+) -> Iterator[Probe]:
     number = _LOW + secrets.randbelow(_SPREAD)
     session = Guest("live", writer, connection)
     builder = ProbeBuilder(
-        connection, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=LIVE, first=number + 1
+        ground, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=LIVE, first=number + 1
     )
     first, attempt = builder.fresh(), builder.attempt("first")
     session.begin()

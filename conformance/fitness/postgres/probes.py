@@ -2,217 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from typing import TypeAlias
 
 import psycopg
 
+from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import SUFFIX, EvidenceClass, Part, Probe, Snapshot, Surface
-from holdfast.conformance.fitness.neighbours import NEIGHBOURS
-from holdfast.conformance.fitness.policy import BINDINGS, NONCE, WORDS, Policy
+from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import races
-from holdfast.conformance.fitness.postgres.building import KEY, REPLAY_KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.rows import RowError, Sample, quoted, relation_text
+from holdfast.conformance.fitness.postgres.ground import PostgresGround
 from holdfast.conformance.fitness.postgres.sessions import Session
-from holdfast.conformance.fitness.postgres.tampering import tampering
-
-# What another attempt has of its own. The replay key is no part of it, and has a unique index of its own.
-_OF_AN_ATTEMPT = frozenset({"attempt", "decision", REPLAY_KEY, NONCE})
-# Operations that no contract has, and spellings that a careless check lets through.
-_OTHERS = ("holdfast_probe_operation", "unregister_dot", "inbound")
+from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
+from holdfast.conformance.fitness.trying.building import ProbeBuilder, rolled_back
+from holdfast.conformance.fitness.trying.rows import RowError
+from holdfast.conformance.fitness.trying.tampering import tampering
 
 
-def probe_clone(clone: Clone, surface: Surface, snapshot: Snapshot, policy: Policy) -> tuple[Probe, ...]:  # noqa: ARG001
+def probe_clone(clone: Clone, surface: Surface, snapshot: Snapshot, policy: Policy) -> tuple[Probe, ...]:
     """Everything that can be tried on the clone of `surface`: the statements and their answers.
 
     Without a writer the owner of the effect acts in its place, and a probe that only a writer can pass has failed.
     """
     made: list[Probe] = []
     try:
-        for probe in _probes(clone, surface, policy):
+        for probe in _probes(clone, surface, snapshot, policy):
             made.append(probe)  # noqa: PERF402 - what was made before an error counts
-    except (RowError, psycopg.Error) as error:
+    except (RowError, LostError, psycopg.Error) as error:
         name = "rest" if made else "first"
         made.append(Probe(name, EvidenceClass.CLONE, (), (), f"the probes could not go on: {error}"))
     return tuple(made)
 
 
-def _probes(clone: Clone, surface: Surface, policy: Policy) -> Iterator[Probe]:
+def _probes(clone: Clone, surface: Surface, snapshot: Snapshot, policy: Policy) -> Iterator[Probe]:
     with closing(clone.scratch.connect(clone.dsn)) as connection, ExitStack() as stack:
         helper = stack.enter_context(clone.opened(("helper", clone.scratch.superuser)))[0]
-        builder = ProbeBuilder(connection, surface, policy, helper=helper, evidence=EvidenceClass.CLONE)
+        ground = PostgresGround(connection, snapshot)
+        builder = ProbeBuilder(ground, surface, policy, helper=helper, evidence=EvidenceClass.CLONE)
         writer = surface.writer or builder.table(Part.EFFECT).owner
         session = stack.enter_context(clone.opened(("writer", writer)))[0]
-        first, attempt = builder.fresh(), builder.attempt("first")
-        session.begin()
-        if builder.put(attempt, session, first).sqlstate is None:
-            attempt.send(session, "COMMIT")
-        session.rollback()
-        admitted = attempt.done()
+        first = builder.fresh()
+        admitted = consumed(builder, session, first)
         yield admitted
         if any(answer.sqlstate is not None for answer in admitted.answers):
             return
         yield from admission(builder, session, first)
-        yield _read_back(builder, clone, writer, first)
+        yield read_back(builder, clone, writer, first)
         # Rows of the audit are learnt here.
         yield from tampering(builder, clone, surface, first)
-        yield from _strangers(builder, clone)
-        yield from races.races(builder, clone, writer, first)
+        yield from _strangers(builder, clone, helper)
+        yield from races.races(builder, clone, writer, helper, first)
 
 
-def admission(builder: ProbeBuilder, session: Session, first: Sample) -> Iterator[Probe]:
-    """The rows that are admitted beside an existing row, and those that are not. Nothing of them stays."""
-
-    def one(name: str, part: Part, word: str, *same: str, change: _Twin | None = None) -> Probe:
-        """A fresh row of a part with the `same` words as the first, and another value, or another spelling, of one."""
-        if reason := builder.lacks(part, word):
-            return builder.cannot(name, reason)
-        changed = None if change is None else {word: change(builder.value(part, word, first))}
-        return _sent(builder, session, name, builder.like(first, *same), part, changed)
-
-    def neighbour(part: Part, word: str) -> _Twin:
-        return lambda value: _neighbour(value, builder.value(part, word, builder.fresh()))
-
-    yield _sent(builder, session, "second", builder.fresh())
-    for stem, word in (("key", KEY), ("replay-key", REPLAY_KEY)):
-        yield one(f"same-{stem}", Part.EFFECT, word, word)
-        if word == KEY:
-            same = (each for each in WORDS if each not in _OF_AN_ATTEMPT)
-            yield one("same-key-new-attempt", Part.EFFECT, word, *same)
-        for suffix, make in {"null": _null, **{name: make for name, (make, _) in NEIGHBOURS.items()}}.items():
-            yield one(f"{stem}-{suffix}", Part.EFFECT, word, change=make)
-        yield one(f"{stem}-prefix", Part.EFFECT, word, change=neighbour(Part.EFFECT, word))
-    yield _attempt_again(builder, session, first)
-    yield one("nonce-again", Part.NONCE, NONCE, NONCE)
-    yield one("nonce-null", Part.NONCE, NONCE, change=_null)
-    yield one("nonce-prefix", Part.NONCE, NONCE, change=neighbour(Part.NONCE, NONCE))
-    for word in BINDINGS:
-        yield one(f"without-{word}", Part.EFFECT, word, change=_null)
-        yield one(f"empty-{word}", Part.EFFECT, word, change=lambda _: "")
-    if reason := builder.cannot_be_said(Part.EFFECT, "decision"):
-        yield builder.cannot("without-decision", reason)
-    else:
-        yield _sent(builder, session, "without-decision", builder.fresh(), Part.EFFECT, {"decision": None})
-    yield _other_operation(builder, session)
-    yield one("own-operation", Part.EFFECT, "operation", change=lambda _: builder.policy.operations[0])
-    yield from _arbiters(builder, session, first)
-    yield from _composites(builder, session)
-
-
-# What a neighbour of a known value is made of; None is NULL.
-_Twin: TypeAlias = Callable[[str], str | None]
-
-
-def _null(_known: str) -> None:
-    return None
-
-
-def _neighbour(value: str, other: str) -> str:
-    """Another value of the same form: what differs last between two of them is that of the other one."""
-    places = [place for place in range(min(len(value), len(other))) if value[place] != other[place]]
-    return value[: places[-1]] + other[places[-1]] + value[places[-1] + 1 :] if places else other
-
-
-def _attempt_again(builder: ProbeBuilder, session: Session, first: Sample) -> Probe:
-    """A known attempt in rows that are otherwise fresh; checks that are due only at the commit are made at once."""
-    attempt = builder.attempt("attempt-again")
-    if reason := builder.lacks(Part.EFFECT, "attempt"):
-        return attempt.done(reason)
-    with rolled_back(session):
-        if builder.put(attempt, session, builder.like(first, "attempt")).sqlstate is None:
-            attempt.send(session, "SET CONSTRAINTS ALL IMMEDIATE")
-    return attempt.done()
-
-
-def _other_operation(builder: ProbeBuilder, session: Session) -> Probe:
-    attempt, known = builder.attempt("other-operation"), builder.policy.operations
-    if reason := builder.lacks(Part.EFFECT, "operation"):
-        return attempt.done(reason)
-    for value in (*_OTHERS, f"{known[0]} ", known[0].upper()):
-        if value in known:
-            continue
-        with rolled_back(session):
-            answer = builder.put(attempt, session, builder.fresh(), upto=Part.EFFECT, changed={"operation": value})
-        if answer.sqlstate is None:
-            break
-    return attempt.done()
-
-
-def _arbiters(builder: ProbeBuilder, session: Session, first: Sample) -> Iterator[Probe]:
-    for name, part, word in (("arbiter", Part.EFFECT, KEY), ("nonce-arbiter", Part.NONCE, NONCE)):
-        if reason := builder.lacks(part, word):
-            yield builder.cannot(name, reason)
-            continue
-        attempt = builder.attempt(name)
-        for sample in (builder.fresh(), builder.like(first, word)):
-            with rolled_back(session):
-                answer = builder.put(attempt, session, sample, upto=part, suffix=builder.conflict(word))
-            if answer.sqlstate is not None:
-                break
-        yield attempt.done()
-
-
-def _composites(builder: ProbeBuilder, session: Session) -> Iterator[Probe]:
-    """Two rows that are equal in all columns of a composite unique index but one."""
-    table = builder.table(Part.EFFECT)
-    total = [frozenset(unique.columns) for unique in table.uniques if unique.total]
-    for unique in table.uniques:
-        columns = frozenset(unique.columns)
-        if len(columns) < 2 or any(other < columns for other in total):
-            continue
-        for other in unique.columns:
-            if table.columns[other].made_by_server:
-                continue
-            attempt, one = builder.attempt(f"composite-{unique.name}-{other}"), builder.fresh()
-            same = builder.fresh({builder.word(name): one.base for name in columns - {other}})
-            with rolled_back(session):
-                for sample in (one, same):
-                    if builder.put(attempt, session, sample, upto=Part.EFFECT).sqlstate is not None:
-                        break
-            yield attempt.done()
-
-
-def _sent(
-    builder: ProbeBuilder,
-    session: Session,
-    name: str,
-    sample: Sample,
-    upto: Part | None = None,
-    changed: Mapping[str, str | None] | None = None,
-) -> Probe:
-    """One set of rows in a transaction that is rolled back."""
-    attempt = builder.attempt(name)
-    with rolled_back(session):
-        builder.put(attempt, session, sample, upto=upto, changed=changed)
-    return attempt.done()
-
-
-def _read_back(builder: ProbeBuilder, clone: Clone, writer: str, first: Sample) -> Probe:
-    name, relation = builder.policy.column("decision"), builder.relations[Part.EFFECT]
-    attempt = builder.attempt("read-back")
-    if reason := builder.lacks(Part.EFFECT, KEY):
-        return attempt.done(reason)
-    if name not in builder.table(Part.EFFECT).columns:
-        return attempt.done(f"there is no column for decision in {relation}")
-    try:
-        with clone.opened(("reader", writer)) as (reader,):
-            condition, values = builder.find(Part.EFFECT, first)
-            query = f"SELECT {quoted(name)} AS decision FROM {relation_text(relation)} WHERE {condition}"
-            attempt.send(reader, query, values)
-    except psycopg.Error as error:
-        return attempt.done(f"the writer cannot connect again: {error.sqlstate or type(error).__name__}")
-    return attempt.done()
-
-
-def _strangers(builder: ProbeBuilder, clone: Clone) -> Iterator[Probe]:
+def _strangers(builder: ProbeBuilder, clone: Clone, helper: Session) -> Iterator[Probe]:
     with clone.opened(("stranger", clone.stranger)) as (stranger,):
         for part in (*builder.order, *builder.audit):
             attempt, sample = builder.attempt(f"stranger-insert{SUFFIX[part]}"), builder.fresh()
             # The rows that the row refers to are there, so that only the right to insert can be missing.
             for before in builder.before(part):
-                builder.send(attempt, builder.helper, builder.insert(before, sample), sample)
+                builder.send(attempt, helper, builder.insert(before, sample), sample)
             with rolled_back(stranger):
                 builder.send(attempt, stranger, builder.insert(part, sample), sample)
             yield attempt.done()

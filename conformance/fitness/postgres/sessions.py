@@ -10,7 +10,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from holdfast.conformance.fitness.deadline import NEVER, Deadline
-from holdfast.conformance.fitness.model import EvidenceClass, Probe, ProbeAnswer, Statement
+from holdfast.conformance.fitness.model import ProbeAnswer, Statement
 from holdfast.conformance.fitness.postgres.blockers import cause
 from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError, inquiry_of
 
@@ -90,35 +90,6 @@ class Guest(Session):
 
     def close(self) -> None:
         """No-op: the owner of the connection closes it."""
-
-
-class Attempt:
-    """The record of one probe while it is made."""
-
-    def __init__(self, name: str, evidence: EvidenceClass) -> None:
-        self.name = name
-        self.evidence = evidence
-        self._sent: list[tuple[Statement, ProbeAnswer]] = []
-
-    def send(self, session: Session, text: str, parameters: Sequence[Any] = ()) -> ProbeAnswer:
-        """Send a statement, and keep it with its answer."""
-        statement, answer = session.send(text, parameters)
-        self.keep(statement, answer)
-        return answer
-
-    def keep(self, statement: Statement, answer: ProbeAnswer) -> None:
-        """Keep what was sent elsewhere."""
-        self._sent.append((statement, answer))
-
-    def done(self, failed: str = "") -> Probe:
-        """What came of it; if it could not be tried, what was tried on the way stays visible, and shows nothing."""
-        statements, answers = zip(*self._sent, strict=True) if self._sent else ((), ())
-        return Probe(self.name, self.evidence, statements, answers, failed)
-
-
-def gone(answer: ProbeAnswer) -> bool:
-    """Whether it only says that the connection, or the whole server, went away."""
-    return (answer.sqlstate or "").startswith(("08", "57P"))
 
 
 def _answer(cursor: psycopg.RawCursor[Any]) -> ProbeAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -52,8 +52,14 @@ def take(connection: psycopg.Connection[Any], surface: Surface, policy: Policy) 
     return read(connection, relations, surface.writer)
 
 
-def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str]], writer: str | None) -> Snapshot:
-    """The same for relations by (schema, name)."""
+def read(
+    connection: psycopg.Connection[Any],
+    relations: Sequence[tuple[str, str]],
+    writer: str | None,
+    *,
+    only: Collection[str] = (),
+) -> Snapshot:
+    """The same for relations by (schema, name); `only` these queries, if there are any."""
     given = parameters(relations, writer)
     queries = load_queries(CONTRACT)
     structure: dict[str, tuple[Row, ...]] = {}
@@ -61,7 +67,7 @@ def read(connection: psycopg.Connection[Any], relations: Sequence[tuple[str, str
     unreadable: dict[str, str] = {}
     idle = connection.info.transaction_status is TransactionStatus.IDLE
     with moment(connection) if idle else nullcontext():
-        for query in queries.queries:
+        for query in (each for each in queries.queries if not only or each.name in only):
             try:
                 with connection.transaction():
                     rows = _rows(connection, query, given)

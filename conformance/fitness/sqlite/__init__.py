@@ -20,7 +20,6 @@ The file is never written, and nothing is made or changed beside it (`live`). Pr
 from __future__ import annotations
 
 from holdfast.conformance.fitness.sqlite.candidates import choose, search
-from holdfast.conformance.fitness.sqlite.criteria import findings, notes
 from holdfast.conformance.fitness.sqlite.live import MAIN, path_of, relation_name
 from holdfast.conformance.fitness.sqlite.probes import gather_evidence
 from holdfast.conformance.fitness.sqlite.snapshot import take
@@ -28,9 +27,7 @@ from holdfast.conformance.fitness.sqlite.snapshot import take
 __all__ = [
     "MAIN",
     "choose",
-    "findings",
     "gather_evidence",
-    "notes",
     "path_of",
     "relation_name",
     "search",

@@ -1,62 +1,68 @@
 """The probes on a copy of a surface in SQLite files.
 
 The copy is made by SQLite's own backup, pages and all, in a folder of its own; the harness needs the right to read
-the file. Each attempt has a transaction that is rolled back afterwards; what is stored for all of them is `first`.
-
-An attempt's last two statements are the trial, and an inspection of what came of it: how many rows there are with the
-values that were tried, and whether the row of `first` is as it was. SQLite's count of changed rows is not enough: an
-INSTEAD OF trigger reports none, and RAISE(IGNORE) reports no error.
+the file. A session has the main file and, attached to it, that of the audit.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
+
+from msgspec import structs
 
 from holdfast.conformance.fitness.errors import FitnessError, LostError
-from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Part, Probe, ProbeAnswer, Surface
-from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
-from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, Policy
-from holdfast.conformance.fitness.sqlite.bench import (
-    BEGIN,
-    COMMIT,
-    INSTRUCTIONS,
-    ROLLBACK,
-    Bench,
-    Blob,
-    Plain,
-    Sql,
-    Subject,
-    Trying,
-    Value,
-    Values,
-    insert,
-    quoted,
-    refused,
-    same,
-    spelled,
-    without,
+from holdfast.conformance.fitness.model import (
+    Evidence,
+    EvidenceClass,
+    Part,
+    Probe,
+    ProbeAnswer,
+    RelationName,
+    Statement,
+    Surface,
 )
-from holdfast.conformance.fitness.sqlite.catalogue import Relation
+from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 from holdfast.conformance.fitness.sqlite.live import MAIN, read
-from holdfast.conformance.fitness.sqlite.snapshot import files_of, take
+from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, files_of, take
+from holdfast.conformance.fitness.sqlite.translating import expression, state_of, translated, violated
+from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
+from holdfast.conformance.fitness.trying.building import ProbeBuilder, rolled_back
+from holdfast.conformance.fitness.trying.races import (
+    ARBITER,
+    NOT_ADMITTED,
+    RACES,
+    outlived,
+    tried,
+    undone,
+    why_no_audit,
+)
+from holdfast.conformance.fitness.trying.rows import Insert, Refusal, RowError, Sample, quoted
+from holdfast.conformance.fitness.trying.sessions import Attempt, Session
+from holdfast.conformance.fitness.trying.tables import Table, table_of
+from holdfast.conformance.fitness.trying.tampering import FILE_ROLE, tampering
 
-TRIED, FIRST = "tried", "first"
-SUFFIX = {Part.EFFECT: "", Part.NONCE: "-nonce", Part.AUDIT: "-audit"}
-# Operations of other domains, and other spellings of this one, by the names of their probes.
-OTHER_OPERATIONS = {
-    "other-operation": "unregister_dot",
-    "other-operation-2": "outbound",
-    "other-operation-3": "REGISTER_DOT",
-    "other-operation-4": "register_dot ",
-}
-STEMS = {KEYS[0]: "key", KEYS[1]: "replay-key", NONCE: "nonce"}
+# A trigger that never ends must not block the kit; the check of all pages may take longer.
+_STATEMENT_S = 10.0
+_INSTRUCTIONS = 100_000
+# Results that this Python has no name for.
+_NAMES = {3091: "SQLITE_CONSTRAINT_DATATYPE"}
+# What a connection has that sets nothing, for what a policy does not declare.
+_DEFAULTS: Mapping[str, str] = {"recursive_triggers": "off", "foreign_keys": "off"}
+# The copy holds the rows of the live file: numbers there begin low, and those of an integer end far above.
+_LOW, _SPREAD = 1_000_000_000, 1_000_000_000
 # The process that is killed interrupts a trigger that never ends.
 _PATIENCE_S = 10.0
 # It has nothing of ours: what it needs it reads. It says one line for each statement, then kills itself.
@@ -75,34 +81,52 @@ for sql, parameters in told["statements"]:
         print(json.dumps([type(error).__name__, str(error), None]), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
+# A statement with its parameters.
+_Sent: TypeAlias = tuple[str, Sequence[Any]]
 
 
-def kill_before_commit(file: Path, settings: Mapping[str, str], statements: Sequence[Sql]) -> list[ProbeAnswer]:
+def _bound(parameters: Sequence[Any]) -> dict[str, Any]:
+    """Parameters by the names that `$1` and so on are to SQLite."""
+    return {str(place): value for place, value in enumerate(parameters, 1)}
+
+
+def kill_before_commit(file: Path, settings: Mapping[str, str], statements: Sequence[_Sent]) -> list[ProbeAnswer]:
     """What another process is told on these statements, which is killed after the last one. Raises OSError."""
     told = {
         "file": str(file),
         "settings": dict(settings),
         "patience": _PATIENCE_S,
-        "instructions": INSTRUCTIONS,
-        "statements": [[sql.text, sql.parameters] for sql in statements],
+        "instructions": _INSTRUCTIONS,
+        "statements": [[text, _bound(parameters)] for text, parameters in statements],
     }
     words = [sys.executable, "-I", "-S", "-c", _PROGRAM]
     said = subprocess.run(words, input=json.dumps(told), stdout=subprocess.PIPE, text=True, check=False).stdout
-    return [ProbeAnswer(*json.loads(line)) for line in said.splitlines()]
+    answers = (ProbeAnswer(*json.loads(line)) for line in said.splitlines())
+    return [each if each.sqlstate is None else replace_state(each, ()) for each in answers]
+
+
+def replace_state(answer: ProbeAnswer, indexes: Sequence[Mapping[str, Any]]) -> ProbeAnswer:
+    """An answer with SQLite's name of an error, as all judges read it."""
+    name = str(answer.sqlstate)
+    state = "42P10" if answer.message.startswith("ON CONFLICT clause does not match") else state_of(name)
+    constraint = violated(answer.message, indexes) if state == "23505" else None
+    return structs.replace(answer, sqlstate=state, message=f"{name}: {answer.message}", constraint=constraint)
 
 
 def gather_evidence(path: Path, surface: Surface, policy: Policy, *, within: Path | None = None) -> Evidence:
     """All evidence about a surface; copies lie `within` a folder. Raises FitnessError if the file cannot be read."""
     snapshot = take(path, surface, policy)
+    bare = Evidence(surface, snapshot)
     try:
         with tempfile.TemporaryDirectory(prefix="holdfast-fitness-", dir=within) as folder:
-            copies = {
+            files = {
                 name: _copied(file, Path(folder) / f"{name}.sqlite3") for name, file in files_of(surface, path).items()
             }
-            return Evidence(surface, snapshot, tuple(_Probing(copies, surface, snapshot, policy).run()))
+            copy = FileCopy(files, {**_DEFAULTS, **policy.sqlite_connection}, Catalogue(translated(bare).snapshot))
+            return replace(bare, probes=tuple(_probes(copy, surface, policy)))
     except (LostError, FitnessError, OSError, sqlite3.Error) as error:
         why = f"the copy cannot be worked on: {error}" if isinstance(error, sqlite3.Error) else str(error)
-        return Evidence(surface, snapshot, (), dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), why))
+        return replace(bare, lost=dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), why))
 
 
 def _copied(file: Path, to: Path) -> Path:
@@ -119,352 +143,199 @@ def _copied(file: Path, to: Path) -> Path:
     return to
 
 
-class _Probing(Bench):
-    """The probes of one surface on one copy."""
+@dataclass(frozen=True)
+class FileCopy:
+    """Copies of the files of a surface. Implements `Copy` and `Ground`."""
 
-    def run(self) -> Iterator[Probe]:
-        """Every probe. Raises sqlite3.Error if the copy itself does not work."""
-        for place in self.copies:
-            with Trying(self, "integrity" if place == MAIN else f"integrity-{place}") as trying:
-                session = trying.open("checker", place)
-                # All pages are read, however many there are.
-                session.connection.set_progress_handler(None, 0)
-                session.run(Sql("PRAGMA integrity_check(10)"))
-            yield trying.done()
-        subjects = {each.which: each for each in self.subjects()}
-        effect, nonce, audit = (subjects.get(which) for which in (Part.EFFECT, Part.NONCE, Part.AUDIT))
-        if effect is None:
-            return
-        # One row cannot be both.
-        apart = nonce is not None and nonce.relation.name != effect.relation.name
-        both = [effect, nonce] if nonce is not None and apart else [effect]
-        yield self._first(both)
-        if nonce is not None and not apart:
-            nonce.problem = nonce.problem or effect.problem
-        for name, word, value in (*self._keys(effect), *self._bindings()):
-            yield self._having(name, effect, word, value)
-            if name == "same-key":
-                yield self._same_but_attempt(effect)
-            if name.startswith("without-"):
-                # A row that does not name the column, so that a default would fill it.
-                row = without(effect.rows.word_row(self.fresh()), self.policy.column(word))
-                yield self._attempt(f"omitted-{word}", effect, row, word)
-        yield from self._composites(effect)
-        if nonce is not None:
-            known = str(nonce.known(NONCE))
-            for name, value in (("nonce-again", known), ("nonce-null", None), ("nonce-blob", Blob.of(known))):
-                yield self._having(name, nonce, NONCE, value)
-        yield self._arbiter("arbiter", effect, KEYS[0])
-        if nonce is not None:
-            yield self._arbiter("nonce-arbiter", nonce, NONCE)
-        yield self._rolled_back(both)
-        yield self._read_back(effect)
-        yield self._race(effect)
-        yield self._killed(both)
-        if audit is not None:
-            yield self._store_audit(audit)
-            yield self._audit_again(audit)
-            yield self._audit_survives(effect, audit)
-        for subject in subjects.values():
-            yield from self._tampering(subject)
+    files: Mapping[str, Path]
+    settings: Mapping[str, str]
+    catalogue: Catalogue
+    in_files: bool = field(default=True, init=False)
 
-    def _attempt(self, name: str, subject: Subject, values: Values, *words: str, behind: str = "") -> Probe:
-        """Try one row, for which the columns of `words` must be there, and inspect what came of it."""
-        with Trying(self, name, failed=subject.why_not(*words)) as trying:
-            if not trying.failed:
-                session = trying.open(place=subject.place)
-                session.run(BEGIN)
-                session.insert(subject, values, behind=behind)
-                session.run(_inspect_after(subject, values))
-        return trying.done()
-
-    def _having(self, name: str, subject: Subject, word: str, value: Value, *, behind: str = "") -> Probe:
-        """Try a fresh row in which this word of the contract has this value."""
-        return self._attempt(name, subject, subject.rows.word_row(self.fresh(), **{word: value}), word, behind=behind)
-
-    def _first(self, subjects: list[Subject]) -> Probe:
-        problem = _problem(subjects)
-        with Trying(self, "first", failed=problem) as trying:
-            with trying.open() as session:
-                session.run(BEGIN)
-                for each in subjects:
-                    session.insert(each, each.first)
-                session.run(COMMIT)
-                session.end()
-            there = _all_there(trying.open("reader").run(_inspect({s.which.value: _row_of(s) for s in subjects})))
-        for each in subjects:
-            if not there:
-                each.problem = each.problem or problem or "the rows of the first request were not stored"
-        return trying.done()
-
-    def _keys(self, effect: Subject) -> Iterator[tuple[str, str, Value]]:
-        """The name of a probe, a word, and the value that it has in a row that is fresh otherwise."""
-        known, known_replay = (str(effect.known(word)) for word in KEYS)
-        yield "same-key", KEYS[0], known
-        yield "same-replay-key", KEYS[1], known_replay
-        yield "key-null", KEYS[0], None
-        yield "replay-key-null", KEYS[1], None
-        for word, value in zip(KEYS, (known, known_replay), strict=True):
-            for neighbour, (make, _) in {**NEIGHBOURS, **NUL_NEIGHBOURS}.items():
-                yield f"{STEMS[word]}-{neighbour}", word, make(value)
-            yield f"{STEMS[word]}-blob", word, Blob.of(value)
-        # Another key, which must go in.
-        yield "key-prefix", KEYS[0], known[:-1] + ("0" if known[-1] != "0" else "1")
-        yield "attempt-again", "attempt", effect.known("attempt")
-
-    def _same_but_attempt(self, effect: Subject) -> Probe:
-        """Everything of the first request, with a new attempt. What else has to be unique in the row is new too."""
-        row = effect.rows.word_row(self.fresh(), **{word: effect.known(word) for word in (*KEYS, NONCE, *BINDINGS)})
-        return self._attempt("same-key-new-attempt", effect, row, KEYS[0])
-
-    def _bindings(self) -> Iterator[tuple[str, str, Value]]:
-        for word in BINDINGS:
-            yield f"without-{word}", word, None
-            yield f"empty-{word}", word, ""
-            yield f"empty-blob-{word}", word, Blob("")
-        yield "decision-null", "decision", None
-        for place, operation in enumerate(self.policy.operations):
-            yield f"operation-{place + 1}", "operation", operation
-        for name, operation in OTHER_OPERATIONS.items():
-            if operation not in self.policy.operations:
-                yield name, "operation", operation
-
-    def _composites(self, effect: Subject) -> Iterator[Probe]:
-        """For each unique index over several columns: rows that differ in one of them only."""
-        for index in effect.relation.indexes:
-            if index.unique and len(index.columns) > 1 and None not in index.columns:
-                names = [name for name in index.columns if name is not None]
-                kept = {name: effect.first[name] for name in names if name in effect.first}
-                for column in kept:
-                    yield self._composite(f"composite-{index.name}-{column}", effect, kept, column)
-
-    def _composite(self, name: str, effect: Subject, kept: Values, column: str) -> Probe:
-        """Try values of the column until a row that is otherwise the same goes in."""
-        probe = Trying(self, name, failed=effect.problem or f"no other value is known for {column}").done()
-        for guess in [] if effect.problem else effect.rows.guesses[column]:
-            number = self.fresh()
-            value = guess(number)
-            if value != effect.first[column]:
-                probe = self._attempt(name, effect, effect.rows.row(number, {**kept, column: value}))
-                if not any(map(refused, probe.answers)):
-                    break
-        return probe
-
-    def _arbiter(self, name: str, subject: Subject, word: str) -> Probe:
-        behind = f" ON CONFLICT ({quoted(self.policy.column(word))}) DO NOTHING"
-        return self._having(name, subject, word, subject.known(word), behind=behind)
-
-    def _rolled_back(self, subjects: list[Subject]) -> Probe:
-        rows, inside = self._fresh_rows(subjects)
-        with Trying(self, "rollback", failed=_problem(subjects)) as trying:
-            session = trying.open()
-            session.run(BEGIN)
-            for each in subjects:
-                session.insert(each, rows[each.which])
-            for statement in (inside, ROLLBACK, inside):
-                session.run(statement)
-        return trying.done()
-
-    def _fresh_rows(self, subjects: list[Subject]) -> tuple[dict[Part, Values], Sql]:
-        """Rows of one new request, and what asks how many of them are there."""
-        number = self.fresh()
-        rows: dict[Part, Values] = {each.which: each.rows.row(number) for each in subjects}
-        return rows, _inspect({each.which.value: (each.relation, rows[each.which]) for each in subjects})
-
-    def _read_back(self, effect: Subject) -> Probe:
-        with Trying(self, "read-back", failed=effect.why_not("decision")) as trying:
-            key, decision = map(self.policy.column, (KEYS[0], "decision"))
-            if decision in effect.relation.columns:
-                condition, parameters = same({key: effect.first[key]} if key in effect.first else effect.first)
-                sql = f"SELECT {quoted(decision)} AS decision FROM {quoted(effect.relation.name)} WHERE {condition}"
-                trying.open("another writer").run(Sql(sql, parameters))
-        return trying.done()
-
-    def _race(self, effect: Subject) -> Probe:
-        """Two sessions with one key: the second waits for the first, and is refused when that one has committed."""
-        winner = effect.rows.row(self.fresh())
-        loser = effect.rows.word_row(self.fresh(), **{KEYS[0]: winner.get(self.policy.column(KEYS[0]))})
-        with Trying(self, "race", EvidenceClass.CONCURRENCY, failed=effect.why_not(KEYS[0])) as trying:
-            if not trying.failed:
-                first, second = trying.open("first"), trying.open("second")
-                first.run(BEGIN)
-                first.insert(effect, winner)
-                second.run(BEGIN)
-                first.run(COMMIT)
-                first.end()
-                second.run(BEGIN)
-                second.insert(effect, loser)
-                second.run(_inspect({TRIED: (effect.relation, loser), FIRST: (effect.relation, winner)}))
-        return trying.done()
-
-    def _killed(self, subjects: list[Subject]) -> Probe:
-        """A process that is killed between the inserts and the commit leaves neither row."""
-        rows, inside = self._fresh_rows(subjects)
-        with Trying(self, "killed", EvidenceClass.CONCURRENCY, failed=_problem(subjects)) as trying:
-            if not trying.failed:
-                # Rehearsed here, so that each statement finds the rows that earlier ones have made.
-                with Trying(self, "rehearsal") as rehearsal:
-                    session = rehearsal.open()
-                    session.connection.execute(BEGIN.text)
-                    for each in subjects:
-                        session.insert(each, rows[each.which])
-                statements = [BEGIN, *(Sql(each.sql, each.parameters) for each in rehearsal.statements)]
+    @contextlib.contextmanager
+    def opened(self, *sessions: tuple[str, str]) -> Iterator[tuple[FileSession, ...]]:
+        """See `Copy`."""
+        with contextlib.ExitStack() as stack:
+            made = []
+            for label, _ in sessions:
                 try:
-                    answers = kill_before_commit(self.copies[MAIN], self.settings, statements)
-                    for sql, answer in zip(statements, answers, strict=False):
-                        trying.keep("killed", sql, answer)
-                    if len(answers) < len(statements):
-                        trying.failed = "the process that was to be killed ended by itself"
-                except OSError as error:
-                    trying.failed = f"the process that was to be killed cannot be talked to: {error.strerror}"
-            trying.open("survivor").run(inside)
-        return trying.done()
+                    made.append(FileSession(label, self))
+                except sqlite3.Error as error:
+                    raise LostError(str(error)) from error
+                stack.callback(made[-1].connection.close)
+            yield tuple(made)
 
-    def _store_audit(self, audit: Subject) -> Probe:
-        """A record of its own for the attempts on the audit."""
-        with Trying(self, "audit-first", failed=audit.problem) as trying:
-            session = trying.open(place=audit.place)
-            session.run(BEGIN)
-            session.insert(audit, audit.first)
-            session.run(COMMIT)
-            session.end()
-            if not _all_there(session.run(_inspect({Part.AUDIT.value: _row_of(audit)}))):
-                audit.problem = audit.problem or "the audit took no record"
-        return trying.done()
+    def table(self, relation: RelationName) -> Table | None:
+        """See `Ground`."""
+        return table_of(self.catalogue, relation, refers=self.settings["foreign_keys"] == "on")
 
-    def _audit_again(self, audit: Subject) -> Probe:
-        """A second record, with only the columns changed that make it a record of its own, and how many there are."""
-        with Trying(self, "audit-again", failed=audit.problem) as trying:
-            if not trying.failed:
-                row = audit.rows.row(self.fresh(), without(audit.first, *own(audit.relation, self.policy)))
-                how_many = Sql(f"SELECT count(*) AS records FROM {quoted(audit.relation.name)}")
-                session = trying.open("auditor", audit.place)
-                session.run(BEGIN)
-                for statement in list(audit.rows.parents(session.connection, row)):
-                    session.run(statement)
-                for statement in (how_many, insert(audit.relation.name, row), how_many):
-                    session.run(statement)
-        return trying.done()
+    def is_table(self, relation: RelationName) -> bool:
+        """Whether it is there, and a table."""
+        row = self.catalogue.relation(relation)
+        return row is not None and row["kind"] == "r"
 
-    def _audit_survives(self, effect: Subject, audit: Subject) -> Probe:
-        """A record that is written while the transaction of which it speaks is open, which then rolls back."""
-        number, problem = self.fresh(), effect.problem or audit.problem
-        row, record = effect.rows.row(number), audit.rows.row(number)
-        with Trying(self, "audit-survives", EvidenceClass.CONCURRENCY, failed=problem) as trying:
-            if not problem:
-                with trying.open() as writer, trying.open("auditor", audit.place) as auditor:
-                    writer.run(BEGIN)
-                    writer.insert(effect, row)
-                    auditor.insert(audit, record)
-                    writer.run(ROLLBACK)
-                trying.open("reader").run(_inspect({Part.EFFECT.value: (effect.relation, row)}))
-                second = trying.open("reader of the audit", audit.place)
-                second.run(_inspect({Part.AUDIT.value: (audit.relation, record)}))
-        return trying.done()
+    def text(self, relation: RelationName) -> str:
+        """See `Ground`."""
+        return f"{quoted(MAIN if relation.schema == MAIN else AUDIT)}.{quoted(relation.name)}"
 
-    # Attempts to change or remove what is stored, in every way that SQLite has
+    def refusal(self, rows: Sequence[Insert]) -> Refusal | None:
+        """See `Ground`."""
+        with self.opened(("trial", FILE_ROLE)) as (session,), rolled_back(session):
+            for row in rows:
+                _, answer = session.send(row.text(), row.parameters)
+                if answer.sqlstate is not None:
+                    return self._refusal(answer, row.relation)
+        return None
 
-    def _tampering(self, subject: Subject) -> Iterator[Probe]:
-        """The probes of one relation."""
-        suffix, relation = SUFFIX[subject.which], subject.relation
-        other = subject.rows.row(self.fresh())
-        condition, parameters = same(subject.first)
-        delete = f"DELETE FROM {quoted(relation.name)}"
-        yield self._changed(f"writer-update{suffix}", subject, list(_updates(subject, other)))
-        yield self._changed(f"writer-delete{suffix}", subject, [Sql(f"{delete} WHERE {condition}", parameters)])
-        yield self._changed(f"writer-truncate{suffix}", subject, [Sql(delete)])
-        # The columns of each unique index, if the stored row has values for all of them.
-        names = (index.columns for index in relation.indexes if index.unique)
-        keys = [[name for name in key if name is not None] for key in names if subject.first.keys() >= set(key)]
-        if keys:
-            fresh = without(other, *(column for key in keys for column in key))
-            changed = ", ".join(f"{quoted(column)} = excluded.{quoted(column)}" for column in fresh or other)
-            row = {**subject.first, **fresh}
-            upsert = insert(relation.name, row, behind=f" ON CONFLICT DO UPDATE SET {changed}")
-            yield self._changed(f"writer-upsert{suffix}", subject, [upsert], adds=True)
-        replaces = list(_replaces(subject, keys, other))
-        if replaces:
-            yield self._changed(f"writer-replace{suffix}", subject, replaces, adds=True)
+    def _refusal(self, answer: ProbeAnswer, relation: RelationName) -> Refusal:
+        message = answer.message.partition(": ")[2]
+        said = message.partition(": ")[2]
+        # A trigger may have written to another relation.
+        about = relation if said.casefold().startswith(f"{relation.name}.".casefold()) else None
+        column, constraint = "", ""
+        if answer.sqlstate == "22P02":
+            # «cannot store TEXT value in BLOB column effect.receipt»
+            said = answer.message.rpartition(" ")[2]
+            about = relation if said.casefold().startswith(f"{relation.name}.".casefold()) else None
+        if answer.sqlstate in ("23502", "22P02") and about is not None:
+            known = {str(row["name"]).casefold(): str(row["name"]) for row in self.catalogue.of("columns", relation)}
+            column = known.get(said.rpartition(".")[2].casefold(), "")
+        if answer.sqlstate == "23514":
+            constraint = next((str(row["name"]) for row in self.catalogue.of("constraints", relation)
+                               if _is_meant(row, said, self._columns(relation))), "")  # fmt: skip
+            about = relation
+        return Refusal(str(answer.sqlstate), message, about, column, constraint)
 
-    def _changed(self, name: str, subject: Subject, changes: list[Sql], *, adds: bool = False) -> Probe:
-        """Try one after the other until one does harm; the last two answers are that one's, or the last one's.
-
-        An upsert or REPLACE that runs into nothing adds a row, which does no harm to the stored one.
-        """
-        with Trying(self, name, failed=subject.problem) as trying:
-            for change in [] if trying.failed else changes:
-                with trying.open(place=subject.place) as session:
-                    session.run(BEGIN)
-                    answer = session.run(change)
-                    observed = session.run(_inspect({FIRST: _row_of(subject)}))
-                if not _all_there(observed) or not (refused(answer) or adds):
-                    break
-        return trying.done()
+    def _columns(self, relation: RelationName) -> list[str]:
+        return [str(row["name"]) for row in self.catalogue.of("columns", relation)]
 
 
-def own(relation: Relation, policy: Policy) -> frozenset[str]:
-    """The columns of the primary key in which records of one refusal differ.
-
-    What the refused request said is the same each time, in a primary key too.
-    """
-    said = {policy.column(word) for word in (*KEYS, NONCE, *BINDINGS)}
-    return frozenset(name for name, column in relation.columns.items() if column.primary_key and name not in said)
+def _is_meant(row: Mapping[str, Any], said: str, columns: Sequence[str]) -> bool:
+    """Whether SQLite's message speaks of a CHECK: by its name, its text, or the quoted name that it begins with."""
+    whole = f"CHECK ({expression(said, columns)})"
+    return said == row["name"] or row["definition"] == whole or str(row["definition"]).startswith(whole[:-1] + " ")
 
 
-def _updates(subject: Subject, other: Values) -> Iterator[Sql]:
-    """Each column by itself, with a value that only a guard can refuse: a trigger may check some columns only."""
-    condition, parameters = same(subject.first)
-    for column, value in other.items():
-        (place,), given = spelled([value])
-        sql = f"UPDATE {quoted(subject.relation.name)} SET {quoted(column)} = {place} WHERE {condition}"
-        yield Sql(sql, (*given, *parameters))
+class FileSession:
+    """One connection of a probe, as the registrar is declared to open its own. Implements `Session`."""
+
+    def __init__(self, label: str, copy: FileCopy) -> None:
+        """Raises sqlite3.Error."""
+        self.label = label
+        self._indexes = copy.catalogue.rows("indexes")
+        self.connection = sqlite3.connect(copy.files[MAIN], isolation_level=None, timeout=0, check_same_thread=False)
+        try:
+            if AUDIT in copy.files:
+                self.connection.execute(f"ATTACH ? AS {AUDIT}", (str(copy.files[AUDIT]),))
+            for pragma, value in copy.settings.items():
+                self.connection.execute(f"PRAGMA {pragma} = {value}")
+        except BaseException:
+            self.connection.close()
+            raise
+        self._deadline = 0.0
+        self.connection.set_progress_handler(lambda: int(time.monotonic() > self._deadline), _INSTRUCTIONS)
+
+    def send(self, text: str, parameters: Sequence[Any] = ()) -> tuple[Statement, ProbeAnswer]:
+        """See `Session`."""
+        self._deadline = time.monotonic() + _STATEMENT_S
+        statement = Statement(self.label, FILE_ROLE, text, tuple(parameters))
+        try:
+            cursor = self.connection.execute(text, _bound(parameters))
+            names = [part[0] for part in cursor.description or ()]
+            rows = tuple(dict(zip(names, row, strict=True)) for row in cursor.fetchall())
+            return statement, ProbeAnswer(None, "", len(rows) if names else max(cursor.rowcount, 0), rows)
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", None)
+            name = type(error).__name__ if code is None else _NAMES.get(code, error.sqlite_errorname)
+            return statement, replace_state(ProbeAnswer(name, str(error)), self._indexes)
+
+    def begin(self) -> None:
+        """See `Session`."""
+        self.send("BEGIN")
+
+    def rollback(self) -> None:
+        """See `Session`."""
+        if self.connection.in_transaction:
+            self.send("ROLLBACK")
 
 
-def _replaces(subject: Subject, keys: list[list[str]], other: Values) -> Iterator[Sql]:
-    """REPLACE of the stored row by each of its unique keys, and by its rowid."""
-    relation, verb = subject.relation, "INSERT OR REPLACE"
-    for key in keys:
-        yield insert(relation.name, {**other, **{name: subject.first[name] for name in key}}, verb=verb)
-    if relation.is_table and not relation.without_rowid and "rowid" not in relation.columns:
-        condition, parameters = same(subject.first)
-        # A column that is the rowid under another name would have the last word.
-        rest = without(other, *(name for name, column in relation.columns.items() if relation.is_rowid(column)))
-        places, given = spelled(list(rest.values()))
-        name, names = quoted(relation.name), ", ".join(["rowid", *map(quoted, rest)])
-        values = ", ".join([f"(SELECT rowid FROM {name} WHERE {condition})", *places])
-        yield Sql(f"{verb} INTO {name} ({names}) VALUES ({values})", (*parameters, *given))
+def _probes(copy: FileCopy, surface: Surface, policy: Policy) -> Iterator[Probe]:
+    with copy.opened(("checker", FILE_ROLE)) as (checker,):
+        # All pages are read, however many there are.
+        checker.connection.set_progress_handler(None, 0)
+        for place in copy.files:
+            attempt = Attempt("integrity" if place == MAIN else f"integrity-{place}", EvidenceClass.CLONE)
+            attempt.send(checker, f"PRAGMA {place}.integrity_check(10)")
+            yield attempt.done()
+    # What a view does with a row is not its own.
+    parts = {part: name for part, name in surface.parts.items() if copy.is_table(name)}
+    if Part.EFFECT not in parts:
+        return
+    there, number, name = Surface(surface.name, parts, None), _LOW + secrets.randbelow(_SPREAD), "first"
+    names = (("writer", FILE_ROLE), ("another writer", FILE_ROLE), ("reader", FILE_ROLE))
+    try:
+        builder = ProbeBuilder(copy, there, policy, helper=None, evidence=EvidenceClass.CLONE, first=number)
+        with copy.opened(*names) as (writer, other, reader):
+            first = builder.fresh()
+            admitted = consumed(builder, writer, first)
+            yield admitted
+            name = "rest"
+            if any(answer.sqlstate is not None for answer in admitted.answers):
+                return
+            yield from admission(builder, writer, first)
+            yield read_back(builder, copy, FILE_ROLE, first)
+            yield from tampering(builder, copy, there, first)
+            for called, part, word, ends in RACES:
+                suffix = builder.conflict(word) if called == ARBITER else ""
+                race = partial(_race, builder, writer, other, part, word, ends, suffix)
+                yield tried(builder, called, builder.lacks(part, word), race)
+            yield tried(builder, "rollback", "", partial(undone, builder, writer, reader))
+            run = partial(outlived, builder, writer, other, reader)
+            yield tried(builder, "audit-survives", why_no_audit(builder), run)
+            yield tried(builder, "killed", "", partial(_killed, builder, copy, writer, reader, first))
+    except RowError as error:
+        yield Probe(name, EvidenceClass.CLONE, (), (), f"the probes could not go on: {error}")
 
 
-def _row_of(subject: Subject) -> tuple[Relation, Values]:
-    """The row that is stored for all attempts."""
-    return subject.relation, subject.first
+def _race(
+    builder: ProbeBuilder,
+    winner: Session,
+    loser: Session,
+    part: Part,
+    word: str,
+    ends: str,
+    suffix: str,
+    attempt: Attempt,
+) -> str:
+    """The second session cannot begin to write before the first one has ended."""
+    one = builder.fresh()
+    with rolled_back(winner):
+        if builder.put(attempt, winner, one, upto=part).sqlstate is not None:
+            return NOT_ADMITTED
+        statement, answer = loser.send("BEGIN IMMEDIATE")
+        attempt.keep(statement, ProbeAnswer(rows=({"waits": answer.sqlstate == "55P03"},)))
+        loser.rollback()
+        attempt.send(winner, ends)
+    with rolled_back(loser):
+        builder.put(attempt, loser, builder.like(one, word), upto=part, suffix=suffix)
+    return ""
 
 
-def _problem(subjects: list[Subject]) -> str:
-    """Why nothing can be tried with these; empty if it can."""
-    return next((each.problem for each in subjects if each.problem), "")
-
-
-def _inspect(rows: dict[str, tuple[Relation, Values]]) -> Sql:
-    """How many rows have exactly these values, by the names given."""
-    parts, parameters = list[str](), list[Plain]()
-    for name, (relation, values) in rows.items():
-        condition, more = same(values)
-        parts.append(f"(SELECT count(*) FROM {quoted(relation.name)} WHERE {condition}) AS {quoted(name)}")
-        parameters += more
-    return Sql(f"SELECT {', '.join(parts)}", tuple(parameters))
-
-
-def _inspect_after(subject: Subject, values: Values) -> Sql:
-    """Whether a tried row is there, and the row of the first request."""
-    if values != subject.first:
-        return _inspect({TRIED: (subject.relation, values), FIRST: _row_of(subject)})
-    # A relation of one column has no other row with its key: one of two equal rows was there before.
-    condition, parameters = same(values)
-    count = f"SELECT count(*) FROM {quoted(subject.relation.name)} WHERE {condition}"
-    return Sql(f"SELECT max(({count}) - 1, 0) AS {TRIED}, min(({count}), 1) AS {FIRST}", (*parameters, *parameters))
-
-
-def _all_there(answer: ProbeAnswer) -> bool:
-    """Whether an inspection found each row once."""
-    return bool(answer.rows) and all(count == 1 for count in answer.rows[0].values())
+def _killed(
+    builder: ProbeBuilder, copy: FileCopy, session: Session, reader: Session, first: Sample, attempt: Attempt
+) -> str:
+    """A process that is killed between the inserts and the commit leaves neither row."""
+    sample, rehearsal = builder.fresh(), builder.attempt("rehearsal")
+    # Rehearsed here, so that each statement finds the rows that earlier ones have made.
+    with rolled_back(session):
+        if builder.put(rehearsal, session, sample).sqlstate is not None:
+            return NOT_ADMITTED
+    sent = [("BEGIN IMMEDIATE", ()), *((each.sql, each.parameters) for each in rehearsal.done().statements)]
+    answers = kill_before_commit(copy.files[MAIN], copy.settings, sent)
+    for (text, parameters), answer in zip(sent, answers, strict=False):
+        attempt.keep(Statement("killed", FILE_ROLE, text, tuple(parameters)), answer)
+    if len(answers) < len(sent):
+        return "the process that was to be killed ended by itself"
+    wanted = {"effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample), "committed": (Part.EFFECT, first)}
+    attempt.send(reader, *builder.count(wanted))
+    return ""

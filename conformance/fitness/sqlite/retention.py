@@ -13,8 +13,7 @@ from contextlib import closing
 from datetime import timedelta
 
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense, like_time
-from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
-from holdfast.conformance.fitness.sqlite.sqltext import Token, generated, tokens
+from holdfast.conformance.fitness.sqlite.sqltext import Token, tokens
 
 _NEVER = ("infinity", "never", "forever")
 _FAR = re.compile(r"[3-9]\d{3}-\d\d-\d\d(?:[T ].*)?")
@@ -56,30 +55,11 @@ _TIMELESS = frozenset(
 )
 
 
-def endings(relation: Relation) -> Iterator[tuple[Column, Ending]]:
-    """Each column that is given a value when the row is made, with what that says of an end."""
-    expressions = generated(relation.sql)
-    moments = {
-        name
-        for name, column in relation.columns.items()
-        if _said(tokens(column.default or "")).sense in (Sense.MOMENT, Sense.LATER)
-    }
-    for name, column in relation.columns.items():
-        if column.generated:
-            # One that is not found in the text is inconclusive.
-            body = expressions.get(name.casefold())
-            found = Ending(Sense.UNCLEAR, why="its expression is not found") if body is None else _said(body, moments)
-            yield column, found
-        elif column.default is not None:
-            found = _said(tokens(column.default))
-            yield column, _with_length(found, column.default)
-
-
-def is_endless(found: Ending | None, horizon: timedelta | None) -> bool:
-    """Whether a row without a given end is kept for the horizon; None is for ever."""
-    if found is None or found.sense is not Sense.LATER:
-        return found is not None and found.sense is Sense.FOR_EVER
-    return horizon is not None and found.length is not None and found.length >= horizon
+def ending_in_files(text: str, moments: Collection[str] = ()) -> Ending:
+    """What a default says, or the expression of a generated column; `moments` are columns that hold a moment."""
+    if not text:
+        return Ending(Sense.NO_TIME)
+    return _with_length(_said(tokens(text), moments), text)
 
 
 def _said(body: tuple[Token, ...], moments: Collection[str] = ()) -> Ending:

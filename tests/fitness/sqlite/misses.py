@@ -111,7 +111,7 @@ KEYS = (
         "key-partial",
         changed((f"{UNIQUE_KEY},\n  ", ""))
         + "CREATE UNIQUE INDEX some ON effect (logical_request_key) WHERE attempt_id = '1';",
-        a="KEY_PARTIAL REPLAY_ATTEMPT_NO_BYPASS",
+        a="KEY_PARTIAL DUPLICATE_ADMITTED",
         e="ARBITER_UNUSABLE RACE_LOST",
     ),
     miss(
@@ -130,7 +130,7 @@ KEYS = (
     miss(
         "key-not-unique",
         changed((f"{UNIQUE_KEY},\n  ", "")),
-        a="KEY_NOT_UNIQUE REPLAY_ATTEMPT_NO_BYPASS",
+        a="KEY_NOT_UNIQUE DUPLICATE_ADMITTED",
         e="ARBITER_UNUSABLE RACE_LOST",
     ),
     miss(
@@ -159,20 +159,20 @@ KEYS = (
         "key-unique-with-ignore",
         changed((UNIQUE_KEY, f"{UNIQUE_KEY} ON CONFLICT IGNORE")),
         a="SILENTLY_IGNORED",
-        e="RACE_LOST",
+        e="SILENTLY_IGNORED",
     ),
     Schema(
         "key-ignored-by-trigger",
         FIT + "CREATE TRIGGER known BEFORE INSERT ON effect WHEN EXISTS (SELECT 1 FROM effect"
         " WHERE logical_request_key = NEW.logical_request_key) BEGIN SELECT RAISE(IGNORE); END;",
-        {"a": "SILENTLY_IGNORED TRIGGER_UNREVIEWED", "e": "RACE_LOST"},
+        {"a": "SILENTLY_IGNORED TRIGGER_UNREVIEWED", "e": "SILENTLY_IGNORED"},
         {"f": "SILENTLY_IGNORED"},
     ),
     miss(
         "key-older-row-deleted-by-trigger",
         changed((EFFECT_GUARDS, "")) + "CREATE TRIGGER newest BEFORE INSERT ON effect BEGIN"
         " DELETE FROM effect WHERE logical_request_key = NEW.logical_request_key; END;",
-        a="CHANGE_ADMITTED TRIGGER_UNREVIEWED",
+        a="DUPLICATE_ADMITTED TRIGGER_UNREVIEWED",
         e="RACE_LOST ARBITER_UNUSABLE",
         f="GUARD_MISSING CHANGE_ADMITTED",
         i="HOUSEKEEPING",
@@ -205,6 +205,7 @@ KEYS = (
         "key-column-missing",
         changed((KEY_COLUMN, ""), (UNIQUE_KEY, "UNIQUE (run_id, attempt_id)")),
         {"a": "MISSING_COLUMNS REPLAY_ATTEMPT_NO_BYPASS"},
+        {"h": "PROBE_FAILED"},
     ),
     Schema(
         "key-behind-a-view",
@@ -216,7 +217,7 @@ KEYS = (
             SELECT NEW.decision_id, NEW.logical_request_key, NEW.replay_key, NEW.operation, NEW.canonical_target,
             NEW.run_id, NEW.deployed_artifact_hash, NEW.owner_or_approval_binding, NEW.attempt_id; END;""",
         {
-            "a": "NOT_A_TABLE KEY_NOT_UNIQUE SILENTLY_IGNORED",
+            "a": "NOT_A_TABLE KEY_NOT_UNIQUE",
             "c": "NOT_A_TABLE",
             "d": "NOT_A_TABLE",
             "e": "NOT_A_TABLE",
@@ -224,7 +225,7 @@ KEYS = (
             "h": "NOT_A_TABLE",
             "i": "NOT_A_TABLE",
         },
-        {},
+        {"b": "PROBE_FAILED", "g": "PROBE_FAILED"},
         "registrations",
     ),
     Schema(
@@ -300,7 +301,7 @@ NONCES = (
         "nonce-in-the-effect",
         changed(("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, authorization_nonce TEXT NOT NULL UNIQUE,")),
         {"b": "NONCE_NOT_SEPARATE"},
-        {},
+        {"e": "MISSING_RELATION"},
         nonce="effect",
     ),
     miss(
@@ -323,6 +324,7 @@ NONCES = (
         "nonce-ignored",
         changed(("UNIQUE (authorization_nonce)", "UNIQUE (authorization_nonce) ON CONFLICT IGNORE")),
         b="SILENTLY_IGNORED",
+        e="SILENTLY_IGNORED",
     ),
     miss(
         "nonce-may-be-bytes",
@@ -337,7 +339,7 @@ NONCES = (
     Schema(
         "nonce-missing",
         refuted={"b": "MISSING_RELATION", "e": "MISSING_RELATION", "f": "MISSING_RELATION", "i": "MISSING_RELATION"},
-        unproven={},
+        unproven={"g": "PROBE_FAILED"},
         nonce="nowhere",
     ),
 )
@@ -383,7 +385,7 @@ ROWS = (
         "binding-null-becomes-its-default",
         changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'unknown'")),
         a="CHANGE_ADMITTED",
-        c="BINDING_DEFAULT SILENTLY_IGNORED",
+        c="BINDING_DEFAULT BINDING_NULLABLE",
     ),
     miss(
         "binding-generated",
@@ -570,7 +572,7 @@ AUDITS = (
     Schema(
         "audit-that-forgets",
         audit_sql=AUDIT + "CREATE TRIGGER quiet BEFORE INSERT ON refusals BEGIN SELECT RAISE(IGNORE); END;",
-        unproven={"g": "TRIGGER_UNREVIEWED PROBE_FAILED"},
+        refuted={"g": "TRIGGER_UNREVIEWED AUDIT_UNWRITABLE"},
     ),
     *(
         Schema(f"audit-of-the-first-refusal-{name}", audit_sql=AUDIT + sql, refuted={"g": "AUDIT_UNWRITABLE"})
@@ -719,6 +721,7 @@ LEDGERS = (
         refuted={
             **_LEDGER,
             "a": "MISSING_COLUMNS NOT_A_TABLE",
+            "d": "NOT_A_TABLE DOMAIN_UNRESTRICTED",
             "e": "NOT_A_TABLE",
             "i": "NOT_A_TABLE",
             "f": "NOT_A_TABLE NO_TRIGGERS",

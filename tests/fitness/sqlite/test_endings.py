@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
-from holdfast.conformance.fitness.criteria.endings import Ending, Sense
-from holdfast.conformance.fitness.sqlite.retention import _days_ahead, _said, is_endless
+from holdfast.conformance.fitness.criteria.endings import Sense
+from holdfast.conformance.fitness.sqlite.retention import _days_ahead, _said
 from holdfast.conformance.fitness.sqlite.sqltext import generated, tokens
 
 SAID = {
@@ -96,13 +94,3 @@ def test_a_generated_column_says_what_its_columns_say() -> None:
     assert _said(found["b c"], {"made"}).sense is Sense.LATER
     assert _said(found["b c"]).sense is Sense.NO_TIME
     assert _said(found["d"]).sense is Sense.NO_TIME
-
-
-def test_what_is_endless() -> None:
-    day = timedelta(days=1)
-    assert is_endless(Ending(Sense.FOR_EVER), None)
-    assert not is_endless(None, None)
-    assert not is_endless(Ending(Sense.MOMENT), day)
-    assert not is_endless(Ending(Sense.LATER, 2 * day), None)
-    assert is_endless(Ending(Sense.LATER, 2 * day), day)
-    assert not is_endless(Ending(Sense.LATER), day)

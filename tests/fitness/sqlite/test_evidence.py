@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.fitness.judge import judge
+from holdfast.conformance.fitness.judge import JUDGES, judge
 from holdfast.conformance.fitness.model import (
     Evidence,
     EvidenceClass,
@@ -18,7 +18,6 @@ from holdfast.conformance.fitness.model import (
     Status,
     Surface,
 )
-from holdfast.conformance.fitness.sqlite.judging import NEEDS
 from holdfast.conformance.fitness.sqlite.sqltext import checks, conflict_clauses, trigger, unique_constraints
 from holdfast.specs.typed import json_of, read
 from tests.fitness.sqlite.files import judged, policy_of
@@ -51,7 +50,7 @@ def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: Eviden
     found = {finding.criterion: finding for finding in judge(less, policy_of(FIT_ONES[0])).findings}
 
     assert fit.status is Status.FIT
-    for criterion in (criterion for criterion, needs in NEEDS.items() if each in needs):
+    for criterion in (criterion for criterion, (_, needs) in JUDGES.items() if each in needs):
         assert found[criterion].standing is not Standing.PROVEN
         described = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
         assert described == [f"no evidence of the class {each.value}: nothing of it was tried"]

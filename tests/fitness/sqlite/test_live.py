@@ -17,8 +17,9 @@ from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names
 from holdfast.conformance.fitness.gather import assess as gather
+from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
-from holdfast.conformance.fitness.sqlite import findings, gather_evidence, path_of, relation_name, search, take
+from holdfast.conformance.fitness.sqlite import gather_evidence, path_of, relation_name, search, take
 from holdfast.conformance.fitness.sqlite.live import read
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
@@ -177,7 +178,7 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
         connection.close()
 
         evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
-    reasons = [reason.code for finding in findings(evidence, policy_of(FIT)) for reason in finding.reasons]
+    reasons = [reason.code for finding in judge(evidence, policy_of(FIT)).findings for reason in finding.reasons]
 
     assert "CORRUPT" in reasons
 
@@ -211,11 +212,11 @@ def test_evidence_without_a_copy_proves_nothing(tmp_path: Path) -> None:
     lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), "the disk is full")
     bare = type(evidence)(evidence.surface, evidence.snapshot, (), lost)
 
-    found = findings(bare, policy_of(FIT))
+    found = judge(bare, policy_of(FIT)).findings
 
     assert {finding.standing for finding in found} == {Standing.UNPROVEN}
     assert {reason.code for finding in found for reason in finding.reasons} == {"EVIDENCE_MISSING"}
-    assert all(finding.standing is Standing.PROVEN for finding in findings(evidence, policy_of(FIT)))
+    assert all(finding.standing is Standing.PROVEN for finding in judge(evidence, policy_of(FIT)).findings)
 
 
 def test_evidence_that_lacks_a_single_probe_proves_no_more_than_the_rest(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_evidence_that_lacks_a_single_probe_proves_no_more_than_the_rest(tmp_pat
     unheeded = []
     for name in judged:
         rest = tuple(probe for probe in evidence.probes if probe.name != name)
-        found = findings(type(evidence)(evidence.surface, evidence.snapshot, rest), policy_of(FIT))
+        found = judge(type(evidence)(evidence.surface, evidence.snapshot, rest), policy_of(FIT)).findings
         if all(finding.standing is Standing.PROVEN for finding in found):
             unheeded.append(name)
 

@@ -6,17 +6,18 @@ import sqlite3
 
 import pytest
 
+from holdfast.conformance.fitness.criteria.spelling import WRITE_AS_IN_FILES, conditions, one_spelling_in_files
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
-from holdfast.conformance.fitness.sqlite.bench import digest_of
-from holdfast.conformance.fitness.sqlite.catalogue import Column, Relation
-from holdfast.conformance.fitness.sqlite.keys import WRITE_AS, one_spelling
+from holdfast.conformance.fitness.sqlite.sqltext import checks
+from holdfast.conformance.fitness.sqlite.translating import check_text
+from holdfast.conformance.fitness.trying.values import digest_of
 
-KEY = digest_of("key")
+KEY = digest_of(1)
 _TEXT, _ONLY = "typeof(k) = 'text'", "k NOT GLOB '*[^0-9a-f]*'"
 _LONG, _BYTES = "length(k) = 64", "length(CAST(k AS BLOB)) = 64"
 _PLACES = f"k GLOB '{'[0-9a-f]' * 64}'"
 ACCEPTED = (
-    WRITE_AS.format("k"),
+    WRITE_AS_IN_FILES.format("k"),
     f"{_LONG} AND {_BYTES} AND {_ONLY} AND {_TEXT}",
     f"({_TEXT} AND ({_LONG} AND {_BYTES})) AND {_ONLY}",
     f"{_TEXT} AND {_LONG} AND instr(k, char(0)) = 0 AND {_ONLY}",
@@ -53,20 +54,21 @@ REFUSED = (
 )
 
 
-def relation(condition: str, *, type_name: str = "TEXT", strict: bool = False) -> Relation:
-    """A table with one column that has this CHECK."""
-    sql = f"CREATE TABLE t (k {type_name} NOT NULL CHECK ({condition}))"
-    column = Column("k", type_name, not_null=True, default=None, primary_key=0, generated=False, row={})
-    return Relation("t", "table", strict, False, sql, {"k": column}, (), (), (), {})
+def _table(condition: str) -> str:
+    return f"CREATE TABLE t (k TEXT NOT NULL CHECK ({condition}))"
+
+
+def _one(condition: str, *, typed: bool = False) -> bool:
+    (check,) = checks(_table(condition))
+    return one_spelling_in_files(conditions(check_text(check, ["k"])), "k", typed=typed)
 
 
 @pytest.mark.parametrize("condition", ACCEPTED)
 def test_a_text_shows_that_there_is_one_spelling_and_no_twin_goes_in(condition: str) -> None:
-    found = relation(condition)
-    assert one_spelling(found, "k")
+    assert _one(condition)
 
     connection = sqlite3.connect(":memory:")
-    connection.execute(found.sql)
+    connection.execute(_table(condition))
     connection.execute("INSERT INTO t VALUES (?)", (KEY,))
     middle = f"{KEY[:3]}\0{'g' * 60}"
     for neighbour in (*(make(KEY) for make, _ in {**NEIGHBOURS, **NUL_NEIGHBOURS}.values()), KEY.encode(), middle, ""):
@@ -77,11 +79,8 @@ def test_a_text_shows_that_there_is_one_spelling_and_no_twin_goes_in(condition: 
 
 @pytest.mark.parametrize("condition", REFUSED)
 def test_a_text_leaves_it_open_whether_there_is_one_spelling(condition: str) -> None:
-    assert not one_spelling(relation(condition), "k")
+    assert not _one(condition)
 
 
-def test_a_strict_table_needs_no_typeof_and_bytes_are_no_text() -> None:
-    condition = f"{_LONG} AND {_BYTES} AND {_ONLY}"
-
-    assert one_spelling(relation(condition, strict=True), "k")
-    assert not one_spelling(relation(condition, type_name="BLOB", strict=True), "k")
+def test_a_strict_table_needs_no_typeof() -> None:
+    assert _one(f"{_LONG} AND {_BYTES} AND {_ONLY}", typed=True)

@@ -13,7 +13,6 @@ import pytest
 
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.sqlite import live, probes
-from holdfast.conformance.fitness.sqlite.bench import BEGIN, Sql
 from tests.pace import busy
 
 _HOLD = """
@@ -59,6 +58,6 @@ def test_a_trigger_that_never_ends_does_not_keep_the_process_that_is_to_be_kille
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(_ENDLESS)
     began = time.monotonic()
-    answers = probes.kill_before_commit(path, {}, [BEGIN, Sql("INSERT INTO consumed VALUES (1)")])
+    answers = probes.kill_before_commit(path, {}, [("BEGIN IMMEDIATE", ()), ("INSERT INTO consumed VALUES (1)", ())])
     assert time.monotonic() - began < busy(10)
     assert [answer.sqlstate is None for answer in answers] == [True, False]

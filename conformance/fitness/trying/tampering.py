@@ -10,42 +10,50 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import TypeAlias
 
-import psycopg
-
+from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import SUFFIX, Part, Probe, ProbeAnswer, Statement, Surface
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
-from holdfast.conformance.fitness.postgres.building import KEY, ProbeBuilder, rolled_back
-from holdfast.conformance.fitness.postgres.clone import Clone
-from holdfast.conformance.fitness.postgres.rows import RowError, Sample, quoted, relation_text
-from holdfast.conformance.fitness.postgres.sessions import Session, gone
-from holdfast.conformance.fitness.postgres.tables import Table
+from holdfast.conformance.fitness.trying.building import KEY, ProbeBuilder, rolled_back
+from holdfast.conformance.fitness.trying.rows import Parameters, RowError, Sample, given, placed, quoted
+from holdfast.conformance.fitness.trying.sessions import Copy, Session, gone
+from holdfast.conformance.fitness.trying.tables import Table
 
+# The user who may write a file: SQLite knows no other.
+FILE_ROLE = "whoever may write the file"
 # A statement with its parameters.
-_Try: TypeAlias = tuple[str, tuple[str | None, ...]]
+_Try: TypeAlias = tuple[str, Parameters]
 # Refusals by a rule that speaks of other things. They say nothing, where another way is refused for good.
 _BY_CHANCE = frozenset({"0A000", "22P02", "23502", "23503", "23505", "23514", "42P10", "428C9"})
 # No refusals at all: locks and time.
 _UNKNOWN = frozenset({"55P03", "57014"})
 
 
-def tampering(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Iterator[Probe]:
+def tampering(builder: ProbeBuilder, copy: Copy, surface: Surface, first: Sample) -> Iterator[Probe]:
     """UPDATE, DELETE, TRUNCATE and an upsert on every part, as the writer and as the owner of that part."""
     with ExitStack() as stack:
         sessions: dict[tuple[str, str], Session] = {}
         for part in (*builder.order, *builder.audit):
             if part is Part.AUDIT:
-                yield from _audited(builder, clone, surface, first)
-            for who, role in (("writer", surface.writer), ("owner", builder.table(part).owner)):
+                yield from _audited(builder, copy, surface, first)
+            for who, role in _actors(builder, surface, part):
                 if role is not None and (who, role) not in sessions:
-                    sessions[who, role] = stack.enter_context(clone.opened((who, role)))[0]
+                    sessions[who, role] = stack.enter_context(copy.opened((who, role)))[0]
                 for verb, tries in _verbs(builder, part, first).items():
                     name = f"{who}-{verb}{SUFFIX[part]}"
                     if role is None:
                         yield builder.cannot(name, "no writer is named")
+                    elif not tries and builder.in_files:
+                        continue
                     elif not tries:
                         yield builder.cannot(name, f"there is no way to try it on {builder.relations[part]}")
                     else:
                         yield _worst(builder, name, sessions[who, role], tries)
+
+
+def _actors(builder: ProbeBuilder, surface: Surface, part: Part) -> tuple[tuple[str, str | None], ...]:
+    if builder.in_files:
+        return (("writer", FILE_ROLE),)
+    return (("writer", surface.writer), ("owner", builder.table(part).owner))
 
 
 def gentle(builder: ProbeBuilder, writer: Session, first: Sample) -> Iterator[Probe]:
@@ -56,18 +64,18 @@ def gentle(builder: ProbeBuilder, writer: Session, first: Sample) -> Iterator[Pr
                 yield _worst(builder, f"writer-{verb}{SUFFIX[part]}", writer, tuple(t for t in tries if t[1]))
 
 
-def _audited(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sample) -> Iterator[Probe]:
+def _audited(builder: ProbeBuilder, copy: Copy, surface: Surface, first: Sample) -> Iterator[Probe]:
     """A record of what was admitted first, which stays; and one that is like it in all but what makes a record itself:
     the same refusal once more.
     """
     table = builder.table(Part.AUDIT)
-    auditors = (("auditor", surface.writer or table.owner),)
+    auditors = (("auditor", FILE_ROLE if builder.in_files else surface.writer or table.owner),)
     attempt, again = builder.attempt("audit-first"), builder.attempt("audit-again")
     try:
         builder.learn((*builder.order, Part.AUDIT))
-        with clone.opened(*auditors) as (auditor,):
+        with copy.opened(*auditors) as (auditor,):
             builder.send(attempt, auditor, builder.insert(Part.AUDIT, first), first)
-    except (RowError, psycopg.Error) as error:
+    except (RowError, LostError) as error:
         failed = attempt.done(f"no audit record can be made: {error}")
         yield from (failed, again.done(failed.failed))
         return
@@ -76,11 +84,11 @@ def _audited(builder: ProbeBuilder, clone: Clone, surface: Surface, first: Sampl
     same = {name: value for name, value in known.items() if name not in _own(builder, table)}
     sample = builder.fresh()
     try:
-        with clone.opened(*auditors) as (auditor,), rolled_back(auditor):
+        with copy.opened(*auditors) as (auditor,), rolled_back(auditor):
             insert = builder.insert(Part.AUDIT, sample, same)
-            if builder.send(again, auditor, insert, sample).sqlstate is None:
+            if builder.send(again, auditor, insert, sample).sqlstate is None and not builder.in_files:
                 again.send(auditor, "SET CONSTRAINTS ALL IMMEDIATE")
-    except (RowError, psycopg.Error) as error:
+    except (RowError, LostError) as error:
         yield again.done(f"no second audit record can be made: {error}")
     else:
         yield again.done()
@@ -97,27 +105,50 @@ def _own(builder: ProbeBuilder, table: Table) -> frozenset[str]:
 
 
 def _verbs(builder: ProbeBuilder, part: Part, known: Sample) -> Mapping[str, tuple[_Try, ...]]:
-    table = relation_text(builder.relations[part])
+    table = builder.into(part)
     condition, values = builder.find(part, known)
-    return {
+    found: dict[str, tuple[_Try, ...]] = {
         "update": tuple(_updates(builder, part, known, table)),
         "delete": ((f"DELETE FROM {table} WHERE {condition}", values), (f"DELETE FROM {table}", ())),
         "truncate": ((f"TRUNCATE {table}", ()), (f"TRUNCATE {table} CASCADE", ())),
         "upsert": tuple(_upserts(builder, part, known)),
     }
+    if builder.in_files:
+        found |= {"truncate": ((f"DELETE FROM {table}", ()),), "replace": tuple(_replaces(builder, part, known))}
+    return found
+
+
+def _replaces(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]:
+    """REPLACE of the row that is there, by each of its unique keys, and by its rowid."""
+    verb, there, fresh = "INSERT OR REPLACE", builder.insert(part, known), builder.fresh()
+    table = builder.table(part)
+    for unique in table.uniques:
+        if unique.total and set(unique.columns) <= set(there.values):
+            row = builder.insert(part, fresh, {name: there.values[name] for name in unique.columns})
+            yield row.text(verb=verb), row.parameters
+    if "rowid" not in table.columns and table.has_rowid:
+        # A column that is the rowid under another name would have the last word.
+        rest = {name: value for name, value in builder.insert(part, fresh).values.items() if name != table.rowid}
+        condition, values = builder.find(part, known)
+        places = placed(rest.values(), len(values))
+        chosen = f"(SELECT rowid FROM {builder.into(part)} WHERE {condition})"
+        names = ", ".join(["rowid", *map(quoted, rest)])
+        text = f"{verb} INTO {builder.into(part)} ({names}) VALUES ({', '.join([chosen, *places])})"
+        yield text, (*values, *given(rest.values()))
 
 
 def _updates(builder: ProbeBuilder, part: Part, known: Sample, table: str) -> Iterator[_Try]:
     """Every column, to what it says already, which no check minds, and to something else."""
     fresh = builder.insert(part, builder.fresh()).values
-    condition, values = builder.find(part, known, 1)
     plain, plain_values = builder.find(part, known)
     for name, column in builder.table(part).columns.items():
         if column.made_by_server:
             continue
         yield f"UPDATE {table} SET {quoted(name)} = {quoted(name)} WHERE {plain}", plain_values
         if name in fresh:
-            yield f"UPDATE {table} SET {quoted(name)} = $1 WHERE {condition}", (fresh[name], *values)
+            (place,), first = placed([fresh[name]]), given([fresh[name]])
+            condition, values = builder.find(part, known, len(first))
+            yield f"UPDATE {table} SET {quoted(name)} = {place} WHERE {condition}", (*first, *values)
 
 
 def _upserts(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]:
@@ -144,8 +175,9 @@ def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try
         with rolled_back(session):
             sent = [session.send(text, parameters)]
             # A guard may be due only at the commit.
-            if sent[0][1].sqlstate is None and (late := session.send("SET CONSTRAINTS ALL IMMEDIATE"))[1].sqlstate:
-                sent.append(late)
+            if sent[0][1].sqlstate is None and not builder.in_files:
+                late = session.send("SET CONSTRAINTS ALL IMMEDIATE")
+                sent += [late] if late[1].sqlstate else []
         answer = sent[-1][1]
         made.append((_gravity(answer), sent))
         if answer.sqlstate is None and answer.affected:

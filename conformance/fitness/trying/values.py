@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from holdfast.conformance.fitness.criteria.spelling import RANGE
-from holdfast.conformance.fitness.policy import KEYS
-from holdfast.conformance.fitness.postgres.tables import Check, Column
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.trying.tables import Check, Column
 
 # Values of a pattern that fixes the characters of each place: `^lrk:[0-9a-f]{64}$`, and nothing with alternatives
 _PLAIN = r"[^\\^$.|?*+()\[\]{}]"
@@ -79,8 +79,20 @@ def _times(atom: re.Match[str]) -> int:
     return max(least, min(int(atom["most"] or _ENOUGH), _ENOUGH))
 
 
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes of SQLite, by their hexadecimal digits."""
+
+    hex: str
+
+    @classmethod
+    def of(cls, text: str) -> Blob:
+        """The bytes of a text."""
+        return cls(text.encode().hex())
+
+
 # From a number to the text of a value.
-Shape: TypeAlias = Callable[[int], str]
+Shape: TypeAlias = Callable[[int], str | Blob]
 
 # By these a reader of a live table, or of a log, can distinguish these rows from others.
 PREFIX = "holdfast-probe-"
@@ -96,7 +108,7 @@ def digest_of(number: int) -> str:
     return hashlib.sha256(f"{PREFIX}{number}".encode()).hexdigest()
 
 
-def sample_shape(value: Any) -> Shape:
+def sample_shape(value: Any) -> Callable[[int], str]:
     """A value of the policy: in a text, {hex}, {hex:N}, {uuid} and {number} stand for what differs between rows."""
     if not isinstance(value, str):
         return _always(json.dumps(value))
@@ -109,7 +121,7 @@ def sample_shape(value: Any) -> Shape:
     return filled
 
 
-def _always(text: str) -> Shape:
+def _always(text: str) -> Callable[[int], str]:
     return lambda _number: text
 
 
@@ -134,6 +146,8 @@ _BY_TYPE: Mapping[str, tuple[str | Shape, ...]] = {
     # TEST-NET-1 of RFC 5737.
     **dict.fromkeys(("inet", "cidr"), (lambda number: f"192.0.2.{number % 256}",)),
     "xml": ("<probe/>",),
+    # A column of SQLite for bytes; without a type it takes texts as well.
+    "blob": (*_TEXTS, lambda number: Blob(digest_of(number))),
     **dict.fromkeys(("bit", "varbit"), ("1",)),
 }
 
@@ -143,7 +157,7 @@ def shapes_of(word: str, column: Column, checks: tuple[Check, ...], operations: 
     # Once for all shapes: a row must be the same whenever it is made.
     now = datetime.now(UTC)
     moments = {"{now}": now.isoformat(), "{instant}": f"{now:%Y-%m-%dT%H:%M:%SZ}", "{day}": f"{now:%Y-%m-%d}"}
-    made = [*map(_always, operations)] if word == "operation" else []
+    made: list[Shape] = [*map(_always, operations)] if word == "operation" else []
     shapes = _of_type(word, column, checks)
     made += [sample_shape(moments.get(each, each)) if isinstance(each, str) else each for each in shapes]
     return tuple(made) if column.length is None else tuple(_cut(shape, column.length) for shape in made)
@@ -151,7 +165,7 @@ def shapes_of(word: str, column: Column, checks: tuple[Check, ...], operations: 
 
 def _of_type(word: str, column: Column, checks: tuple[Check, ...]) -> Iterable[str | Shape]:
     texts = [text for check in checks for text in check.literals if text]
-    literals = [*map(_always, texts)]
+    literals: list[str | Shape] = [*map(_always, texts)]
     if column.labels:
         return [*map(_always, column.labels)]
     if column.category == "S":
@@ -159,10 +173,13 @@ def _of_type(word: str, column: Column, checks: tuple[Check, ...]) -> Iterable[s
         roomy, few = ([_of_pattern(each) for each in patterns if each.roomy is wanted] for wanted in (True, False))
         place = 6 if word in _HASHES else 0
         return (*roomy, *_TEXTS[:place], _NAMED, *_TEXTS[place:], *literals, *few)
-    if column.category == "N":
-        numbers = (number for check in checks for number in check.numbers)
-        mentioned = (str(near) for number in numbers for near in (number, number + 1, number - 1))
-        return ("{number}", *mentioned, "0", "-1", "100", lambda number: str(1024 * number))
+    if column.category == "N" or column.type == "affine":
+        known = (number for check in checks for number in check.numbers)
+        mentioned = (str(near) for number in known for near in (number, number + 1, number - 1))
+        numbers: list[str | Shape] = ["{number}", *mentioned, "1", "0", "-1", "100"]
+        numbers.append(lambda number: str(1024 * number))
+        plain: tuple[str | Shape, ...] = (*_TEXTS, _NAMED, *literals) if column.type == "affine" else ()
+        return (*plain, *numbers) if word in (*KEYS, NONCE, *BINDINGS) else (*numbers, *plain)
     if column.category == "A":
         return ("{}", "{1}", "{probe}")
     if column.category == "D":
@@ -183,9 +200,9 @@ def _of_pattern(pattern: Pattern) -> Shape:
 def _cut(shape: Shape, length: int) -> Shape:
     """What does not fit is made of digits only, so that few of them still differ."""
 
-    def fitting(number: int) -> str:
+    def fitting(number: int) -> str | Blob:
         text = shape(number)
-        if len(text) <= length:
+        if isinstance(text, Blob) or len(text) <= length:
             return text
         return digest_of(number)[:length] if length < _ROOM else text[:length]
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
-
-import psycopg
-from psycopg import errors, sql
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
 
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
-from holdfast.conformance.fitness.postgres.tables import Check, ForeignKey, Table, read_table
-from holdfast.conformance.fitness.postgres.values import Shape, sample_shape, shapes_of
+from holdfast.conformance.fitness.trying.tables import Check, ForeignKey, Table
+from holdfast.conformance.fitness.trying.values import Blob, Shape, sample_shape, shapes_of
 
-# Values as text, by column; None is NULL.
-Values: TypeAlias = dict[str, str | None]
+# Values as text, by column; None is NULL, and bytes are of SQLite alone.
+Value: TypeAlias = str | Blob | None
+Values: TypeAlias = dict[str, Value]
+Parameters: TypeAlias = tuple[str | None, ...]
 # How many trials satisfy a table with a dozen checks; beyond that a person must name the values.
 _TRIES = 400
 # About as many rows as probes make.
@@ -48,21 +49,65 @@ class Insert:
     """One row for one relation."""
 
     relation: RelationName
+    # The relation as SQL.
+    into: str
     values: Values
     # Whether it says itself what the server would number.
     overriding: bool = False
+    # How its statement ends, if nothing else is said.
+    ends: str = ""
 
-    def text(self, suffix: str = "") -> str:
-        """The statement, with a `suffix` such as ON CONFLICT …; values by position."""
+    def text(self, suffix: str = "", verb: str = "INSERT") -> str:
+        """The statement, with a `suffix` such as ON CONFLICT …; values by position, but for bytes."""
         names = ", ".join(quoted(name) for name in self.values)
-        places = ", ".join(f"${place}" for place in range(1, len(self.values) + 1))
         how = " OVERRIDING SYSTEM VALUE" if self.overriding else ""
-        return f"INSERT INTO {relation_text(self.relation)} ({names}){how} VALUES ({places}){suffix}"
+        places = ", ".join(placed(self.values.values()))
+        return f"{verb} INTO {self.into} ({names}){how} VALUES ({places}){suffix or self.ends}"
 
     @property
-    def parameters(self) -> tuple[str | None, ...]:
+    def parameters(self) -> Parameters:
         """The values by position."""
-        return tuple(self.values.values())
+        return given(self.values.values())
+
+
+def placed(values: Iterable[Value], offset: int = 0) -> list[str]:
+    """Values as a statement has them: a place each, but for bytes, which a proof cannot hold as a parameter."""
+    count = itertools.count(offset + 1)
+    return [f"x'{each.hex}'" if isinstance(each, Blob) else f"${next(count)}" for each in values]
+
+
+def given(values: Iterable[Value]) -> Parameters:
+    """The parameters of such a statement."""
+    return tuple(each for each in values if not isinstance(each, Blob))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why rows were not accepted: by which column, or constraint, of which relation, as far as it is told."""
+
+    state: str
+    message: str
+    relation: RelationName | None = None
+    column: str = ""
+    constraint: str = ""
+    of_domain: bool = False
+
+
+class Ground(Protocol):
+    """Where rows are made: a copy, or the live tables."""
+
+    @property
+    def in_files(self) -> bool:
+        """Whether it is SQLite."""
+
+    def table(self, relation: RelationName) -> Table | None:
+        """What there is of that name; None if there is nothing."""
+
+    def refusal(self, rows: Sequence[Insert]) -> Refusal | None:
+        """Why these rows, in this order, are not accepted; None if they are. Nothing of them stays."""
+
+    def text(self, relation: RelationName) -> str:
+        """A relation as SQL."""
 
 
 class RowError(Exception):
@@ -71,23 +116,15 @@ class RowError(Exception):
 
 def quoted(name: str) -> str:
     """An identifier as SQL."""
-    return sql.Identifier(name).as_string(None)
-
-
-def relation_text(relation: RelationName) -> str:
-    """A relation as SQL, with its schema: a name alone may mean a temporary table."""
-    return f"{quoted(relation.schema)}.{quoted(relation.name)}"
+    return '"' + name.replace('"', '""') + '"'
 
 
 class RowBuilder:
     """Makes rows for the relations of a surface, and for those that they refer to."""
 
-    def __init__(self, connection: psycopg.Connection[Any], surface: Surface, policy: Policy, *, trial: int) -> None:
-        """`connection` is where rows are tried, and rolled back; `trial` is the number that they are made of.
-
-        Raises RowError or psycopg.Error.
-        """
-        self._connection = connection
+    def __init__(self, ground: Ground, surface: Surface, policy: Policy, *, trial: int) -> None:
+        """`trial` is the number that the rows are made of that are tried on the `ground`. Raises RowError."""
+        self.ground = ground
         self._trial = trial
         self.policy = policy
         self._words = {policy.column(word): word for word in WORDS}
@@ -124,18 +161,23 @@ class RowBuilder:
                 return order
         raise RowError(reasons[0])
 
-    def insert(self, part: Part, sample: Sample, changed: Mapping[str, str | None] | None = None) -> Insert:
+    def insert(self, part: Part, sample: Sample, changed: Mapping[str, Value] | None = None) -> Insert:
         """The row of a sample for a part, with the words or columns in `changed` set to these values."""
         relation = self.relations[part]
         values = self._values(relation, sample, 0)
         for word, value in (changed or {}).items():
             values[self.policy.column(word) if word in WORDS else word] = value
         table = self._tables[relation]
-        return Insert(relation, values, any(name in values for name in table.columns if table.columns[name].numbered))
+        numbered = any(name in values for name in table.columns if table.columns[name].numbered)
+        return Insert(relation, self.ground.text(relation), values, numbered)
+
+    def into(self, part: Part) -> str:
+        """The relation of a part as SQL."""
+        return self.ground.text(self.relations[part])
 
     def parents(self, inserts: tuple[Insert, ...], sample: Sample) -> tuple[Insert, ...]:
         """The rows outside the surface that these rows refer to, in the order in which they must be inserted."""
-        found: dict[tuple[RelationName, tuple[str | None, ...]], Insert] = {}
+        found: dict[tuple[RelationName, Parameters], Insert] = {}
         for insert in inserts:
             for parent in self._parents_of(insert, sample, 0):
                 found.setdefault((parent.relation, parent.parameters), parent)
@@ -144,24 +186,13 @@ class RowBuilder:
     # Learning.
 
     def _learn(self, order: tuple[Part, ...]) -> None:
-        sample, connection = Sample(self._trial), self._connection
-        with connection.transaction(force_rollback=True):
-            for _ in range(_TRIES):
-                inserts = tuple(self.insert(part, sample) for part in order)
-                rows = (*self.parents(inserts, sample), *inserts)
-                try:
-                    with (
-                        self._connection.transaction(force_rollback=True),
-                        psycopg.RawCursor(self._connection) as cursor,
-                    ):
-                        for insert in rows:
-                            cursor.execute(insert.text().encode(), insert.parameters)
-                        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-                except psycopg.Error as error:
-                    self._adjust(error)
-                else:
-                    self._must_differ(order)
-                    return
+        sample = Sample(self._trial)
+        for _ in range(_TRIES):
+            inserts = tuple(self.insert(part, sample) for part in order)
+            if (refusal := self.ground.refusal((*self.parents(inserts, sample), *inserts))) is None:
+                self._must_differ(order)
+                return
+            self._adjust(refusal)
         raise RowError(f"no row was accepted after {_TRIES} tries; give sample values in the policy")
 
     def _must_differ(self, order: tuple[Part, ...]) -> None:
@@ -180,40 +211,57 @@ class RowBuilder:
                         "use {hex}, {hex:N}, {uuid} or {number} under `values` in the policy"
                     )
 
-    def _adjust(self, error: psycopg.Error) -> None:
+    def _adjust(self, said: Refusal) -> None:
         """Choose something else for what was refused. Raises RowError if there is nothing else."""
-        said = error.diag
-        known = self._tables.get(RelationName(said.schema_name or "", said.table_name or ""))
-        if isinstance(error, errors.NotNullViolation) and known is not None:
-            column = known.columns.get(said.column_name or "")
-            wanted = known.relation, said.column_name or ""
+        known = None if said.relation is None else self._tables.get(said.relation)
+        if said.state == "23502" and known is not None:
+            column, wanted = known.columns.get(said.column), (known.relation, said.column)
             if column is not None and not column.made_by_server and wanted not in self._wanted:
                 self._wanted.add(wanted)
                 return
-        if isinstance(error, errors.CheckViolation):
+        if said.state == "22001" and self._shorten(said.message):
+            return
+        if said.state == "22P02" and known is not None and said.column in known.columns:
+            self._next(known, Check(said.column, False, [said.column], ""), said)
+            return
+        if said.state == "23514":
             # That of a domain says nothing of the table that was inserted into.
             for table in (known,) if known is not None else tuple(self._tables.values()):
                 for check in table.checks:
-                    if (check.name, check.domain) == (said.constraint_name or "", said.datatype_name):
-                        self._next(table, check, error)
+                    if (check.name, check.of_domain) == (said.constraint, said.of_domain):
+                        self._next(table, check, said)
                         return
-        raise RowError(f"{error.sqlstate}: {said.message_primary}") from error
+        raise RowError(f"{said.state}: {said.message}")
 
-    def _next(self, table: Table, check: Check, error: psycopg.Error) -> None:
+    def _shorten(self, message: str) -> bool:
+        """Give columns whose domain has a length the one that was exceeded: the catalogue does not say it."""
+        found, changed = re.search(r"\((\d+)\)", message), False
+        if found is None:
+            return False
+        for relation, table in self._tables.items():
+            for name, column in table.columns.items():
+                if column.type in ("varchar", "bpchar") and column.length is None:
+                    limited = replace(column, length=int(found[1]))
+                    self._tables[relation] = table = replace(table, columns={**table.columns, name: limited})
+                    self._known.pop((relation, name), None)
+                    changed = True
+        return changed
+
+    def _next(self, table: Table, check: Check, said: Refusal) -> None:
         """The next combination of values for the columns of a check."""
         columns = [name for name in check.columns if not table.columns[name].made_by_server]
         known = {name: len(self._shapes(table, name)) for name in columns}
         for name in columns:
             self._wanted.add((table.relation, name))
-        key = table.relation, f"{check.domain or ''}:{check.name}"
+        key = table.relation, f"{check.of_domain}:{check.name}"
         self._counted[key] = number = self._counted.get(key, 0) + 1
         for name in columns:
             number, self._chosen[table.relation, name] = divmod(number, known[name])
         if number or not columns:
             raise RowError(
-                f"{error.sqlstate}: {error.diag.message_primary}; no value is known that "
+                f"{said.state}: {said.message}; no value is known that "
                 f"{' and '.join(columns) or 'it'} may have: give one under `values` in the policy"
-            ) from error
+            )
 
     # Values.
 
@@ -262,7 +310,8 @@ class RowBuilder:
                 continue
             values = self._values(key.target, self._of_its_own(insert.relation, key, sample), generation + 1)
             values.update(zip(key.targets, named, strict=True))
-            parent = Insert(key.target, values)
+            # It may be there.
+            parent = Insert(key.target, self.ground.text(key.target), values, ends=" ON CONFLICT DO NOTHING")
             yield from self._parents_of(parent, sample, generation + 1)
             yield parent
 
@@ -272,7 +321,7 @@ class RowBuilder:
         apart = len(alike) > 1 and self.policy.column(KEYS[1]) in key.columns
         return Sample(sample.base + _APART, sample.words) if apart else sample
 
-    def _value(self, table: Table, name: str, sample: Sample) -> str | None:
+    def _value(self, table: Table, name: str, sample: Sample) -> Value:
         shapes = self._shapes(table, name)
         if not shapes:
             return None
@@ -300,7 +349,7 @@ class RowBuilder:
 
     def _table(self, relation: RelationName) -> Table:
         if relation not in self._tables:
-            found = read_table(self._connection, relation)
+            found = self.ground.table(relation)
             if found is None:
                 raise RowError(f"there is no relation {relation} in the clone")
             self._tables[relation] = found

@@ -5,36 +5,47 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
-
-import psycopg
 
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, ProbeAnswer, Surface
 from holdfast.conformance.fitness.policy import KEYS, NONCE, Policy
-from holdfast.conformance.fitness.postgres.rows import TRIAL, Insert, RowBuilder, Sample, quoted, relation_text
-from holdfast.conformance.fitness.postgres.sessions import Attempt, Session
+from holdfast.conformance.fitness.trying.rows import (
+    TRIAL,
+    Ground,
+    Insert,
+    Parameters,
+    RowBuilder,
+    Sample,
+    Value,
+    given,
+    placed,
+    quoted,
+)
+from holdfast.conformance.fitness.trying.sessions import Attempt, Session
 
 KEY, REPLAY_KEY = KEYS
 _NO_EQUALITY = frozenset({"json", "xml", "point"})
 
 
 class ProbeBuilder(RowBuilder):
-    """Makes and sends the rows of one surface. `helper` inserts the rows that these refer to outside the surface."""
+    """Makes and sends the rows of one surface. `helper` inserts the rows that these refer to outside the surface; a
+    file has one writer, who does it himself.
+    """
 
     def __init__(
         self,
-        connection: psycopg.Connection[Any],
+        ground: Ground,
         surface: Surface,
         policy: Policy,
         *,
-        helper: Session,
+        helper: Session | None,
         evidence: EvidenceClass,
         prefix: str = "",
         first: int = 1,
     ) -> None:
-        """Learn the form of rows on `connection`; theirs are the numbers from `first` on. Raises RowError."""
+        """Learn the form of rows on the `ground`; theirs are the numbers from `first` on. Raises RowError."""
         # The number before them is that of the rows by which values are found; nothing of them stays.
-        super().__init__(connection, surface, policy, trial=first - 1 or TRIAL)
+        super().__init__(ground, surface, policy, trial=first - 1 or TRIAL)
+        self.in_files = ground.in_files
         self.helper = helper
         self._evidence = evidence
         self._prefix = prefix
@@ -91,7 +102,7 @@ class ProbeBuilder(RowBuilder):
         sample: Sample,
         *,
         upto: Part | None = None,
-        changed: Mapping[str, str | None] | None = None,
+        changed: Mapping[str, Value] | None = None,
         suffix: str = "",
     ) -> ProbeAnswer:
         """Insert the rows of a sample in their order, the part `upto` last, and only that with `changed` and `suffix`.
@@ -109,13 +120,13 @@ class ProbeBuilder(RowBuilder):
 
     def send(self, attempt: Attempt, session: Session, insert: Insert, sample: Sample, suffix: str = "") -> ProbeAnswer:
         """One row, after the rows outside the surface that it refers to."""
-        self.prepare(attempt, insert, sample)
+        self.prepare(attempt, insert, sample, self.helper or session)
         return attempt.send(session, insert.text(suffix), insert.parameters)
 
-    def prepare(self, attempt: Attempt, insert: Insert, sample: Sample) -> None:
+    def prepare(self, attempt: Attempt, insert: Insert, sample: Sample, helper: Session) -> None:
         """Insert the rows outside the surface that a row refers to, unless they are there from an earlier one."""
         for parent in self.parents((insert,), sample):
-            statement, answer = self.helper.send(parent.text(" ON CONFLICT DO NOTHING"), parent.parameters)
+            statement, answer = helper.send(parent.text(), parent.parameters)
             if answer.sqlstate is not None or answer.affected:
                 attempt.keep(statement, answer)
 
@@ -132,7 +143,7 @@ class ProbeBuilder(RowBuilder):
 
     def count(
         self, samples: Mapping[str, tuple[Part, Sample]], *, before: Mapping[str, int] | None = None
-    ) -> tuple[str, tuple[str | None, ...]]:
+    ) -> tuple[str, Parameters]:
         """A query that counts the rows of samples, each under its name; null where there is no such part.
 
         Rows that cannot be distinguished from those of a sample, and were there `before`, are not counted.
@@ -141,30 +152,31 @@ class ProbeBuilder(RowBuilder):
         parameters: list[str | None] = []
         for name, (part, sample) in samples.items():
             if part not in (*self.order, *self.audit):
-                texts.append(f"NULL::int AS {name}")
+                texts.append(f"NULL AS {name}")
                 continue
             condition, values = self.find(part, sample, len(parameters))
             parameters += values
-            table = relation_text(self.relations[part])
+            table = self.into(part)
             less = f" - {known}" if (known := (before or {}).get(name, 0)) else ""
-            texts.append(f"(SELECT pg_catalog.count(*)::int{less} FROM {table} WHERE {condition}) AS {name}")
+            texts.append(f"(SELECT count(*){less} FROM {table} WHERE {condition}) AS {name}")
         return f"SELECT {', '.join(texts)}", tuple(parameters)
 
-    def find(self, part: Part, sample: Sample, offset: int = 0) -> tuple[str, tuple[str | None, ...]]:
+    def find(self, part: Part, sample: Sample, offset: int = 0) -> tuple[str, Parameters]:
         """A condition that finds the row of a sample, by the contract's key if it has one; places after `offset`."""
         word, table, insert = (
             {Part.EFFECT: KEY, Part.NONCE: NONCE}.get(part),
             self.table(part),
             self.insert(part, sample),
         )
-        given = {name for name, value in insert.values.items() if value is not None}
+        said = {name for name, value in insert.values.items() if value is not None}
         keys = [unique.columns for unique in sorted(table.uniques, key=lambda unique: len(unique.columns))]
         if word is not None:
             keys.insert(0, (self.policy.column(word),))
-        comparable = [name for name in sorted(given) if table.columns[name].type not in _NO_EQUALITY]
-        columns = next((each for each in keys if given.issuperset(each)), comparable)
-        condition = " AND ".join(f"{quoted(name)} = ${place}" for place, name in enumerate(columns, offset + 1))
-        return condition or "TRUE", tuple(insert.values[name] for name in columns)
+        comparable = [name for name in sorted(said) if table.columns[name].type not in _NO_EQUALITY]
+        columns = next((each for each in keys if said.issuperset(each)), comparable)
+        values = [insert.values[name] for name in columns]
+        pairs = zip(columns, placed(values, offset), strict=True)
+        return " AND ".join(f"{quoted(name)} = {place}" for name, place in pairs) or "TRUE", given(values)
 
 
 @contextmanager
