@@ -18,6 +18,7 @@ import psycopg
 
 from holdfast.conformance.fitness import sqlite
 from holdfast.conformance.fitness.assessment import Assessment, not_present
+from holdfast.conformance.fitness.candidates import candidates, choose
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.deadline import TIMEOUT_S, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
@@ -36,6 +37,7 @@ from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import candidates as search
 from holdfast.conformance.fitness.postgres import poolers, roles
 from holdfast.conformance.fitness.postgres.blockers import cause
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue, name_of
 from holdfast.conformance.fitness.postgres.clone import clone
 from holdfast.conformance.fitness.postgres.connecting import Connection
 from holdfast.conformance.fitness.postgres.live import live_connection, probe_live
@@ -141,7 +143,7 @@ def _on_postgres(
             _must_be_role(connection, target, names.writer)
         observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else search.search(connection, policy)
         observed = tuple(each for each in observed if each.part not in named)
-        parts = {**search.choose(observed, named=named), **named}
+        parts = {**choose(observed, named=named), **named}
         effect = parts.get(Part.EFFECT)
         writer = names.writer or (None if effect is None else search.writer(connection, effect))
         surface = _surface(target.described, policy, parts, writer, observed)
@@ -286,9 +288,9 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
         )
     target = f"the SQLite file {path}"
     named = {part: _in_file(path, part, text, policy) for part, text in names.given().items()}
-    observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else sqlite.search(path, policy)
+    observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else search_file(path, policy)
     observed = tuple(each for each in observed if each.part not in named)
-    surface = _surface(target, policy, {**sqlite.choose(observed, named=named), **named}, None, observed)
+    surface = _surface(target, policy, {**choose(observed, named=named), **named}, None, observed)
     if isinstance(surface, Assessment):
         return surface
     # The copies hold the rows of the live file: they must not outlive this process, however it ends.
@@ -297,11 +299,19 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
     return Assessment(target, policy, surface, evidence, judge(evidence, policy), observed)
 
 
+def search_file(path: Path, policy: Policy) -> tuple[Candidate, ...]:
+    """Every relation of a file. An audit lies in another one, which cannot be found from here."""
+    nowhere = Surface("", {}, None)
+    found = sqlite.translated(Evidence(nowhere, sqlite.take(path, nowhere, policy))).snapshot
+    catalogue = Catalogue(found)
+    return candidates(catalogue, [name_of(row) for row in catalogue.rows("relations")], policy)
+
+
 def _in_file(path: Path, part: Part, text: str, policy: Policy) -> RelationName:
     wanted = sqlite.relation_name(text, path)
     file = path if wanted.schema == sqlite.MAIN else Path(wanted.schema)
     # SQLite ignores case in names of tables; the evidence has the name as the file has it.
-    there = {each.relation.name.lower(): each.relation.name for each in sqlite.search(file, policy)}
+    there = {each.relation.name.lower(): each.relation.name for each in search_file(file, policy)}
     if wanted.name.lower() in there:
         return RelationName(wanted.schema, there[wanted.name.lower()])
     near = difflib.get_close_matches(wanted.name.lower(), there, n=_SHOWN) or sorted(there)

@@ -8,10 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from holdfast.conformance.fitness.candidates import choose
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Candidate, Part, RelationName
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.postgres.candidates import choose, search, writer
+from holdfast.conformance.fitness.postgres.candidates import search, writer
 from tests.fitness.documented import ledger_ddl, surface_ddl
 from tests.fitness.lives import LiveServer
 

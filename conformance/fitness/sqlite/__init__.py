@@ -19,17 +19,16 @@ The file is never written, and nothing is made or changed beside it (`live`). Pr
 
 from __future__ import annotations
 
-from holdfast.conformance.fitness.sqlite.candidates import choose, search
 from holdfast.conformance.fitness.sqlite.live import MAIN, path_of, relation_name
 from holdfast.conformance.fitness.sqlite.probes import gather_evidence
 from holdfast.conformance.fitness.sqlite.snapshot import take
+from holdfast.conformance.fitness.sqlite.translating import translated
 
 __all__ = [
     "MAIN",
-    "choose",
     "gather_evidence",
     "path_of",
     "relation_name",
-    "search",
     "take",
+    "translated",
 ]

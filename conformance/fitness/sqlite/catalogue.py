@@ -1,249 +1,269 @@
-"""A typed view over the rows of a SQLite snapshot."""
+"""The catalogue of SQLite files in the words that all databases share: rows as PostgreSQL's queries give them.
+
+What SQLite has no word for is told as what it comes to: an AFTER trigger guards as a BEFORE trigger does, and a column
+without an affinity keeps texts. What only files can be asked stands beside it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
-from holdfast.conformance.fitness.model import RelationName, Row, Snapshot
+from holdfast.conformance.fitness.model import Part, Row, Snapshot, Surface
 from holdfast.conformance.fitness.sqlite.live import MAIN
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
 from holdfast.conformance.fitness.sqlite.sqltext import (
     Check,
     Token,
-    Trigger,
     checks,
     conflict_clauses,
+    generated,
     tokens,
     trigger,
     unique_constraints,
 )
 
-# The collation under which equality is equality of bytes.
-BINARY = "BINARY"
+_KINDS = {"table": "r", "view": "v"}
 _GENERATED = (2, 3)
-_OF_A_RELATION = ("schema", "columns", "indexes", "foreign_keys")
+_ACTIONS = {"CASCADE": "c", "SET NULL": "n", "SET DEFAULT": "d"}
+_MADE_UP = re.compile(r"\brandomblob\s*\(", re.IGNORECASE)
+_NONE = ("domain_checks", "rules", "policies", "inheritance", "functions", "mentions")
+_PAIRS = ("<>", "!=", "==", "<=", ">=", "||")
+_LISTED = re.compile(r"\bin \( ('(?:[^']|'')*'(?: , '(?:[^']|'')*')*) \)")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column. `default` is its text, None without one."""
-
-    name: str
-    type: str
-    not_null: bool
-    default: str | None
-    primary_key: int
-    generated: bool
-    row: Row
-
-    @property
-    def affinity(self) -> str:
-        """The affinity of the declared type: the rules of SQLite's documentation, section 3.1 of Datatypes."""
-        said = self.type.upper()
-        if "INT" in said:
-            return "INTEGER"
-        if any(part in said for part in ("CHAR", "CLOB", "TEXT")):
-            return "TEXT"
-        if "BLOB" in said or not said:
-            return "BLOB"
-        return "REAL" if any(part in said for part in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
-
-    @property
-    def changes_texts(self) -> str:
-        """What the type does to texts, in words behind the column's name; empty if it keeps them."""
-        fine = self.affinity in ("TEXT", "BLOB")
-        return "" if fine else f"is of the type {self.type}, which makes numbers of texts that look so"
+def structure_of(snapshot: Snapshot, surface: Surface) -> dict[str, tuple[Row, ...]]:
+    """The rows of each query, for all relations of both files."""
+    rows: dict[str, list[Row]] = {name: [] for name in ("relations", *_ROWS, *_NONE)}
+    for place in (place for place in (MAIN, AUDIT) if f"{place}.relations" in snapshot.structure):
+        schema = MAIN if place == MAIN else surface.parts[Part.AUDIT].schema
+        raw = {query: snapshot.structure[f"{place}.{query}"] for query in _RAW}
+        relations = [_Relation(raw, row) for row in raw["relations"]]
+        for relation in relations:
+            own: Row = {"schema": schema, "relation": relation.name, "to_schema": schema}
+            rows["relations"].append({**own, **relation.described()})
+            for query, of in _ROWS.items():
+                rows[query] += ({**own, **row} for row in of(relation, relations))
+    return {name: tuple(each) for name, each in rows.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
-    """One index. `columns` holds None for an expression; `collations` has one for each."""
-
-    name: str
-    unique: bool
-    partial: bool
-    columns: tuple[str | None, ...]
-    collations: tuple[str, ...]
-    rows: tuple[Row, ...]
-    # The constraint's name where it has one, else the index's.
-    called: str
-    # Its key and its condition as they were written; nothing for the index of a constraint.
-    body: tuple[Token, ...] = ()
-
-    def is_full_on(self, column: str) -> bool:
-        """Whether it makes every row unique by exactly this column, byte by byte."""
-        binary = all(collation.upper() == BINARY for collation in self.collations)
-        return self.unique and not self.partial and self.columns == (column,) and binary
-
-    def mentions(self, column: str) -> bool:
-        """Whether its key, an expression of it or its condition can speak of this column."""
-        return column in self.columns or any(token.names(column) for token in self.body)
+_RAW = ("schema", "relations", "columns", "indexes", "foreign_keys")
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignKey:
-    """One foreign key. `to` holds None where the parent's primary key is meant."""
-
-    relation: str
-    parent: str
-    columns: tuple[str, ...]
-    to: tuple[str | None, ...]
-    on_update: str
-    on_delete: str
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """One relation of a file. `sql` is the statement that made it, empty for a shadow table."""
-
-    name: str
-    kind: str
-    strict: bool
-    without_rowid: bool
-    sql: str
-    columns: Mapping[str, Column]
-    indexes: tuple[Index, ...]
-    triggers: tuple[Trigger, ...]
-    foreign_keys: tuple[ForeignKey, ...]
-    row: Row
-
-    @property
-    def is_table(self) -> bool:
-        """An ordinary table: no view, no virtual table, none of a virtual table's own."""
-        return self.kind == "table"
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """Its CHECK constraints."""
-        return tuple(checks(self.sql)) if self.is_table else ()
-
-    def conditions(self, column: str) -> tuple[tuple[Token, ...], ...]:
-        """What its CHECKs ask of this column for all values of the others."""
-        parts = (part for check in self.checks for part in check.conjuncts)
-        others = [name for name in self.columns if name != column]
-        return tuple(
-            part
-            for part in parts
-            if any(token.names(column) for token in part)
-            and not any(token.names(other) for token in part for other in others)
-        )
-
-    @property
-    def conflict_clauses(self) -> tuple[str, ...]:
-        """The reaction of its constraints to a conflict, unless the statement says otherwise."""
-        return conflict_clauses(self.sql) if self.is_table else ()
-
-    def refuses_null(self, column: Column) -> bool:
-        """Whether NOT NULL is declared. A primary key alone refuses NULL only in STRICT and WITHOUT ROWID tables."""
-        return column.not_null or (column.primary_key > 0 and (self.strict or self.without_rowid))
-
-    def is_rowid(self, column: Column) -> bool:
-        """Whether SQLite itself gives the column a number where a row has none."""
-        return column.primary_key > 0 and column.type.upper() == "INTEGER" and not self.without_rowid
-
-    def unique_on(self, column: str) -> tuple[Index, ...]:
-        """Its full unique indexes on exactly this column."""
-        return tuple(index for index in self.indexes if index.is_full_on(column))
-
-
-@dataclass(frozen=True, slots=True)
-class Database:
-    """The content of one file's catalogue, and the file's place in the system."""
-
-    relations: Mapping[str, Relation]
-    wal: bool
-    file: Row
-    folders: tuple[Row, ...]
-
-    def relation(self, name: str) -> Relation | None:
-        """A relation by its name, which SQLite compares without regard to case."""
-        return next((each for each in self.relations.values() if each.name.casefold() == name.casefold()), None)
-
-
-def place_of(relation: RelationName) -> str:
-    """The name of a relation's file in a structure."""
-    return MAIN if relation.schema == MAIN else AUDIT
-
-
-def database(snapshot: Snapshot, name: str = MAIN) -> Database:
-    """The view of one file: the live one, or "audit"."""
-    rows = {
-        key.removeprefix(f"{name}."): rows for key, rows in snapshot.structure.items() if key.startswith(f"{name}.")
-    }
-    # A trigger names its relation as it likes, where SQLite ignores case.
-    objects = _grouped(rows["schema"], lambda row: str(row["relation"]).casefold())
-    others = [
-        _grouped(rows[query], lambda row: str(row["relation"])) for query in ("columns", "indexes", "foreign_keys")
-    ]
-    relations = {
-        name: _relation(row, objects.get(name.casefold(), []), *(each.get(name, []) for each in others))
-        for name, row in ((str(row["name"]), row) for row in rows["relations"])
-    }
-    return Database(relations, rows["journal"][0]["mode"] == "wal", rows["file"][0], rows["folders"])
-
-
-def _grouped(rows: Iterable[Row], by: Callable[[Row], str]) -> dict[str, list[Row]]:
+def _grouped(rows: Iterable[Row], by: str) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(by(row), []).append(row)
+        found.setdefault(str(row[by]), []).append(row)
     return found
 
 
-def _relation(row: Row, objects: list[Row], columns: list[Row], indexes: list[Row], keys: list[Row]) -> Relation:
-    name = str(row["name"])
-    sql = next((str(each["sql"]) for each in objects if each["type"] in ("table", "view") and each["name"] == name), "")
-    made = {each["name"]: str(each["sql"] or "") for each in objects if each["type"] == "index"}
-    return Relation(
-        name,
-        str(row["kind"]),
-        bool(row["strict"]),
-        bool(row["without_rowid"]),
-        sql,
-        {str(each["name"]): _column(each) for each in columns},
-        tuple(
-            _index(parts, tuple(unique_constraints(sql)), made)
-            for parts in _grouped(indexes, lambda row: str(row["name"])).values()
-        ),
-        tuple(trigger(str(each["name"]), name, str(each["sql"])) for each in objects if each["type"] == "trigger"),
-        tuple(_foreign_key(parts) for parts in _grouped(keys, lambda row: str(row["number"])).values()),
-        row,
-    )
+def affinity_of(declared: str) -> str:
+    """The affinity of a declared type: the rules of SQLite's documentation, section 3.1 of Datatypes."""
+    said = declared.upper()
+    if "INT" in said:
+        return "INTEGER"
+    if any(part in said for part in ("CHAR", "CLOB", "TEXT")):
+        return "TEXT"
+    if "BLOB" in said or not said:
+        return "BLOB"
+    return "REAL" if any(part in said for part in ("REAL", "FLOA", "DOUB")) else "NUMERIC"
 
 
-def _column(row: Row) -> Column:
-    default = None if row["default_text"] is None else str(row["default_text"])
-    generated = row["hidden"] in _GENERATED
-    name, kind, key = str(row["name"]), str(row["type"]), int(row["primary_key"])
-    return Column(name, kind, bool(row["not_null"]), default, key, generated, row)
+class _Relation:
+    """The rows that belong to one relation of a file."""
+
+    def __init__(self, raw: Mapping[str, tuple[Row, ...]], row: Row) -> None:
+        self.row, self.name = row, str(row["name"])
+        # A trigger names its relation as it likes, where SQLite ignores case.
+        self.objects = [each for each in raw["schema"] if each["relation"].casefold() == self.name.casefold()]
+        self.columns, self.indexes, self.keys = (
+            [each for each in raw[query] if each["relation"] == self.name]
+            for query in ("columns", "indexes", "foreign_keys")
+        )
+        self.names = [str(each["name"]) for each in self.columns]
+
+    @cached_property
+    def sql(self) -> str:
+        """The statement that made it; empty for what is no ordinary table, but for its view."""
+        made = (each["sql"] for each in self.objects if each["type"] in ("table", "view") and each["name"] == self.name)
+        return next(map(str, made), "") if self.row["kind"] == "table" else ""
+
+    def described(self) -> Row:
+        """The relation itself."""
+        return {
+            "kind": _KINDS.get(self.row["kind"], self.row["kind"]),
+            "persistence": "p",
+            **dict.fromkeys(("access_method", "partition_key", "partition_strategy", "owner")),
+            **dict.fromkeys(("row_security", "is_partition"), False),
+            "strict": bool(self.row["strict"]),
+            "without_rowid": bool(self.row["without_rowid"]),
+            "conflict_clauses": list(conflict_clauses(self.sql)),
+        }
+
+    @property
+    def primary_key(self) -> list[str]:
+        """Its columns in their order."""
+        return [str(each["name"]) for each in sorted(self.columns, key=_place) if each["primary_key"]]
 
 
-def _index(parts: list[Row], named: tuple[tuple[str, tuple[str, ...]], ...], made: Mapping[str, str]) -> Index:
-    first, name = parts[0], str(parts[0]["name"])
-    columns = _texts(parts, "column_name")
-    called = (constraint for constraint, key in named if first["origin"] != "c" and key == columns)
-    # Of a CREATE INDEX the part after the names of the index and its table.
-    found = tokens(made.get(name, ""))
-    return Index(
-        name,
-        bool(first["is_unique"]),
-        bool(first["partial"]),
-        columns,
-        tuple(str(part["collation"]) for part in parts),
-        tuple(parts),
-        next(called, name),
-        found[next((place for place, token in enumerate(found) if token.says("(")), len(found)) :],
-    )
+def _place(row: Row) -> int:
+    return int(row["primary_key"])
 
 
-def _foreign_key(parts: list[Row]) -> ForeignKey:
-    relation, parent, on_update, on_delete = (
-        str(parts[0][name]) for name in ("relation", "parent", "on_update", "on_delete")
-    )
-    columns, to = tuple(str(part["column_name"]) for part in parts), _texts(parts, "parent_column")
-    return ForeignKey(relation, parent, columns, to, on_update, on_delete, tuple(parts))
+def _columns(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
+    expressions, row = generated(relation.sql), relation.row
+    for column in relation.columns:
+        name, declared, default = str(column["name"]), str(column["type"]), column["default_text"]
+        # SQLite itself gives the column a number where a row has none.
+        rowid = column["primary_key"] > 0 and declared.upper() == "INTEGER" and not row["without_rowid"]
+        # A primary key alone refuses NULL only in STRICT and WITHOUT ROWID tables.
+        refuses = column["not_null"] or (column["primary_key"] > 0 and (row["strict"] or row["without_rowid"]))
+        made = column["hidden"] in _GENERATED
+        if made:
+            # One that is not found in the text is inconclusive.
+            body = expressions.get(name.casefold())
+            default = "until()" if body is None else " ".join(map(_plainly, body))
+        affinity = affinity_of(declared)
+        keeps = affinity in ("TEXT", "BLOB")
+        yield {
+            "name": name,
+            "type": declared,
+            "base_type": "pg_catalog.text" if keeps else "pg_catalog.numeric",
+            "changes_texts": "" if keeps else f"is of the type {declared}, which makes numbers of texts that look so",
+            "affinity": affinity,
+            "not_null": bool(refuses) or rowid,
+            "default": None if rowid or str(default).upper() in ("NULL", "NONE") else str(default),
+            **dict.fromkeys(("domain_default", "labels", "collation")),
+            "generated": "s" if made else "",
+            "identity": "d" if rowid else "",
+            "numbered": rowid or _MADE_UP.search(str(default)) is not None,
+            **dict.fromkeys(("deterministic", "byte_order"), True),
+            "calls": [],
+        }
 
 
-def _texts(parts: list[Row], name: str) -> tuple[str | None, ...]:
-    return tuple(None if part[name] is None else str(part[name]) for part in parts)
+def _indexes(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
+    named = list(unique_constraints(relation.sql))
+    made = {each["name"]: str(each["sql"] or "") for each in relation.objects if each["type"] == "index"}
+    for name, parts in _grouped(relation.indexes, "name").items():
+        first, columns = parts[0], [part["column_name"] for part in parts]
+        # No pragma gives the name of a constraint; of a CREATE INDEX the part behind the names is read.
+        called = (constraint for constraint, key in named if first["origin"] != "c" and list(key) == columns)
+        found = tokens(made.get(name, ""))
+        begin = next((place for place, token in enumerate(found) if token.says("(")), len(found))
+        body = _text(found[begin:], relation.names)
+        yield {
+            "name": next(called, name),
+            "index": name,
+            "unique": bool(first["is_unique"]),
+            "primary": first["origin"] == "pk",
+            **dict.fromkeys(("exclusion", "period"), False),
+            **dict.fromkeys(("valid", "ready", "live", "immediate"), True),
+            "predicate": body if first["partial"] else None,
+            "expressions": body if None in columns else None,
+            "columns": columns,
+            "collations": [None for _ in columns],
+            "deterministic": all(str(part["collation"]).upper() == "BINARY" for part in parts),
+            "opclasses": [],
+            "calls": [],
+            "definition": f"UNIQUE ({', '.join(str(each or 'an expression') for each in columns)})",
+        }
+
+
+def _constraints(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
+    for check in checks(relation.sql):
+        definition = check_text(check, relation.names)
+        yield {
+            "name": check.name or definition,
+            "kind": "c",
+            "columns": [name for name in relation.names if check.mentions(name)],
+            **dict.fromkeys(("validated", "enforced"), True),
+            "volatile": [],
+            "calls": [],
+            "definition": definition,
+        }
+
+
+def _triggers(relation: _Relation, relations: Sequence[_Relation]) -> Iterator[Row]:
+    for row in relation.objects:
+        if row["type"] == "trigger":
+            each = trigger(str(row["name"]), str(row["sql"]))
+            yield {
+                "name": each.name,
+                "timing": "instead" if each.timing == "INSTEAD" else "before",
+                "level": "row",
+                "events": [each.event.lower()],
+                "enabled": "O",
+                "conditional": each.conditional,
+                "columns": ["some columns"] if each.only else [],
+                "constraint": False,
+                "function": "its body",
+                "raises": each.only_raises,
+                "takes": [other.name for other in relations if each.takes_from(other.name)],
+            }
+
+
+def _references(relation: _Relation, relations: Sequence[_Relation]) -> Iterator[Row]:
+    for parts in _grouped(relation.keys, "number").values():
+        first = parts[0]
+        parent = next((each for each in relations if each.name.casefold() == first["parent"].casefold()), None)
+        own = [] if parent is None else parent.primary_key
+        columns = [str(part["column_name"]) for part in parts]
+        # Where none are named the primary key of the parent is meant.
+        targets = [str(part["parent_column"]) for part in parts if part["parent_column"] is not None]
+        yield {
+            "name": f"({', '.join(columns)})",
+            "to_relation": first["parent"] if parent is None else parent.name,
+            "columns": columns,
+            "to_columns": targets or own,
+            "on_delete": _ACTIONS.get(str(first["on_delete"]).upper(), "a"),
+            "on_update": _ACTIONS.get(str(first["on_update"]).upper(), "a"),
+        }
+
+
+_ROWS: Mapping[str, Callable[[_Relation, Sequence[_Relation]], Iterator[Row]]] = {
+    "columns": _columns,
+    "indexes": _indexes,
+    "constraints": _constraints,
+    "triggers": _triggers,
+    "references": _references,
+}
+
+
+def check_text(check: Check, columns: Iterable[str]) -> str:
+    """A CHECK as PostgreSQL would write it, as far as its words go."""
+    return f"CHECK ({_text(check.body, columns)})"
+
+
+def expression(text: str, columns: Iterable[str]) -> str:
+    """The same of an expression alone."""
+    return _text(tokens(text), columns)
+
+
+def _text(body: Sequence[Token], columns: Iterable[str]) -> str:
+    """An expression in one spelling: columns by their names, lists as PostgreSQL writes them, AND and OR as it does.
+
+    Those within a CASE part no conditions, and stay small.
+    """
+    names = {name.casefold(): name for name in columns}
+    apart = not any(token.says("CASE") for token in body)
+    words: list[str] = []
+    for token in body:
+        said = _plainly(token, names)
+        if apart and token.kind == "word" and said in ("and", "or", "between"):
+            said = said.upper()
+        if words and token.kind == "sign" and words[-1] + said in _PAIRS:
+            words[-1] = {"==": "=", "!=": "<>"}.get(words[-1] + said, words[-1] + said)
+        else:
+            words.append(said)
+    return _LISTED.sub(lambda found: f"= ANY (ARRAY[{found[1].replace(' , ', ', ')}])", " ".join(words))
+
+
+def _plainly(token: Token, names: Mapping[str, str] | None = None) -> str:
+    if token.kind == "string":
+        return "'" + token.text.replace("'", "''") + "'"
+    if token.kind in ("word", "quoted") and (known := (names or {}).get(token.text.casefold())) is not None:
+        return known if re.fullmatch(r"[^\W\d]\w*", known) else '"' + known.replace('"', '""') + '"'
+    # A name in quotes is no function and no keyword.
+    return f'"{token.text}"' if token.kind == "quoted" else token.text.lower()

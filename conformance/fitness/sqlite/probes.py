@@ -35,9 +35,10 @@ from holdfast.conformance.fitness.model import (
 )
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
+from holdfast.conformance.fitness.sqlite.catalogue import expression
 from holdfast.conformance.fitness.sqlite.live import MAIN, read
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, files_of, take
-from holdfast.conformance.fitness.sqlite.translating import expression, state_of, translated, violated
+from holdfast.conformance.fitness.sqlite.translating import state_of, translated, violated
 from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
 from holdfast.conformance.fitness.trying.building import ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.trying.races import (

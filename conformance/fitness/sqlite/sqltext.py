@@ -6,7 +6,7 @@ The text says what to try and what to show; only a trial shows that a constraint
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -55,10 +55,6 @@ def conflict_clauses(sql: str) -> tuple[str, ...]:
     return tuple(third.text.upper() for first, second, third in three if first.says("ON") and second.says("CONFLICT"))
 
 
-# What typeof() answers.
-_TYPES = ("null", "integer", "real", "text", "blob")
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
     """One CHECK of a CREATE TABLE. `name` is the constraint's, empty without one."""
@@ -70,30 +66,6 @@ class Check:
         """Whether the expression can speak of this column."""
         return any(token.names(column) for token in self.body)
 
-    @property
-    def literals(self) -> tuple[str | int | float, ...]:
-        """Texts and numbers in it, in their order, each once; names of types where it asks for one are no texts."""
-        found: dict[str | int | float, None] = {}
-        asks_type = any(token.says("TYPEOF") for token in self.body)
-        for token in self.body:
-            if token.kind == "string":
-                if not (asks_type and token.text in _TYPES):
-                    found[token.text] = None
-            elif token.kind == "number":
-                found[int(token.text) if token.text.isdigit() else float(token.text)] = None
-        return tuple(found)
-
-    @property
-    def conjuncts(self) -> tuple[tuple[Token, ...], ...]:
-        """What must hold each by itself: the parts between ANDs, or the whole where an OR stands beside them."""
-        return tuple(_conjuncts(self.body))
-
-    def is_meant(self, message: str) -> bool:
-        """Whether SQLite's message "CHECK constraint failed: X" speaks of this one."""
-        said = message.removeprefix("CHECK constraint failed: ")
-        # Of an expression that begins with a quoted name SQLite shows that name alone.
-        return said in (self.name, self.body[0].text if self.body else "") or tokens(said) == self.body
-
 
 def checks(sql: str) -> list[Check]:
     """The CHECKs of a CREATE TABLE."""
@@ -103,40 +75,6 @@ def checks(sql: str) -> list[Check]:
         for place, (token, after) in enumerate(pairwise(found))
         if token.says("CHECK") and after.says("(")
     ]
-
-
-def _conjuncts(body: Sequence[Token]) -> Iterator[tuple[Token, ...]]:
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in body:
-        depth += token.says("(") - token.says(")")
-        if depth == 0 and token.says("OR"):
-            yield tuple(body)
-            return
-        if depth == 0 and token.says("AND"):
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    for part in parts:
-        inside = _inside(part) if part and part[0].says("(") else ()
-        # Parentheses around a whole part may hold more parts.
-        if inside and len(inside) == len(part) - 2:
-            yield from _conjuncts(inside)
-        else:
-            yield tuple(part)
-
-
-def values_of(conjunct: Sequence[Token], column: str) -> tuple[str, ...] | None:
-    """The texts that a column may hold by this condition: `column = 'a'` or `column IN ('a', 'b')`; else None."""
-    if len(conjunct) < 3 or not conjunct[0].names(column):
-        return None
-    if (len(conjunct) == 3 and conjunct[1].says("IS")) or [t.text for t in conjunct[1:-1]] in (["="], ["=", "="]):
-        rest: Sequence[Token] = conjunct[-1:]
-    elif conjunct[1].says("IN") and conjunct[2].says("(") and conjunct[-1].says(")"):
-        rest = [token for token in conjunct[3:-1] if not token.says(",")]
-    else:
-        return None
-    return tuple(token.text for token in rest) if all(token.kind == "string" for token in rest) else None
 
 
 def generated(sql: str) -> dict[str, tuple[Token, ...]]:
@@ -178,22 +116,11 @@ class Trigger:
     """A trigger: `timing` BEFORE, AFTER or INSTEAD; `event` INSERT, UPDATE or DELETE; `only` for UPDATE OF."""
 
     name: str
-    relation: str
     timing: str
     event: str
     only: bool
     conditional: bool
     body: tuple[Token, ...]
-
-    @property
-    def row(self) -> Mapping[str, str]:
-        """What a judgement shows of it."""
-        return {"relation": self.relation, "trigger": self.name, "timing": self.timing, "event": self.event}
-
-    @property
-    def unconditional(self) -> bool:
-        """Whether it fires for every row and every change in it."""
-        return not self.only and not self.conditional
 
     @property
     def only_raises(self) -> bool:
@@ -214,7 +141,7 @@ class Trigger:
         )
 
 
-def trigger(name: str, relation: str, sql: str) -> Trigger:
+def trigger(name: str, sql: str) -> Trigger:
     """The description of a CREATE TRIGGER."""
     found = tokens(sql)
     # A word for the event that no name can be taken for: behind it stands ON or OF.
@@ -227,4 +154,4 @@ def trigger(name: str, relation: str, sql: str) -> Trigger:
     begin = next((place for place, token in enumerate(found) if place > event and token.says("BEGIN")), len(found))
     head = found[event:begin]
     only, conditional = head[1].says("OF"), any(token.says("WHEN") for token in head)
-    return Trigger(name, relation, timing, head[0].text.upper(), only, conditional, found[begin:])
+    return Trigger(name, timing, head[0].text.upper(), only, conditional, found[begin:])

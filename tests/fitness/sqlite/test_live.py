@@ -15,11 +15,11 @@ import pytest
 
 from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.errors import FitnessError
-from holdfast.conformance.fitness.gather import Names
+from holdfast.conformance.fitness.gather import Names, search_file
 from holdfast.conformance.fitness.gather import assess as gather
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
-from holdfast.conformance.fitness.sqlite import gather_evidence, path_of, relation_name, search, take
+from holdfast.conformance.fitness.sqlite import gather_evidence, path_of, relation_name, take
 from holdfast.conformance.fitness.sqlite.live import read
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
@@ -64,7 +64,7 @@ def _state(folder: Path) -> Mapping[str, tuple[int, int, int, bytes]]:
 
 def _all_of_it(files: Files, schema: Schema) -> Status:
     """Search, snapshot, probes and judgement."""
-    search(files.live, policy_of(schema))
+    search_file(files.live, policy_of(schema))
     found = gather(str(files.live), Names(schema.effect, schema.nonce, f"{files.audit}:refusals"), policy_of(schema))
     return found.judgement.status
 
@@ -247,7 +247,7 @@ def test_names_are_read_and_files_are_told_from_servers(tmp_path: Path) -> None:
         } == {path}
         assert path_of("postgresql://user:secret@host/db") is None
         assert path_of("host=/tmp dbname=x") is None
-        found = {(each.part, each.relation.name) for each in search(path, policy_of(FIT)) if not each.reasons}
+        found = {(each.part, each.relation.name) for each in search_file(path, policy_of(FIT)) if not each.reasons}
         assert found == {(Part.EFFECT, "effect"), (Part.NONCE, "consumed")}
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.conformance.fitness.criteria.spelling import WRITE_AS_IN_FILES, conditions, one_spelling_in_files
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
+from holdfast.conformance.fitness.sqlite.catalogue import check_text
 from holdfast.conformance.fitness.sqlite.sqltext import checks
-from holdfast.conformance.fitness.sqlite.translating import check_text
 from holdfast.conformance.fitness.trying.values import digest_of
 
 KEY = digest_of(1)
