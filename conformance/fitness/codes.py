@@ -35,6 +35,7 @@ class Code(Enum):
     KEY_GENERATED = "KEY_GENERATED"  # the database makes the key up
     KEY_DEFAULT = "KEY_DEFAULT"  # a forgotten key gets one
     KEY_NOT_CANONICAL = "KEY_NOT_CANONICAL"  # two spellings of one key are two keys
+    KEY_NARROW = "KEY_NARROW"  # its form leaves room for too few keys
     KEY_COLLISION = "KEY_COLLISION"  # two different keys are taken for one
     KEY_NOT_DECLARABLE = "KEY_NOT_DECLARABLE"  # partitions forbid a unique index on this alone
     CHECK_NOT_VALID = "CHECK_NOT_VALID"  # a constraint that was never validated, or is not enforced
@@ -58,6 +59,7 @@ class Code(Enum):
     BINDING_GENERATED = "BINDING_GENERATED"
     BINDING_DEFAULT = "BINDING_DEFAULT"  # a placeholder stands in for what was not bound
     BINDING_MAY_BE_EMPTY = "BINDING_MAY_BE_EMPTY"
+    BINDING_CONSTANT = "BINDING_CONSTANT"  # the same in every row
 
     # d
     WRONG_DOMAIN = "WRONG_DOMAIN"  # the constraints speak of another domain

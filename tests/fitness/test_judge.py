@@ -196,8 +196,21 @@ CHECK: dict[str, Any] = {
     "deferrable": False, "deferred": False, "no_inherit": False, "definition": "", "volatile": [], "calls": [],
 }  # fmt: skip
 PLAIN: dict[str, Any] = {**ATTEMPTS, "name": "plain", "unique": False}
+WATCH = {"name": "watch", "event": "ddl_command_end", "enabled": "O"}
 LOGIN = {"name": "greet", "enabled": "O", "function": "public.greet", "definition": ""}
 FILES = {"schema": "pg_catalog", "name": "lo_export", "arguments": "oid, text", "grantee": None}
+
+
+MAKER = add(
+    "administrators", role="maker", superuser=False, create_role=True, bypass_row_security=False, replication=False,
+    login=True,
+)  # fmt: skip
+
+
+def narrow(relation: RelationName, name: str, condition: str, **more: Any) -> _Edit:
+    """A CHECK beside the others."""
+    row = {**CHECK, "columns": [name], "name": "narrow", "definition": f"CHECK (({name} {condition}))", **more}
+    return add("constraints", **{**at(relation), **row})
 
 
 ATTEMPT_INDEXES: dict[str, dict[str, Any]] = {
@@ -420,6 +433,18 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         (("c", R, "BINDING_NULLABLE"),),
     ),
     "c generated": (column(EFFECT, "run_id", generated="s"), (("c", R, "BINDING_GENERATED"),)),
+    "a key of few digits": (narrow(EFFECT, "replay_key", "~ '^v1:[0-9a-f]{31}$'::text"), (("a", U, "KEY_NARROW"),)),
+    "a key of few words": (
+        narrow(EFFECT, "replay_key", "= ANY (ARRAY['a'::text, 'b'::text])"), (("a", U, "KEY_NARROW"),),
+    ),
+    "a key of few signs": (
+        narrow(EFFECT, "replay_key", "!~ '[^0-9]'::text) AND (length(replay_key) = 38"), (("a", U, "KEY_NARROW"),),
+    ),
+    "b nonce of few digits": (narrow(NONCE, "authorization_nonce", "~ '^[0-9]{38}$'::text"), (("b", U, "KEY_NARROW"),)),
+    "c binding of one value": (narrow(EFFECT, "run_id", "= 'x'::text"), (("c", U, "BINDING_CONSTANT"),)),
+    "h decision of one value": (
+        column(EFFECT, "decision_id", labels=["accepted"]), (("h", U, "BINDING_CONSTANT"),),
+    ),
     "c default": (column(EFFECT, "run_id", default="''::text"), (("c", R, "BINDING_DEFAULT"),)),
     "c no check": (
         drop("constraints", at(EFFECT, columns=["run_id"])), (("c", U, "PROBE_FAILED"),),
@@ -439,6 +464,10 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     # e
     "e fsync": (edit("durability", {"name": "fsync"}, value="off"), (("e", R, "NOT_DURABLE"),)),
     "e full pages": (edit("durability", {"name": "full_page_writes"}, value="off"), (("e", R, "NOT_DURABLE"),)),
+    "e what developers set": (add("durability", name="zero_damaged_pages", value="on"), (("e", U, "NOT_DURABLE"),)),
+    "e a way to sync that is not known": (
+        edit("durability", {"name": "wal_sync_method"}, value="none"), (("e", U, "NOT_DURABLE"),),
+    ),
     "e fsync after a reload": (add("waiting", name="fsync", value="off"), (("e", R, "NOT_DURABLE"),)),
     "e full pages after a reload": (add("waiting", name="full_page_writes", value="F"), (("e", R, "NOT_DURABLE"),)),
     "e late commits after a reload": (
@@ -558,6 +587,10 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     ),
     "f superuser": (edit("roles", {"role": WRITER}, superuser=True), (("f", R, "WRITER_ATTRIBUTES"),)),
     "f bypasses": (edit("roles", {"role": WRITER}, bypass_row_security=True), (("f", R, "WRITER_ATTRIBUTES"),)),
+    "f another makes roles, before 16": (
+        both(edit("server", {}, number=150000), MAKER), (("f", U, "OTHERS_MAY_WRITE"),),
+    ),
+    "f event trigger of any event": (add("event_triggers", **WATCH), (("f", U, "TRIGGER_UNREVIEWED"),)),
     "f makes roles": (edit("roles", {"role": WRITER}, create_role=True), (("f", R, "WRITER_ATTRIBUTES"),)),
     "f replicates": (edit("roles", {"role": WRITER}, replication=True), (("f", R, "WRITER_ATTRIBUTES"),)),
     "f becomes a superuser": (
@@ -864,6 +897,12 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     "a reviewed trigger by its full name": (
         add("triggers", **at(EFFECT), **TRIGGER), Policy(reviewed=(f"{EFFECT}.stamp",)),
     ),
+    "f reviewed event trigger": (add("event_triggers", **WATCH), Policy(reviewed=("watch",))),
+    "f reviewed maker of roles, before 16": (
+        both(edit("server", {}, number=150000), MAKER), Policy(reviewed=("maker",)),
+    ),
+    "f maker of roles since 16": (both(edit("server", {}, number=160000), MAKER), Policy()),
+    "a key of 128 bits": (narrow(EFFECT, "replay_key", "~ '^[0-9a-f]{32}$'::text"), Policy()),
     "a trigger that is off": (add("triggers", **at(EFFECT), **{**TRIGGER, "enabled": "D"}), Policy()),
     "policies that let everything through": (
         both(

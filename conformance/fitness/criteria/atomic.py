@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.files import commits
@@ -17,6 +17,10 @@ from holdfast.conformance.fitness.postgres.catalogue import UnreadError
 _ONCE = {Part.EFFECT: KEYS[0], Part.NONCE: NONCE}
 _COMMIT = "synchronous_commit"
 _DURABLE = ("fsync", "full_page_writes")
+_KEEPING: Mapping[str, tuple[str, ...]] = {
+    "data_sync_retry": ("off",),
+    "wal_sync_method": ("fdatasync", "fsync", "fsync_writethrough", "open_datasync", "open_sync"),
+}
 # Sources of a setting from which no session of another role takes it.
 _OF_THIS_READER = ("user", "database user", "client", "session")
 
@@ -70,6 +74,11 @@ def _durable(judging: Judging) -> None:
             judging.refute(Code.NOT_DURABLE, text, rows=[row])
         else:
             judging.rest_on(row)
+    # What else is not as it comes: a value that is not known to keep what was committed is not shown to.
+    for name, row in rows.items():
+        if name not in _DURABLE and str(row["value"]) not in _KEEPING.get(name, ()):
+            text = f"{name} is {row['value']}, which is not known to keep what was committed; set it as it comes"
+            judging.unproven(Code.NOT_DURABLE, text, rows=[row])
 
 
 def setting_of(judging: Judging, name: str) -> Row | None:

@@ -42,6 +42,8 @@ def _column(judging: Judging, relation: RelationName, row: Row, word: str) -> No
     codes = Code.BINDING_GENERATED, Code.BINDING_DEFAULT
     made_up(judging, Part.EFFECT, relation, row, codes, "a row that binds nothing gets it")
     kept(judging, relation, row)
+    if word != _OPERATION:
+        says_something(judging, relation, row)
     if not _may_be_empty(row):
         return
     checks = checks_on(judging, relation, str(row["name"]))
@@ -60,6 +62,16 @@ def must_be_said(
     if not row["not_null"]:
         text = f"{row['name']} of {relation} is not declared NOT NULL{tail}"
         judging.refute_unless(judging.refusal(trial), code, text, part, [row])
+
+
+def says_something(judging: Judging, relation: RelationName, row: Row) -> None:
+    """A column that can hold one value only says nothing of a request."""
+    name = str(row["name"])
+    checks = sound(judging, checks_on(judging, relation, name))
+    lists = [admitted(str(check["definition"]), name) for check in checks]
+    if any(words is not None and len(words - {""}) < 2 for words in (*lists, row["labels"] and set(row["labels"]))):
+        text = f"{name} of {relation} can hold one value only, so it says nothing of what was asked for"
+        judging.unproven(Code.BINDING_CONSTANT, text, part=Part.EFFECT, rows=[row, *checks])
 
 
 def kept(judging: Judging, relation: RelationName, row: Row) -> None:

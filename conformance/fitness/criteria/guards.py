@@ -43,7 +43,7 @@ def append_only(judging: Judging) -> None:
     judging.check(_settings)
     for part in apart(judging):
         judging.check(owned, part)
-    for inspect in (_rules_elsewhere, _definers, _beyond_grants, _file_functions):
+    for inspect in (_rules_elsewhere, _definers, _beyond_grants, _file_functions, _role_makers, _event_triggers):
         judging.check(inspect)
 
 
@@ -358,6 +358,32 @@ def _file_functions(judging: Judging) -> None:
         )
         code = Code.WRITER_PRIVILEGES if grantee in powers else Code.OTHERS_MAY_WRITE
         judging.unproven(code, text, rows=[row])
+
+
+# PostgreSQL 16 binds a role that makes roles to those that it made.
+_BOUND_SINCE = 160000
+
+
+def _role_makers(judging: Judging) -> None:
+    if any(row["number"] >= _BOUND_SINCE for row in judging.catalogue.rows("server")):
+        return
+    for row in judging.catalogue.rows("administrators"):
+        if row["create_role"] and not row["superuser"] and row["role"] not in judging.policy.reviewed:
+            text = (
+                f"{row['role']} may make roles, and before PostgreSQL 16 let itself into any but superusers, the owner "
+                "of the surface too; take CREATEROLE from it, or name it in a policy as reviewed"
+            )
+            judging.unproven(Code.OTHERS_MAY_WRITE, text, rows=[row])
+
+
+def _event_triggers(judging: Judging) -> None:
+    for row in judging.catalogue.rows("event_triggers"):
+        if row["event"] != "login" and row["enabled"] != OFF and row["name"] not in judging.policy.reviewed:
+            text = (
+                f"the event trigger {row['name']} ({row['event']}) runs with the rights of whoever changes the schema, "
+                "the owner of the surface too; drop it, or name it in a policy as reviewed"
+            )
+            judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
 
 
 # What was tried

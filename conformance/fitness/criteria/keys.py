@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -12,6 +13,8 @@ from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, so
 from holdfast.conformance.fitness.criteria.spelling import (
     WRITE_AS,
     WRITE_AS_IN_FILES,
+    admitted,
+    capacity,
     conditions,
     has_word,
     one_spelling,
@@ -146,6 +149,20 @@ def _canonical(judging: Judging, relation: RelationName, row: Row, stem: str) ->
         judging.unproven(Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, rows=good)
 
 
+# What a digest of half the length of SHA-256 has.
+_BITS = 128
+
+
+def _roomy(judging: Judging, part: Part, relation: RelationName, name: str) -> None:
+    """The form that checks hold a key to leaves room for keys that nobody guesses and none of which meet."""
+    checks = sound(judging, checks_on(judging, relation, name))
+    said = [condition for check in checks for condition in conditions(str(check["definition"]))]
+    listed = [words for check in checks if (words := admitted(str(check["definition"]), name)) is not None]
+    if min([capacity(said, name), *(math.log2(len(words)) for words in listed)]) < _BITS:
+        text = f"the checks on {name} of {relation} leave it less than {_BITS} bits: keys may meet, or be guessed"
+        judging.unproven(Code.KEY_NARROW, text, part=part, rows=checks)
+
+
 def _advice(judging: Judging, name: str) -> str:
     if judging.in_files:
         return f"{WRITE_AS_IN_FILES.format(name)})"
@@ -183,6 +200,7 @@ def _keys(judging: Judging, relation: RelationName) -> None:
             continue
         _unique(judging, Part.EFFECT, relation, name)
         _canonical(judging, relation, row, stem)
+        _roomy(judging, Part.EFFECT, relation, name)
     if missing:
         text = f"{relation} lacks {', '.join(missing)}"
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
@@ -297,6 +315,7 @@ def _nonce_column(judging: Judging, relation: RelationName) -> None:
         judging.refute(Code.MISSING_COLUMNS, f"{relation} lacks {column}", part=Part.NONCE)
     else:
         _unique(judging, Part.NONCE, relation, column)
+        _roomy(judging, Part.NONCE, relation, column)
 
 
 def _nonce_used_once(judging: Judging, relation: RelationName) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.binding import kept, must_be_said
+from holdfast.conformance.fitness.criteria.binding import kept, must_be_said, says_something
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
 from holdfast.conformance.fitness.criteria.files import housekeeping
 from holdfast.conformance.fitness.criteria.judging import Judging
@@ -40,6 +40,7 @@ def _decision(judging: Judging, relation: RelationName) -> None:
     judging.rest_on(row)
     must_be_said(judging, Part.EFFECT, relation, row, _without(judging), Code.DECISION_NULLABLE)
     kept(judging, relation, row)
+    says_something(judging, relation, row)
 
 
 def _without(judging: Judging) -> str:

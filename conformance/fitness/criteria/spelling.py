@@ -6,6 +6,7 @@ as well; that cannot be decided from here.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
 
@@ -71,6 +72,32 @@ def _places(text: str) -> int:
     found = _PLACE.findall(text)
     fine = (is_of_one_case(inside) if inside else re.fullmatch(_PLAIN, plain) for inside, plain in found)
     return len(found) if all(fine) else 0
+
+
+_REPEATED = re.compile(rf"(?:{_SET}|{_PLAIN})(?:\{{([1-9][0-9]*)\}})?")
+
+
+def capacity(conditions: Sequence[str], column: str) -> float:
+    """How many bits the forms above leave a column at the most; infinite where none of them says."""
+    subject, bare = _subject(column), re.escape(column)
+    patterns = filter(_is_fixed, _found(rf"{subject} ~ '([^']*)'::text", conditions))
+    globs = filter(_places, _found(rf"{bare} glob '([^']*)'", conditions))
+    forms = [
+        *(sum(_room(inside, times) for inside, times in _REPEATED.findall(each[1:-1])) for each in patterns),
+        *(sum(_room(inside) for inside, _ in _PLACE.findall(each)) for each in globs),
+    ]
+    lengths = _found(rf"(?:{_LENGTH}\({subject}\)|length \( {bare} \)) = ([1-9][0-9]*)", conditions)
+    sets = [
+        *_found(rf"{subject} !~ '\[\^([^']*)\]'::text", conditions),
+        *_found(rf"{subject} ~ '\^\[([^']*)\][+*]\$'::text", conditions),
+        *_found(rf"{bare} not glob '\*\[\^([^\]]+)\]\*'", conditions),
+    ]
+    return min([*forms, *(_room(inside, length) for length in lengths for inside in sets)], default=math.inf)
+
+
+def _room(inside: str, times: str = "") -> float:
+    """The bits of so many places of a set; a character that means itself has none."""
+    return int(times or 1) * math.log2(len(set(RANGE.sub(_span, inside))) or 1)
 
 
 def is_of_one_case(inside: str) -> bool:

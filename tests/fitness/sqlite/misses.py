@@ -253,6 +253,14 @@ KEYS = (
         FIT + "CREATE UNIQUE INDEX first_try ON effect (run_id) WHERE attempt_id = '1';",
         a="ATTEMPT_KEYING",
     ),
+    Schema(
+        "key-of-few-digits",
+        FIT.replace("= 64", "= 31"),
+        policy=Policy(
+            values=dict.fromkeys(("logical_request_key", "replay_key", "deployed_artifact_hash"), "{hex:31}")
+        ),
+        unproven={"a": "KEY_NARROW"},
+    ),
     # What many a surface has, the reference's own among them: length() and GLOB end at a NUL.
     miss(
         "key-goes-on-behind-a-nul",
