@@ -54,8 +54,18 @@ def is_readable(text: str, width: int, ids: Iterable[str]) -> None:
         assert re.search(r"(?:[ │]*\n[ │]*)?".join(map(re.escape, parts)), text), (each, text)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+# What works for seconds before it prints meets the narrowest terminal alone; the tables themselves, below, meet all.
+LONG = ("selfcheck", "vectors")
+
+
+@pytest.mark.parametrize(
+    ("words", "width"),
+    [
+        pytest.param(words, width, id=f"{' '.join(words)}-{width}")
+        for words in COMMANDS
+        for width in (WIDTHS[:1] if words[0] in LONG else WIDTHS)
+    ],
+)
 def test_what_a_command_prints_is_readable_at_any_width(words: tuple[str, ...], width: int, tmp_path: Path) -> None:
     terminal = {"COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"}
     done = warm.run([*words], cwd=tmp_path, env={**environment(tmp_path), **terminal}, limit=LIMIT_S)
