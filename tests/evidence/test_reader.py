@@ -60,43 +60,61 @@ def test_a_run_comes_back_as_it_was_written(run_path: Path, header: Header) -> N
     assert run.sides()[CASES[0]]["main"] == (exchange(CASES[0], 0), exchange(CASES[0], 1))
 
 
-def test_a_deleted_line_breaks_the_chain_and_the_count(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: lines[:6] + lines[7:])
-    assert DefectKind.CHAIN in kinds(run)
-    assert DefectKind.COUNT in kinds(run)
+def _only(number: int, **members: Any) -> Callable[[Lines], Lines]:
+    """The change of one line."""
+    return lambda lines: [edited(line, **members) if at == number else line for at, line in enumerate(lines)]
 
 
-def test_two_lines_in_each_others_place_break_the_chain(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: [*lines[:4], lines[5], lines[4], *lines[6:]])
-    assert kinds(run).count(DefectKind.CHAIN) == 3
+CHAIN, COUNT, ORDER, SCHEMA = DefectKind.CHAIN, DefectKind.COUNT, DefectKind.ORDER, DefectKind.SCHEMA
+TWICE, NO_JSON = DefectKind.DUPLICATE, DefectKind.NOT_JSON
+# What is done to the lines, and the kinds of the defects: with the chain as it was …
+BLIND: dict[str, tuple[Callable[[Lines], Lines], set[DefectKind]]] = {
+    "a line is gone": (lambda lines: lines[:6] + lines[7:], {CHAIN, COUNT}),
+    "two change places": (lambda lines: [*lines[:4], lines[5], lines[4], *lines[6:]], {CHAIN, ORDER}),
+    "one stands twice": (lambda lines: [*lines[:4], lines[3], *lines[4:]], {CHAIN, COUNT, TWICE}),
+    "one is edited": (_only(3, verdict="conforms", detail="all is well"), {CHAIN}),
+    "the first is edited": (_only(0, seed="other"), {CHAIN}),
+    "the last is gone": (lambda lines: lines[:-1], {DefectKind.CUT_OFF}),
+    "all stand twice": (lambda lines: lines + lines, {CHAIN, COUNT, TWICE, ORDER}),
+    "one is long": (lambda lines: [*lines[:7], b"x" * (2 * MAX_LINE), *lines[7:]], {CHAIN, COUNT, NO_JSON, SCHEMA}),
+}
+# … and with one that fits.
+MENDED: dict[str, tuple[Callable[[Lines], Lines], set[DefectKind]]] = {
+    "two runs": (lambda lines: lines + lines, {COUNT, TWICE, ORDER, SCHEMA}),
+    "other counts": (_only(10, counts={"conforms": 3}), {COUNT}),
+    "another number of lines": (_only(10, lines=8), {COUNT}),
+    "an unknown verdict": (_only(3, verdict="splendid"), {COUNT, ORDER, DefectKind.UNKNOWN_VERDICT}),
+    "a second verdict": (lambda lines: [*lines[:4], lines[3], *lines[4:]], {COUNT, TWICE}),
+    "an exchange less": (lambda lines: lines[:1] + lines[2:], {COUNT, ORDER}),
+    "an exchange after its verdict": (lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]], {ORDER}),
+    "a case within another": (lambda lines: [*lines[:3], *lines[4:6], lines[3], *lines[6:]], {ORDER}),
+    "a twin first": (lambda lines: _only(1, side="twin")(_only(2, n=0)(lines)), {ORDER}),
+    "a restart less": (lambda lines: [edited(x, count=2) if b'"restart"' in x else x for x in lines], {ORDER}),
+    "artefacts twice": (lambda lines: [*lines[:-1], lines[-2], lines[-1]], {COUNT, ORDER}),
+    "artefacts early": (lambda lines: [lines[0], lines[-2], *lines[1:-2], lines[-1]], {ORDER}),
+    "an instant that does not exist": (_only(0, started="2026-02-31T00:00:00Z"), {SCHEMA}),
+    "another schema": (_only(0, schema=1), {SCHEMA}),
+}
+SAID = {
+    "one is edited": "line 5: the chain is broken; line 4 was changed",
+    "the first is edited": "line 2: the chain is broken",
+    "all stand twice": "nothing after the footer; two runs in one file; a second footer",
+    "one is long": "line 8: expected at most",
+    "other counts": "line 11: the footer counts 3 conforms, the verdict lines are 2 conforms",
+    "an unknown verdict": "'splendid'",
+    "an exchange less": "expected exchange 0 of toy/once/one (main), got 1",
+    "an instant that does not exist": "expected an instant that exists",
+    "another schema": "an older holdfast wrote this run",
+}
 
 
-def test_a_line_that_stands_twice_is_found(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: [*lines[:4], lines[3], *lines[4:]])
-    assert {DefectKind.CHAIN, DefectKind.DUPLICATE} <= set(kinds(run))
-
-
-def test_one_edited_line_is_one_break_and_names_the_line(run_path: Path) -> None:
-    def edit(lines: Lines) -> None:
-        lines[3] = edited(lines[3], verdict="conforms", detail="all is well")
-
-    run = rewritten(run_path, edit)
-    assert kinds(run) == [DefectKind.CHAIN]
-    assert run.defects[0].line == 5
-    assert "line 4 was changed" in run.defects[0].text
-
-
-def test_an_edited_first_line_breaks_the_chain(run_path: Path, header: Header) -> None:
-    run = rewritten(run_path, lambda lines: [edited(lines[0], seed="other"), *lines[1:]])
-    assert kinds(run) == [DefectKind.CHAIN]
-    assert run.header is not None
-    assert run.header != header
-
-
-def test_a_missing_footer_means_that_the_run_was_cut_off(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: lines[:-1])
-    assert kinds(run) == [DefectKind.CUT_OFF]
-    assert run.footer is None
+@pytest.mark.parametrize("what", [*BLIND, *MENDED])
+def test_a_run_is_damaged_in_which(what: str, run_path: Path) -> None:
+    change, due = BLIND.get(what) or MENDED[what]
+    run = rewritten(run_path, lambda lines: chained(change(lines)) if what in MENDED else change(lines))
+    said = "\n".join(map(str, run.defects))
+    assert set(kinds(run)) == due, said
+    assert all(words in said for words in SAID.get(what, "").split("; ")), said
 
 
 def test_a_last_line_without_an_end_means_that_the_run_was_cut_off(run_path: Path) -> None:
@@ -116,59 +134,6 @@ def test_an_empty_file_is_no_run(tmp_path: Path) -> None:
     path.write_bytes(b"")
     run = read_evidence(path)
     assert [str(defect) for defect in run.defects] == ["the file is empty"]
-
-
-def test_two_runs_in_one_file_are_not_one_run(run_path: Path, header: Header) -> None:
-    run = rewritten(run_path, lambda lines: lines + lines)
-    texts = "\n".join(map(str, run.defects))
-    assert "two runs in one file" in texts
-    assert "a second footer" in texts
-    assert "nothing after the footer" in texts
-    assert run.header == header
-
-
-def test_two_runs_with_one_chain_are_still_not_one_run(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained(lines + lines))
-    assert DefectKind.CHAIN not in kinds(run)
-    assert DefectKind.ORDER in kinds(run)
-
-
-def test_counts_of_the_footer_that_do_not_fit_the_verdicts_are_found_whatever_the_chain(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained([*lines[:-1], edited(lines[-1], counts={"conforms": 3})]))
-    assert [str(defect) for defect in run.defects] == [
-        "line 11: the footer counts 3 conforms, the verdict lines are 2 conforms"
-    ]
-
-
-def test_a_line_count_of_the_footer_that_does_not_fit_is_found(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained([*lines[:-1], edited(lines[-1], lines=8)]))
-    assert kinds(run) == [DefectKind.COUNT]
-
-
-def test_an_unknown_verdict_is_named(run_path: Path) -> None:
-    def edit(lines: Lines) -> Lines:
-        lines[3] = edited(lines[3], verdict="splendid")
-        return chained(lines)
-
-    run = rewritten(run_path, edit)
-    assert DefectKind.UNKNOWN_VERDICT in kinds(run)
-    assert "'splendid'" in run.defects[0].text
-    assert [line.case for line in run.verdicts] == [CASES[1]]
-
-
-def test_a_second_verdict_of_a_case_is_found_whatever_the_chain(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained([*lines[:4], lines[3], *lines[4:]]))
-    assert DefectKind.DUPLICATE in kinds(run)
-
-
-def test_an_exchange_that_was_taken_out_is_missed_whatever_the_chain(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained(lines[:1] + lines[2:]))
-    assert "expected exchange 0 of toy/once/one (main), got 1" in str(run.defects[0])
-
-
-def test_an_exchange_after_its_verdict_is_found(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained([*lines[:2], lines[3], lines[2], *lines[4:]]))
-    assert set(kinds(run)) == {DefectKind.ORDER}
 
 
 @pytest.mark.parametrize(
@@ -191,17 +156,6 @@ def test_a_line_that_is_none_is_a_defect_and_the_rest_is_read(run_path: Path, ra
     assert kind in kinds(run)
     assert {defect.line for defect in run.defects} >= {8, 9}
     assert run.footer is not None
-
-
-def test_an_instant_that_does_not_exist_is_a_defect(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained([edited(lines[0], started="2026-02-31T00:00:00Z"), *lines[1:]]))
-    assert run.header is None
-    assert "expected an instant that exists" in str(run.defects[0])
-
-
-def test_a_line_of_many_megabytes_is_not_taken_in(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: [*lines[:7], b"x" * (2 * MAX_LINE), *lines[7:]])
-    assert "expected at most" in str(run.defects[0])
 
 
 def test_a_file_of_another_kind_ends_in_a_bounded_list(tmp_path: Path) -> None:
@@ -251,12 +205,6 @@ def test_any_change_of_the_footer_breaks_its_seal(run_path: Path) -> None:
         assert DefectKind.CHAIN in kinds(run), member
 
 
-def test_a_run_of_another_schema_says_to_run_again(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained([edited(lines[0], schema=1), *lines[1:]]))
-    assert "an older holdfast wrote this run" in str(run.defects[0])
-    assert (run.header, len(run.verdicts)) == (None, 2)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -269,34 +217,6 @@ def test_a_run_of_another_schema_says_to_run_again(run_path: Path) -> None:
 def test_artefacts_whose_digest_is_not_theirs_are_a_defect(run_path: Path, change: dict[str, Any]) -> None:
     run = rewritten(run_path, lambda lines: chained([*lines[:-2], edited(lines[-2], **change), lines[-1]]))
     assert kinds(run) == [DefectKind.COUNT]
-
-
-def test_artefacts_stand_once_and_last(run_path: Path) -> None:
-    twice = rewritten(run_path, lambda lines: chained([*lines[:-1], lines[-2], lines[-1]]))
-    assert DefectKind.ORDER in kinds(twice)
-
-
-def test_artefacts_before_a_case_are_a_defect(run_path: Path) -> None:
-    early = rewritten(run_path, lambda lines: chained([lines[0], lines[-2], *lines[1:-2], lines[-1]]))
-    assert DefectKind.ORDER in kinds(early)
-
-
-def test_exchanges_and_verdict_of_a_case_stand_together(run_path: Path) -> None:
-    # The second case's exchanges before the first one's verdict, both in their own order.
-    run = rewritten(run_path, lambda lines: chained([*lines[:3], *lines[4:6], lines[3], *lines[6:]]))
-    assert set(kinds(run)) == {DefectKind.ORDER}
-
-
-def test_the_main_side_stands_before_its_twin(run_path: Path) -> None:
-    def twin_first(lines: Lines) -> Lines:
-        return chained([lines[0], edited(lines[1], side="twin"), edited(lines[2], n=0), *lines[3:]])
-
-    assert kinds(rewritten(run_path, twin_first)) == [DefectKind.ORDER]
-
-
-def test_a_restart_that_was_taken_out_is_missed(run_path: Path) -> None:
-    run = rewritten(run_path, lambda lines: chained([edited(x, count=2) if b'"restart"' in x else x for x in lines]))
-    assert kinds(run) == [DefectKind.ORDER]
 
 
 @pytest.mark.parametrize("verdict", [[], {}, None, 7])
