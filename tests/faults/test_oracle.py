@@ -111,28 +111,21 @@ def test_a_loss_names_each_operation_that_is_gone_and_its_facts() -> None:
     assert WORKLOAD.ops[0].text not in text
 
 
-def test_a_torn_operation_names_the_fact_and_whose_it_is() -> None:
-    op = WORKLOAD.ops[0]
-    text = compare(WORKLOAD, {"k1.left": op.facts["k1.left"]}, set(), {1}).came
-    assert "k1.right is absent" in text
-    assert f"operation 1 ({op.text})" in text
+WHOLE = WORKLOAD.ops[0].facts["k1.right"]
 
 
-def test_a_fact_that_is_cut_off_says_behind_which_byte() -> None:
-    op = WORKLOAD.ops[0]
-    whole = op.facts["k1.right"]
-    text = compare(WORKLOAD, {**op.facts, "k1.right": whole[:2]}, set(), {1}).came
-    assert f"after byte 2 of {len(whole)}" in text
-    assert f"operation 1 ({op.text})" in text
-
-
-def test_a_fact_that_is_another_says_from_which_byte_on() -> None:
-    op = WORKLOAD.ops[0]
-    whole = op.facts["k1.right"]
-    changed = whole[:3] + "#" + whole[4:]
-    text = compare(WORKLOAD, {**op.facts, "k1.right": changed}, {1}, {1}).came
-    assert f"from byte 3 of {len(whole)} on" in text
-    assert f"operation 1 ({op.text})" in text
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"k1.left": WORKLOAD.ops[0].facts["k1.left"]}, "k1.right is absent"),
+        ({**WORKLOAD.ops[0].facts, "k1.right": WHOLE[:2]}, f"after byte 2 of {len(WHOLE)}"),
+        ({**WORKLOAD.ops[0].facts, "k1.right": WHOLE[:3] + "#" + WHOLE[4:]}, f"from byte 3 of {len(WHOLE)} on"),
+    ],
+)
+def test_what_is_wrong_with_a_fact_is_told_and_whose_it_is(facts: dict[str, str], words: str) -> None:
+    text = compare(WORKLOAD, facts, set(), {1}).came
+    assert words in text
+    assert f"operation 1 ({WORKLOAD.ops[0].text})" in text
 
 
 @pytest.mark.parametrize(
@@ -374,33 +367,24 @@ def test_what_is_recorded_behind_an_effect_is_due_once_it_is_acknowledged() -> N
     assert compare(workload, {"mark 1": "3"}, frozenset(), frozenset({1})).kind is CrashClass.TORN
 
 
-class Exposing(Lines):
-    """What was left for it shows in clear what has to be hidden, so that it is not started."""
+class Lost(Lines):
+    """It is not started, as something is wrong with what was left for it."""
+
+    def __init__(self, error: type[SubjectError]) -> None:
+        super().__init__(["true"])
+        self._error = error
 
     def start(self, folder: Path, under: Sequence[str] = ()) -> None:
         del under
-        raise SubjectExposedError(f"{folder} holds the letter")
+        raise self._error(str(folder))
 
 
-class Reopening(Lines):
-    """It takes for new what was never to be accepted again."""
-
-    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
-        del under
-        raise SubjectReopenedError(f"{folder}: accepted new")
-
-
-def test_what_is_accepted_once_more_is_no_refusal_to_start(tmp_path: Path) -> None:
-    subject = Reopening(["true"])
-    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
-    assert seen.verdict.kind is CrashClass.INVENTED
-
-
-def test_what_is_left_in_clear_is_no_refusal_to_start(tmp_path: Path) -> None:
-    subject = Exposing(["true"])
-    assert judge(subject, tmp_path, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
-    seen = judge_deprived(subject, tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
+@pytest.mark.parametrize("error", [SubjectExposedError, SubjectReopenedError])
+def test_what_is_left_in_clear_or_accepted_once_more_is_no_refusal_to_start(
+    error: type[SubjectError], tmp_path: Path
+) -> None:
+    assert judge(Lost(error), tmp_path, WORKLOAD, {1}, {1}).kind is CrashClass.INVENTED
+    seen = judge_deprived(Lost(error), tmp_path, WORKLOAD, {1}, {1}, WORKLOAD.ops[-1:])
     assert seen.verdict.kind is CrashClass.INVENTED
 
 

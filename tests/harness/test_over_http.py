@@ -177,13 +177,6 @@ def test_an_error_of_the_server_is_a_fault_and_no_refusal(
         assert bridge.answer({"op": "call", "method": "canonicalise", "args": {}})["outcome"] == "fault"
 
 
-def test_a_server_that_is_not_there_gives_no_answer(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    with Server(f"http://127.0.0.1:{port}", ()) as server, pytest.raises(LostError, match="no answer"):
-        Bridge(server, alone=True).answer(opening(tmp_path))
-
-
 def test_a_server_that_ends_before_it_listens_is_told_with_its_status() -> None:
     with pytest.raises(LostError, match="status 3"), Server("http://127.0.0.1:{port}", ["sh", "-c", "exit 3"]):
         pass

@@ -204,6 +204,8 @@ def test_of_an_abandoned_session_the_workers_that_owe_nothing_are_kept(janitor: 
     assert (pool.current(0), pool.current(1)) == (kept, None)
     assert pool.replaced == [(1, "it ended early")]
     assert not psutil.pid_exists(owing.process.pid)
+    pool.kill(0)
+    assert pool.current(0) is None
     pool.close()
 
 

@@ -47,25 +47,18 @@ def test_a_failure_as_expected_is_excused_to_the_end_of_its_last_day() -> None:
     assert applied.exit is Exit.OK
 
 
-def test_on_the_day_after_it_is_expired() -> None:
-    assert problem_kinds(ENTRY, FAILING, today=date(2026, 1, 16)) == [ProblemKind.EXPIRED]
-
-
-def test_an_id_that_matches_nothing_is_a_problem() -> None:
-    assert problem_kinds(ENTRY, result("toy/once/other", Verdict.CONFORMS, "")) == [ProblemKind.UNMATCHED]
-
-
-def test_a_case_that_passes_now_is_a_problem() -> None:
-    assert problem_kinds(ENTRY, result(CASE, Verdict.CONFORMS, "")) == [ProblemKind.PASSING]
-
-
-def test_another_verdict_is_a_problem() -> None:
-    assert problem_kinds(ENTRY, result(CASE, Verdict.FAIL_OPEN, "NONCE_CONSUMED")) == [ProblemKind.OTHER_FAILURE]
-
-
-def test_another_reason_is_a_problem() -> None:
-    other = result(CASE, Verdict.WRONG_REASON, "refused with REPLAY_NONCE_CONSUMED")
-    assert problem_kinds(ENTRY, other) == [ProblemKind.OTHER_FAILURE]
+@pytest.mark.parametrize(
+    ("found", "today", "due"),
+    [
+        (FAILING, date(2026, 1, 16), ProblemKind.EXPIRED),
+        (result("toy/once/other", Verdict.CONFORMS, ""), TODAY, ProblemKind.UNMATCHED),
+        (result(CASE, Verdict.CONFORMS, ""), TODAY, ProblemKind.PASSING),
+        (result(CASE, Verdict.FAIL_OPEN, "NONCE_CONSUMED"), TODAY, ProblemKind.OTHER_FAILURE),
+        (result(CASE, Verdict.WRONG_REASON, "refused with REPLAY_NONCE_CONSUMED"), TODAY, ProblemKind.OTHER_FAILURE),
+    ],
+)
+def test_what_is_not_as_expected_is_a_problem(found: CaseResult, today: date, due: ProblemKind) -> None:
+    assert problem_kinds(ENTRY, found, today=today) == [due]
 
 
 def test_without_a_reason_any_reason_is_excused() -> None:

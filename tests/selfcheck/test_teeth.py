@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import psutil
 import pytest
 
@@ -21,7 +19,7 @@ from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.selfcheck.automatic.drawing import listed
 from holdfast.conformance.selfcheck.tasks import Shown
 from holdfast.specs import load_contract
-from holdfast.specs.mutants import Mutant, load_mutants
+from holdfast.specs.mutants import load_mutants
 
 ROOT = Path(__file__).resolve().parents[2]
 JCS = load_contract("jcs")
@@ -83,18 +81,6 @@ def test_a_verdict_that_is_less_grave_is_a_lost_kill() -> None:
     assert teeth.stands({"a": "wrong_reason"}, [Shown("a", ("C-1",), "fail_open")])
     assert not teeth.stands({"a": "fail_open"}, [Shown("a", ("C-1",), "wrong_reason")])
     assert not teeth.stands({"a": "fail_open"}, [Shown("b", ("C-1",), "fail_open")])
-
-
-def test_the_killers_of_a_bug_are_what_breaks_as_declared_the_cheapest_first() -> None:
-    bug = Mutant("some-bug", "Some bug", {"C-1": "fail_open"}, faults={"f": "lost_durability"})
-    run = [
-        Shown("slow", ("C-1",), "fail_open", seconds=2.0),
-        Shown("quick", ("C-2", "C-1"), "fail_open", seconds=0.1),
-        Shown("busy", ("C-1",), "no_verdict"),
-        Shown("other", ("C-2",), "fail_open"),
-        Shown("f", ("C-3",), "lost_durability", seconds=9.0),
-    ]
-    assert [*teeth.killers(bug, run)] == ["quick", "slow", "f"]
 
 
 def test_what_is_missing_is_frozen_by_running_it_and_the_rest_is_kept(file: Path) -> None:
@@ -176,20 +162,6 @@ def test_a_damaged_file_and_one_of_another_format_are_no_result(
     file.write_text(text, encoding="utf-8")
     assert teeth.main(["--compare", str(file)]) == 2
     assert str(file) in capsys.readouterr().out
-
-
-def test_a_file_that_was_cut_is_no_result(file: Path) -> None:
-    teeth.write(file, Teeth({"jcs": Part(planted={BUG: {KILLER: "fail_open"}})}))
-    whole = file.read_text(encoding="utf-8")
-    assert f'"{BUG}": {json.dumps({KILLER: "fail_open"})}' in whole.splitlines()
-    assert msgspec.to_builtins(teeth.read(file))["contracts"]["jcs"]["planted"] == {BUG: {KILLER: "fail_open"}}
-    file.write_text(whole[: len(whole) // 2], encoding="utf-8")
-    assert teeth.main(["--compare", str(file)]) == 2
-
-
-def test_a_contract_of_which_nothing_is_frozen_is_no_result(file: Path) -> None:
-    teeth.write(file, Teeth())
-    assert teeth.main(["--compare", str(file), "--contract", "jcs"]) == 2
 
 
 @pytest.mark.parametrize("whom", ["the run", "a worker"])

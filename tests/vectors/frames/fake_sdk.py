@@ -27,12 +27,8 @@ def stay() -> None:
 
 
 def answer(document: bytes) -> bytes:
-    if MODE == "refuse":
-        return frame(b"R", b"never")
     if MODE == "constant":
         return frame(b"C", b"{}")
-    if MODE == "upper":
-        return frame(b"C", document.upper())
     if document.startswith(b"?"):
         return frame(b"R", b"refused: " + document)
     if not document.startswith(b"!"):

@@ -33,14 +33,6 @@ def test_every_document_is_answered_in_order() -> None:
     assert [*run(FAKE, documents, deadline=5)] == [Answered(C, document) for document in documents]
 
 
-def test_no_documents_get_no_answers() -> None:
-    assert statuses() == []
-
-
-def test_an_empty_document_is_a_document() -> None:
-    assert [*run(FAKE, [b"", b"?"], deadline=5)] == [Answered(C, b""), Answered(R, b"refused: ?")]
-
-
 def test_a_document_larger_than_every_pipe_comes_back() -> None:
     documents = [b"a", b"x" * 5_000_000, b"b"]
     assert [answer.body for answer in run(FAKE, documents, deadline=20)] == documents
@@ -68,10 +60,6 @@ def test_an_answer_many_times_as_long_as_its_document_is_an_answer() -> None:
 def test_misbehaviour_costs_its_own_row_only(document: bytes, status: Status) -> None:
     ok = [b"%d" % number for number in range(120)]
     assert statuses(*ok, document, b"?no", *ok) == [*[C] * 120, status, R, *[C] * 120]
-
-
-def test_misbehaviour_of_the_first_and_of_the_last_document_is_found() -> None:
-    assert statuses(b"!crash", b"a", b"!twice") == [CRASHED, C, GARBLED]
 
 
 def test_an_answer_that_came_before_the_crash_is_kept() -> None:
@@ -121,14 +109,6 @@ def test_a_bad_start_is_no_documents_fault(tmp_path: Path) -> None:
     assert [answer.status for answer in run(command, [b"a", b"b"], deadline=5)] == [C, C]
 
 
-def test_a_runner_that_refuses_everything_is_heard() -> None:
-    assert statuses(*[b"x"] * 2000, mode="refuse") == [R] * 2000
-
-
-def test_a_runner_that_changes_text_is_heard() -> None:
-    assert [answer.body for answer in run([*FAKE, "upper"], [b"abc"], deadline=5)] == [b"ABC"]
-
-
 def test_slow_is_not_hung_as_long_as_answers_come() -> None:
     # All in all much longer than the deadline.
     assert statuses(*[b"x"] * 100, mode="slow") == [C] * 100
@@ -152,11 +132,6 @@ def test_noise_on_standard_error_is_no_answer_and_stops_nothing() -> None:
 
 def test_a_word_after_the_last_answer_costs_the_last_row() -> None:
     assert statuses(b"a", b"b", mode="farewell") == [C, GARBLED]
-
-
-def test_a_runner_that_does_not_end_with_its_input_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "QUIT_S", 0.2)
-    assert statuses(b"a", mode="lingering") == [C]
 
 
 def test_a_runner_is_given_up_after_many_dead_documents_in_a_row(tmp_path: Path) -> None:

@@ -8,10 +8,8 @@ import pyarrow as pa
 import pytest
 
 from holdfast.reports.evidence import SdkIdentity, Vectors
-from holdfast.vectors.jcs.frames import Status
-from holdfast.vectors.jcs.spark.tally import (
-    outcomes,
-)
+from holdfast.vectors.jcs.frames import Answered, Status
+from holdfast.vectors.jcs.spark.tally import Meaning, disagreement, outcomes
 
 
 def _frames(*answers: tuple[Status, bytes]) -> pa.BinaryArray:
@@ -26,3 +24,9 @@ def test_fewer_answers_than_rows_are_an_error_and_never_a_shorter_table() -> Non
 def test_a_table_without_a_line_of_the_runs_own_profile_does_not_add_up() -> None:
     line = Vectors("1", 0, 5, 16_384, None, "core", SdkIdentity("x", "", "", ""), 2, 0, (), ())
     assert line.unbalanced() == {"core": 2}
+
+
+def test_an_answer_with_the_bytes_of_a_reason_is_accepted_all_the_same() -> None:
+    refused = Answered(Status.REFUSED, b"SYNTAX")
+    assert disagreement(refused, Answered(Status.CANONICAL, b"SYNTAX")) is Meaning.ACCEPTED
+    assert disagreement(refused, Answered(Status.REFUSED, b"because")) is Meaning.AGREE
