@@ -30,6 +30,7 @@ from pathlib import Path
 # The stores are tests' own: they are found by their place, as pytest finds them.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench import postgres_store
 from holdfast.conformance.faults import sweep as layers
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.model.plan import Plan
@@ -37,10 +38,18 @@ from holdfast.conformance.faults.report import Layer
 from holdfast.conformance.faults.subject import perform
 from holdfast.conformance.faults.sweep import Sweep
 from holdfast.conformance.faults.tracer import Injection
-from tests.faults.stores import postgres
 from tests.faults.stores.catalogue import ENVIRONMENT, STORES, Store
 
-POSTGRES = Store("postgres", "right")
+
+class Postgres(Store):
+    """A store on a PostgreSQL of its own, which stands beside this file."""
+
+    def command(self, go_store: Path | None = None) -> tuple[str, ...]:
+        del go_store
+        return (sys.executable, "-m", "bench.postgres_store", self.variant)
+
+
+POSTGRES = Postgres("postgres", "right")
 RIGHT = ("sqlite-wal_full", "sqlite-delete_extra", "rocks-sync", "lmdb_store-default", "plain-right", "log-right")
 CLASSIC = ("sqlite-wal_off", "log-ack_first", "rocks-no_sync", "plain-none")
 TURNS = 3
@@ -124,7 +133,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in RIGHT:
         measure(store(name), options)
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as place:
-        postgres.make_template(Path(place))
+        postgres_store.make_template(Path(place))
         measure(POSTGRES, options, Path(place))
     for mode in ("sync", "nosync"):
         measure_many(mode)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,11 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from holdfast.conformance.cli.commands import app
 from holdfast.conformance.faults.oracle import CrashClass
-from holdfast.conformance.faults.probe import Probe
 from holdfast.specs import schema
 from tests.pace import busy
 
@@ -133,13 +129,3 @@ def test_what_cannot_be_tried_is_said(words: list[str], status: int, said: str, 
     done = _run(*words, cwd=tmp_path)
     assert done.returncode == status, done.stderr
     assert said in done.stdout + done.stderr
-
-
-def test_where_nothing_can_be_traced_nothing_is_tested(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    refused = "ptrace: Operation not permitted"
-    monkeypatch.setattr(CRASH, "probe", lambda: Probe(refused, refused, refused))
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["crash", "--layer", "power", "--", sys.executable, GUARD, "FULL"])
-    assert done.exit_code == 12
-    assert "kills and power loss NOT TESTED: ptrace: Operation not permitted" in done.stderr
-    assert os.listdir(tmp_path) == []

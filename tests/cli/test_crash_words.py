@@ -135,13 +135,6 @@ def test_what_does_not_speak_the_protocol_is_one_line_and_no_finding(program: st
     assert count.read_text(encoding="utf-8") in ("x", "xx")
 
 
-def test_a_program_that_only_ends_is_one_line() -> None:
-    done = crash("--", "true")
-    assert done.exit_code == 13
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.conformance.faults import dependencies, helpers, sweep
 from holdfast.conformance.faults import mounts as mounts_module
-from holdfast.conformance.faults.dependencies import Dependencies, Made, Promise
+from holdfast.conformance.faults.dependencies import Dependencies, Made
 from holdfast.conformance.faults.lines import Limits, Lines, puts
 from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.faults.probe import mounting
@@ -135,14 +135,6 @@ def test_a_right_store_is_not_accused(
         assert bool(report.tried) == applies, report.tally
 
 
-def test_one_that_starts_no_process_is_told_so(without: Make) -> None:
-    for layer in (Layer.DOWN, Layer.SLOW):
-        report = without(STORE["log-right"]).trial(layer).report(1)
-        assert report.beside == "does not apply: it starts no process of its own"
-        assert report.tally == "0 of 0 moments, seed 0: does not apply: it starts no process of its own"
-        assert (report.tried, report.clean) == (0, True)
-
-
 def test_nothing_tried_is_no_pass_where_a_layer_applies() -> None:
     report = SweepReport(Layer.DOWN, 0, 12, "0 of 12 moments, seed 0")
     assert not report.clean
@@ -156,15 +148,6 @@ def test_who_makes_its_own_store_may_make_it_again_and_nobody_elses(without: Mak
     assert [finding.verdict.kind for finding in report.findings] == [CrashClass.LOST]
     assert "as if nothing had ever been" in str(report.findings[0])
     assert without(STORE["plain-right"], made=Made.BY_OTHERS).trial(Layer.CORRUPT).report(SECONDS).clean
-
-
-def test_an_older_state_is_right_unless_damage_is_to_be_noticed(without: Make) -> None:
-    report = without(STORE["log-right"]).trial(Layer.TRUNCATED).report(SECONDS)
-    assert report.clean
-    assert report.tally.endswith("in 2 of them an older state counts as right")
-    report = without(STORE["log-right"], promise=Promise.DETECTS).trial(Layer.TRUNCATED).report(SECONDS)
-    assert [finding.verdict.kind for finding in report.findings] == [CrashClass.LOST]
-    assert "cut to half" in report.findings[0].story
 
 
 def _program(text: str) -> tuple[str, ...]:
@@ -217,14 +200,6 @@ exec(open({str(store)!r}).read())
 def test_a_workload_of_one_operation_is_too_short(tmp_path: Path) -> None:
     report = _dependencies(STORE["log-right"].command(), tmp_path, puts(1)).trial(Layer.MISSING).report(1)
     assert report.unproven[0].startswith("expected a workload of two operations or more")
-
-
-def test_where_nothing_can_be_mounted_nothing_is_tested(without: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dependencies, "mounting", lambda: "unshare: Operation not permitted")
-    for layer in (Layer.READ_ONLY, Layer.FULL):
-        report = without(STORE["log-right"]).trial(layer).report(1)
-        assert not report.clean
-        assert report.unproven == ("NOT TESTED: unshare: Operation not permitted",)
 
 
 def test_a_disk_that_could_not_be_mounted_is_no_refusal(

@@ -1,6 +1,6 @@
 """A store on a PostgreSQL of its own, whose data lies in the work directory: many processes, one of them a client.
 
-`python -m tests.faults.stores.postgres VARIANT FOLDER`, as the other stores; the folder has to be a copy of what
+`python -m bench.postgres_store VARIANT FOLDER`, as the other stores; the folder has to be a copy of what
 `make_template` has made, for initdb takes longer than everything else together.
 """
 
