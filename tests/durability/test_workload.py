@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.conformance.durability.workload import (
     GONE,
+    facts_of_rows,
     scopes_of,
     with_gone,
     workload_of,
@@ -24,6 +25,25 @@ LEDGER = Path(__file__).parent / "contracts" / "ledger"
 @pytest.fixture(scope="module")
 def ledger() -> Contract:
     return read_contract(LEDGER)
+
+
+ONE, BOTH = {"entry a value": "1", "entry a copy": "1"}, {"entry a again (2) value": "1", "entry a again (2) copy": "1"}
+FACT = {"observe": "state", "rows": "entry", "key": "key", "columns": {"key": "k", "value": "v", "copy": "v"}}
+
+
+@pytest.mark.parametrize(
+    ("repeats", "copies", "due"),
+    [
+        (False, [""], {**ONE, "entry a copy": ""}),
+        (False, [True], {**ONE, "entry a copy": "=true"}),
+        (False, ["1", "1"], ONE | BOTH),
+        (True, ["1", "1"], ONE),
+        (True, ["1", "2"], ONE | BOTH | {"entry a again (2) copy": "2"}),
+    ],
+)
+def test_each_column_of_each_row_is_a_fact(repeats: bool, copies: list[object], due: dict[str, str]) -> None:
+    rows = [{"key": "a", "value": "1", "copy": copy} for copy in copies]
+    assert facts_of_rows("entry", {**FACT, "repeats": repeats}, rows) == due
 
 
 def test_a_workload_says_what_its_retry_must_be_and_an_operation_knows_its_number(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.conformance.faults.order import (
     failing_from,
+    in_place_first,
     killed_before,
     parted,
     struck_at,
@@ -13,12 +14,14 @@ from holdfast.conformance.faults.order import (
 from holdfast.conformance.faults.recording import (
     Action,
     Ending,
+    Entry,
     Event,
     Named,
     Names,
     Operation,
     Recording,
     Sync,
+    Type,
     Unnamed,
     Write,
 )
@@ -67,3 +70,17 @@ def test_an_operation_is_struck_behind_the_first_name_that_it_makes() -> None:
     assert parted(one, {1: range(1, 4)}) == [2]
     assert parted(one, {1: range(3, 4)}) == [3]
     assert parted(one, {1: range(4, 9)}) == []
+
+
+def test_the_first_points_are_where_a_file_is_written_under_its_own_name() -> None:
+    aside = (Names((Named(b"~", 1),)), Write(1, 0, b"x"), Sync(1), Names((Unnamed(b"~", 1), Named(b"a", 1))))
+    own = (Names((Named(b"b", 2),)), Write(2, 0, b"x"), Write(2, 0, b"x"), Sync(2), Write(2, 0, b"x"))
+    known, later = (
+        Write(3, 0, b"x"),
+        [(Names((Named(name, file),)), Write(file, 0, b"x")) for name, file in ((b"c", 4), (b"d", 5))],
+    )
+    run = recording(*aside, *own, known, *later[0], *later[1])
+    run = Recording(("store",), (Entry(3, Type.FILE, (b"db",)),), run.operations, Ending(0))
+    assert in_place_first(run, [1, 2, 3, 12, 14, 7]) == [1, 12, 2, 14, 3, 7]
+    assert in_place_first(run, [9, 10, 1]) == [9, 10, 1]
+    assert in_place_first(recording(*aside), [3, 1, 2]) == [3, 1, 2]
