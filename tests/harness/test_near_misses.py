@@ -14,10 +14,9 @@ from holdfast.conformance.attacks import near_miss
 from holdfast.conformance.attacks.bench import Bench, Limits
 from holdfast.conformance.attacks.near_miss import sweep
 from holdfast.conformance.cases.record import Judgement, NonConformance
-from holdfast.conformance.run.plan import suite_tests
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
-from holdfast.specs.loader import contract_names, load_contract, read_contract
+from holdfast.specs.loader import read_contract
 from holdfast.specs.schema import Validator
 from holdfast.specs.yamlfile import read_yaml
 from tests.harness.suite_play import PlayedDriver
@@ -192,14 +191,3 @@ def test_a_sweep_that_could_send_no_near_miss_is_not_reached(
     monkeypatch.setattr(near_miss, "neighbours", lambda _kind, _value: {})
     judgement, _ = judged(contract, lambda: Shelf(strict(contract), str))
     assert judgement.verdict is Verdict.NOT_REACHED
-
-
-def test_every_sweep_of_every_contract_is_run_by_a_suite_test() -> None:
-    for contract in map(load_contract, contract_names()):
-        declared = set() if contract.neighbours is None else {s.clause for s in contract.neighbours.sweeps.values()}
-        run = {
-            mark.clauses[0]
-            for function, mark in suite_tests(contract.name)
-            if function.__module__.endswith(".neighbours")
-        }
-        assert run == declared
