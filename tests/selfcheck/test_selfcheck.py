@@ -46,11 +46,12 @@ def test_one_mutant_of_each_contract_is_killed_as_declared(tmp_path: Path) -> No
 
 
 def test_what_a_clause_permits_is_accused_of_nothing(tmp_path: Path) -> None:
-    chosen = [one_of(name, sound=True) for name in contract_names() if load_mutants(name).choices]
-    assert chosen
-    done = selfcheck(*(word for name in chosen for word in ("--mutant", name)), "--format", "json", folder=tmp_path)
+    """Of one contract, of another one after a change of any; `tox -e mutants` tries all of them."""
+    permitting = [name for name in contract_names() if load_mutants(name).choices]
+    name = permitting[sum(digest_number(each) for each in permitting) % len(permitting)]
+    done = selfcheck("--mutant", chosen := one_of(name, sound=True), "--format", "json", folder=tmp_path)
     data = json.loads(done.stdout)
-    assert {kill["mutant"] for kill in data["kills"]} == set(chosen)
+    assert [kill["mutant"] for kill in data["kills"]] == [chosen]
     assert data["good"], done.stderr
 
 
@@ -77,7 +78,12 @@ def one_of(contract: str, *, sound: bool = False) -> str:
     declared = load_mutants(contract)
     planted = [choice.variant for choice in declared.choices] if sound else declared.mutants
     names = [each.name for each in planted if declared.store_of(each) in ("sqlite", "none")]
-    return names[int(load_contract(contract).digest.removeprefix("sha256:"), 16) % len(names)]
+    return names[digest_number(contract) % len(names)]
+
+
+def digest_number(contract: str) -> int:
+    """The digest of a contract as a number."""
+    return int(load_contract(contract).digest.removeprefix("sha256:"), 16)
 
 
 def test_a_bug_meets_the_whole_contract_with_a_store_that_all_of_it_can_be_run_with() -> None:
