@@ -1,1 +1,1 @@
-"""What the criteria (a) to (i) ask of a surface in PostgreSQL. Pure: evidence and policy in, reasons out."""
+"""What the criteria (a) to (i) ask of a surface. Pure: evidence and policy in, reasons out."""

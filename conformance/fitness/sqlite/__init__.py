@@ -1,4 +1,4 @@
-"""Fitness of surfaces in SQLite files: a snapshot of the catalogue, probes on a copy, and the judgement of both.
+"""Fitness of surfaces in SQLite files: a snapshot, told in the words of all databases, and the probes on a copy.
 
 What SQLite cannot show, and what replaces it:
 

@@ -14,10 +14,8 @@ from tests.fitness.sqlite.schemas import (
     FIT_ONES,
     KEY_COLUMN,
     LEDGER,
-    NONCE_GUARDS,
     OPERATION_COLUMN,
     RELAXED,
-    REPLAY_COLUMN,
     UNIQUE_KEY,
     Schema,
     changed,
@@ -65,7 +63,6 @@ KEYS = (
         c="BINDING_MAY_BE_EMPTY",
     ),
     miss("key-nullable", changed((KEY_COLUMN, KEY_COLUMN.replace("NOT NULL", ""))), a="KEY_NULLABLE"),
-    miss("replay-key-nullable", changed((REPLAY_COLUMN, REPLAY_COLUMN.replace("NOT NULL", ""))), a="KEY_NULLABLE"),
     miss("key-without-its-form", changed((KEY_COLUMN, "logical_request_key TEXT NOT NULL,")), a="KEY_NOT_CANONICAL"),
     miss(
         "key-may-be-bytes",
@@ -86,25 +83,10 @@ KEYS = (
         a="KEY_COLLATION",
     ),
     miss(
-        "key-nocase-and-bytes",
-        changed(
-            ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
-            (KEY_COLUMN, "logical_request_key TEXT COLLATE NOCASE NOT NULL,"),
-        ),
-        a="KEY_COLLATION KEY_NOT_CANONICAL",
-        c="BINDING_MAY_BE_EMPTY",
-    ),
-    miss(
         "key-of-prefixes",
         changed((f"{UNIQUE_KEY},\n  ", ""))
         + "CREATE UNIQUE INDEX prefix ON effect (substr(logical_request_key, 1, 32));",
         a="KEY_EXPRESSION KEY_COLLISION",
-        e="ARBITER_UNUSABLE",
-    ),
-    miss(
-        "key-in-lower-case",
-        changed((f"{UNIQUE_KEY},\n  ", "")) + "CREATE UNIQUE INDEX lowered ON effect (lower(logical_request_key));",
-        a="KEY_EXPRESSION",
         e="ARBITER_UNUSABLE",
     ),
     miss(
@@ -113,13 +95,6 @@ KEYS = (
         + "CREATE UNIQUE INDEX some ON effect (logical_request_key) WHERE attempt_id = '1';",
         a="KEY_PARTIAL DUPLICATE_ADMITTED",
         e="ARBITER_UNUSABLE RACE_LOST",
-    ),
-    miss(
-        "key-partial-over-everything",
-        changed((f"{UNIQUE_KEY},\n  ", ""))
-        + "CREATE UNIQUE INDEX some ON effect (logical_request_key) WHERE logical_request_key IS NOT NULL;",
-        a="KEY_PARTIAL",
-        e="ARBITER_UNUSABLE",
     ),
     miss(
         "key-with-attempt",
@@ -132,11 +107,6 @@ KEYS = (
         changed((f"{UNIQUE_KEY},\n  ", "")),
         a="KEY_NOT_UNIQUE DUPLICATE_ADMITTED",
         e="ARBITER_UNUSABLE RACE_LOST",
-    ),
-    miss(
-        "replay-key-not-unique",
-        changed((f"{UNIQUE_KEY},\n  UNIQUE (replay_key)", UNIQUE_KEY)),
-        a="KEY_NOT_UNIQUE DUPLICATE_ADMITTED",
     ),
     miss(
         "key-unique-with-replace",
@@ -228,16 +198,6 @@ KEYS = (
         {"b": "PROBE_FAILED", "g": "PROBE_FAILED"},
         "registrations",
     ),
-    Schema(
-        "attempt-unique-within-a-run",
-        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), UNIQUE (run_id, attempt_id)")),
-        {"a": "ATTEMPT_KEYING"},
-    ),
-    miss(
-        "attempt-unique-with-the-operation",
-        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), UNIQUE (attempt_id, operation)")),
-        a="ATTEMPT_KEYING",
-    ),
     miss(
         "attempt-unique-by-an-expression",
         FIT + "CREATE UNIQUE INDEX one_try ON effect (lower(attempt_id));",
@@ -267,28 +227,6 @@ KEYS = (
         FIT.replace(" AND length(CAST(logical_request_key AS BLOB)) = 64", ""),
         a="KEY_NOT_CANONICAL",
     ),
-    miss(
-        "replay-key-goes-on-behind-a-nul",
-        FIT.replace(" AND length(CAST(replay_key AS BLOB)) = 64", ""),
-        a="KEY_NOT_CANONICAL",
-    ),
-    *(
-        miss(
-            f"key-form-with-{what}",
-            changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", f"CHECK ({neighbour} OR "))),
-            a="KEY_NOT_CANONICAL",
-        )
-        for what, neighbour in {
-            "a-prefix": "logical_request_key GLOB 'sha256:*'",
-            "a-version": "logical_request_key GLOB 'v1:*'",
-            "0x": "logical_request_key GLOB '0x*'",
-            "a-leading-space": "logical_request_key GLOB ' *'",
-            "a-zero": "logical_request_key GLOB '0*'",
-            "a-line-feed": "substr(logical_request_key, -1) = char(10)",
-            "a-tab": "substr(logical_request_key, -1) = char(9)",
-            "itself": "length(logical_request_key) = 128",
-        }.items()
-    ),
     Schema(
         "key-form-that-no-probe-exhausts",
         changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", "CHECK (logical_request_key GLOB 'urn:*' OR "))),
@@ -313,19 +251,9 @@ NONCES = (
         nonce="effect",
     ),
     miss(
-        "nonce-nullable", changed(("authorization_nonce TEXT NOT NULL", "authorization_nonce TEXT")), b="KEY_NULLABLE"
-    ),
-    miss(
         "nonce-with-key",
         changed(("UNIQUE (authorization_nonce)", "UNIQUE (authorization_nonce, logical_request_key)")),
         b="KEY_COMPOSITE NONCE_REUSED",
-        e="ARBITER_UNUSABLE",
-    ),
-    miss(
-        "nonce-partial",
-        changed(("UNIQUE (authorization_nonce)", "CHECK (1)"))
-        + "CREATE UNIQUE INDEX fresh ON consumed (authorization_nonce) WHERE logical_request_key <> '';",
-        b="KEY_PARTIAL",
         e="ARBITER_UNUSABLE",
     ),
     miss(
@@ -338,11 +266,6 @@ NONCES = (
         "nonce-may-be-bytes",
         changed(("UNIQUE (authorization_nonce)\n) STRICT", "UNIQUE (authorization_nonce)\n)")),
         b="NONCE_REUSED",
-    ),
-    miss(
-        "nonce-nocase",
-        changed(("authorization_nonce TEXT NOT NULL", "authorization_nonce TEXT COLLATE NOCASE NOT NULL")),
-        b="KEY_COLLATION",
     ),
     Schema(
         "nonce-missing",
@@ -375,20 +298,10 @@ ROWS = (
         unproven={"a": "MISSING_COLUMNS"},
     ),
     miss(
-        "bindings-missing",
-        changed(
-            ("  run_id TEXT NOT NULL CHECK (run_id <> ''),\n", ""),
-            ("  owner_or_approval_binding TEXT NOT NULL CHECK (owner_or_approval_binding <> ''),\n", ""),
-        ),
-        c="MISSING_COLUMNS",
-    ),
-    miss("binding-nullable", changed(("run_id TEXT NOT NULL", "run_id TEXT")), c="BINDING_NULLABLE"),
-    miss(
         "binding-has-a-default",
         changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL DEFAULT 'unknown'")),
         c="BINDING_DEFAULT",
     ),
-    miss("binding-empty", changed((" CHECK (canonical_target <> '')", "")), c="BINDING_MAY_BE_EMPTY"),
     miss(
         "binding-null-becomes-its-default",
         changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'unknown'")),
@@ -403,11 +316,6 @@ ROWS = (
     miss(
         "operation-free",
         changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),")),
-        d="DOMAIN_UNRESTRICTED",
-    ),
-    miss(
-        "operation-one-of-two",
-        changed(("operation = 'register_dot'", "operation IN ('register_dot', 'unregister_dot')")),
         d="DOMAIN_UNRESTRICTED",
     ),
     miss(
@@ -495,15 +403,9 @@ COMMITS = (
 
 GUARDS = (
     miss("guards-missing", changed((EFFECT_GUARDS, "")), **_UNGUARDED),
-    miss("guards-of-the-nonce-missing", changed((NONCE_GUARDS, "")), **_UNGUARDED),
     miss(
         "guard-of-update-missing",
         changed((EFFECT_GUARDS, EFFECT_GUARDS.split("\n")[2])),
-        f="GUARD_MISSING CHANGE_ADMITTED",
-    ),
-    miss(
-        "guard-of-delete-missing",
-        changed((EFFECT_GUARDS, EFFECT_GUARDS.split("\n")[1])),
         f="GUARD_MISSING CHANGE_ADMITTED",
     ),
     miss(
@@ -562,7 +464,6 @@ GUARDS = (
         refuted={"f": "WRITER_ATTRIBUTES OTHERS_MAY_WRITE", "g": "WRITER_ATTRIBUTES OTHERS_MAY_WRITE"},
     ),
     Schema("file-of-everybody", modes={"file": 0o666}, refuted={"f": "OTHERS_MAY_WRITE"}),
-    Schema("file-of-a-group", modes={"file": 0o660}, refuted={"f": "OTHERS_MAY_WRITE"}),
     Schema("folder-of-everybody", modes={"folder": 0o777}, refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"}),
     Schema(
         "folder-of-everybody-sticky",
@@ -618,22 +519,6 @@ RETENTION = (
         i="CASCADE",
     ),
     miss(
-        "cascade-by-update",
-        "CREATE TABLE runs (run_id TEXT PRIMARY KEY NOT NULL) STRICT;"
-        + changed(("run_id TEXT NOT NULL CHECK", "run_id TEXT NOT NULL REFERENCES runs ON UPDATE CASCADE CHECK")),
-        i="CASCADE",
-    ),
-    miss(
-        "cascade-to-the-nonce",
-        changed(
-            (
-                "logical_request_key TEXT NOT NULL,",
-                "logical_request_key TEXT NOT NULL REFERENCES effect (logical_request_key) ON DELETE CASCADE,",
-            )
-        ),
-        i="CASCADE",
-    ),
-    miss(
         "housekeeping-elsewhere",
         FIT + "CREATE TABLE ticks (at TEXT) STRICT; CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN"
         " DELETE FROM \"effect\" WHERE committed_at < datetime('now', '-1 day'); END;",
@@ -644,26 +529,6 @@ RETENTION = (
         FIT + "CREATE TABLE ticks (at TEXT) STRICT; CREATE TRIGGER sweep AFTER INSERT ON ticks BEGIN"
         " INSERT OR REPLACE INTO consumed VALUES ('a', 'b'); END;",
         i="HOUSEKEEPING",
-    ),
-    miss(
-        "rows-that-end",
-        changed(
-            (
-                "attempt_id TEXT NOT NULL,",
-                "attempt_id TEXT NOT NULL, ends TEXT NOT NULL DEFAULT (datetime('now', '+1 day')),",
-            )
-        ),
-        i="RETENTION_TTL",
-    ),
-    miss(
-        "rows-that-end-in-seconds",
-        changed(
-            (
-                "attempt_id TEXT NOT NULL,",
-                "attempt_id TEXT NOT NULL, ends INTEGER NOT NULL DEFAULT (strftime('%s', 'now') + 3600),",
-            )
-        ),
-        i="RETENTION_TTL",
     ),
     *(
         miss(
@@ -709,12 +574,6 @@ RETENTION = (
 
 LEDGERS = (
     _ledger,
-    replace(
-        _ledger,
-        name="ledger-renamed",
-        sql=LEDGER.replace("iu_route_attempt", "dot_registrations"),
-        effect="dot_registrations",
-    ),
     replace(
         _ledger,
         name="ledger-with-a-unique-key",
