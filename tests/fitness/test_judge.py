@@ -590,6 +590,12 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "f another makes roles, before 16": (
         both(edit("server", {}, number=150000), MAKER), (("f", U, "OTHERS_MAY_WRITE"),),
     ),
+    "f another can become the owner": (
+        both(role("dba"), member("registrar_owner", "dba", set=True)), (("f", U, "OTHERS_MAY_WRITE"),),
+    ),
+    "f another may let itself into the owner": (
+        both(role("dba"), member("registrar_owner", "dba", admin=True)), (("f", U, "OTHERS_MAY_WRITE"),),
+    ),
     "f event trigger of any event": (add("event_triggers", **WATCH), (("f", U, "TRIGGER_UNREVIEWED"),)),
     "f makes roles": (edit("roles", {"role": WRITER}, create_role=True), (("f", R, "WRITER_ATTRIBUTES"),)),
     "f replicates": (edit("roles", {"role": WRITER}, replication=True), (("f", R, "WRITER_ATTRIBUTES"),)),
@@ -898,6 +904,9 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         add("triggers", **at(EFFECT), **TRIGGER), Policy(reviewed=(f"{EFFECT}.stamp",)),
     ),
     "f reviewed event trigger": (add("event_triggers", **WATCH), Policy(reviewed=("watch",))),
+    "f reviewed administrator": (
+        both(role("dba"), member("registrar_owner", "dba", admin=True)), Policy(reviewed=("dba",)),
+    ),
     "f reviewed maker of roles, before 16": (
         both(edit("server", {}, number=150000), MAKER), Policy(reviewed=("maker",)),
     ),
@@ -1001,7 +1010,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     ),
     "a type of who can act as the owner": (
         both(role("crew"), member("registrar_owner", "crew", inherit=True), add("owners", **at(EFFECT), **TYPE)),
-        Policy(),
+        Policy(reviewed=("crew",)),
     ),
     "a database and a schema of the owner's": (
         both(

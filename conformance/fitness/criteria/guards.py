@@ -43,7 +43,7 @@ def append_only(judging: Judging) -> None:
     judging.check(_settings)
     for part in apart(judging):
         judging.check(owned, part)
-    for inspect in (_rules_elsewhere, _definers, _beyond_grants, _file_functions, _role_makers, _event_triggers):
+    for inspect in (_rules_elsewhere, _definers, _beyond_grants, _file_functions, _administrators, _event_triggers):
         judging.check(inspect)
 
 
@@ -364,16 +364,24 @@ def _file_functions(judging: Judging) -> None:
 _BOUND_SINCE = 160000
 
 
-def _role_makers(judging: Judging) -> None:
-    if any(row["number"] >= _BOUND_SINCE for row in judging.catalogue.rows("server")):
-        return
-    for row in judging.catalogue.rows("administrators"):
-        if row["create_role"] and not row["superuser"] and row["role"] not in judging.policy.reviewed:
-            text = (
-                f"{row['role']} may make roles, and before PostgreSQL 16 let itself into any but superusers, the owner "
-                "of the surface too; take CREATEROLE from it, or name it in a policy as reviewed"
-            )
-            judging.unproven(Code.OTHERS_MAY_WRITE, text, rows=[row])
+def _administrators(judging: Judging) -> None:
+    """Who can become an owner, by any chain of memberships and of the right to let others in, is known by name."""
+    roles, owners = judging.catalogue.roles, _owners(judging)
+    before = all(row["number"] < _BOUND_SINCE for row in judging.catalogue.rows("server"))
+    makers = {str(row["role"]): row for row in judging.catalogue.rows("administrators") if row["create_role"]}
+    for role in sorted({*roles.names(), *makers}):
+        if role in owners or role == judging.writer or role in judging.policy.reviewed or roles.unbound(role):
+            continue
+        if makers.get(role, {}).get("superuser"):
+            continue
+        how = ""
+        if before and role in makers:
+            how = "may make roles, and before PostgreSQL 16 let itself into any but superusers, the owner too"
+        elif found := owners & roles.powers(role):
+            how = f"can become {', '.join(sorted(found))}, who owns the surface"
+        if how:
+            text = f"{role} {how}; take that from it, or name it in a policy as reviewed"
+            judging.unproven(Code.OTHERS_MAY_WRITE, text, rows=[makers.get(role) or roles.attributes[role]])
 
 
 def _event_triggers(judging: Judging) -> None:
