@@ -70,6 +70,7 @@ class Code(Enum):
     ARBITER_UNUSABLE = "ARBITER_UNUSABLE"  # ON CONFLICT does not work with the key
     NOT_ATOMIC = "NOT_ATOMIC"  # something of a rolled-back transaction stayed, or of a committed one was lost
     ACCESS_METHOD = "ACCESS_METHOD"  # an extension keeps the rows
+    TABLESPACE = "TABLESPACE"  # a disk of its own holds it, of which nothing is known
     RACE_LOST = "RACE_LOST"  # of two sessions with one key not exactly one won
     NOT_DURABLE = "NOT_DURABLE"  # fsync or full_page_writes is off
     ASYNC_COMMIT = "ASYNC_COMMIT"  # an acknowledged commit may be lost

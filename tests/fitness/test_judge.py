@@ -464,6 +464,8 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     # e
     "e fsync": (edit("durability", {"name": "fsync"}, value="off"), (("e", R, "NOT_DURABLE"),)),
     "e full pages": (edit("durability", {"name": "full_page_writes"}, value="off"), (("e", R, "NOT_DURABLE"),)),
+    "e a table space": (edit("relations", at(EFFECT), tablespace="fast"), (("e", U, "TABLESPACE"),)),
+    "e a table space of an index": (index(UNIQUE, tablespace="fast"), (("e", U, "TABLESPACE"),)),
     "e what developers set": (add("durability", name="zero_damaged_pages", value="on"), (("e", U, "NOT_DURABLE"),)),
     "e a way to sync that is not known": (
         edit("durability", {"name": "wal_sync_method"}, value="none"), (("e", U, "NOT_DURABLE"),),
@@ -904,6 +906,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         add("triggers", **at(EFFECT), **TRIGGER), Policy(reviewed=(f"{EFFECT}.stamp",)),
     ),
     "f reviewed event trigger": (add("event_triggers", **WATCH), Policy(reviewed=("watch",))),
+    "e reviewed table space": (edit("relations", at(EFFECT), tablespace="fast"), Policy(reviewed=("fast",))),
     "f reviewed administrator": (
         both(role("dba"), member("registrar_owner", "dba", admin=True)), Policy(reviewed=("dba",)),
     ),

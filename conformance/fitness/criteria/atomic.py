@@ -49,6 +49,14 @@ def _transactional(judging: Judging, part: Part) -> None:
         text = f"{name} is kept by the access method {row['access_method']}, of which nothing is shown here"
         judging.unproven(Code.ACCESS_METHOD, text, part=part, rows=[row])
     logged(judging, part)
+    for each in judging.spread(part):
+        for own in (*judging.catalogue.of("relations", each), *judging.catalogue.of("indexes", each)):
+            if (space := own.get("tablespace")) is not None and space not in judging.policy.reviewed:
+                text = (
+                    f"{own.get('name') or each} lies in the table space {space}, of whose disk nothing is shown; "
+                    "SET TABLESPACE pg_default, or name it in a policy as reviewed"
+                )
+                judging.unproven(Code.TABLESPACE, text, part=part, rows=[own])
 
 
 def _arbiters(judging: Judging) -> None:
