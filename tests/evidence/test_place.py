@@ -46,8 +46,9 @@ def test_what_is_not_evidence_is_left_alone(kind: str, suffix: str, tmp_path: Pa
     }
     make[kind]()
     before = path.lstat()
-    with pytest.raises(EvidenceError, match=r"--evidence|name a file in it"):
+    with pytest.raises(EvidenceError, match=r"--evidence|name a file in it") as told:
         EvidenceFile(tmp_path / "run.jsonl")
+    assert ("got a folder" in str(told.value)) is (kind == "folder" and not suffix)
     assert path.lstat().st_ino == before.st_ino
     assert entries(tmp_path) == {path.name}
 
