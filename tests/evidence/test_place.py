@@ -220,12 +220,12 @@ def test_a_folder_that_moved_while_a_run_went_on_keeps_no_evidence_under_its_nam
 
 
 def test_what_is_read_back_is_what_was_written(tmp_path: Path, write_run: Callable[[], Path]) -> None:
-    whole = write_run().read_bytes()
-    writer = EvidenceWriter(place := EvidenceFile(tmp_path / "here" / "run.jsonl"))
+    whole, path = write_run().read_bytes(), tmp_path / "not" / "there" / "run.jsonl"
+    writer = EvidenceWriter(place := EvidenceFile(path))
     with writer:
         place.write(whole)
         place.complete()
         assert not writer.reread().defects
-        (tmp_path / "here" / "run.jsonl").write_bytes(whole[:-1] + b" ")
+        path.write_bytes(whole[:-1] + b" ")
         with pytest.raises(EvidenceError):
             writer.reread()
