@@ -37,7 +37,6 @@ from holdfast.servers.janitor import Janitor
 from holdfast.specs import load_contract, schema
 from holdfast.specs.automatic import Site, load_automatic
 from holdfast.specs.faults import FaultLayer
-from tests.selfcheck.test_selfcheck import selfcheck
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 
@@ -389,11 +388,20 @@ def test_a_forkserver_that_does_not_come_up_is_a_failed_start() -> None:
             gone.start(["adapter"], adapter_environment())
 
 
+def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "selfcheck", "--automatic", *words],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize("contract", ["jcs", pytest.param("mesh-delivery", marks=pytest.mark.sweep)])
 def test_a_few_mutants_of_one_contract_are_tried_and_counted(contract: str, tmp_path: Path) -> None:
-    done = selfcheck(
-        "--automatic", "--contract", contract, "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path
-    )
+    done = selfcheck("--contract", contract, "--count", "4", "--seed", "a slice", "--format", "json", folder=tmp_path)
     data = json.loads(done.stdout)
     assert schema.explain(schema.published_validator("selfcheck-automatic"), data) is None
     (found,) = data["contracts"]
@@ -402,7 +410,7 @@ def test_a_few_mutants_of_one_contract_are_tried_and_counted(contract: str, tmp_
 
 
 def test_a_mutant_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
-    done = selfcheck("--automatic", "--contract", "jcs", "--only", "jcs/reader.py:1:constant:9", folder=tmp_path)
+    done = selfcheck("--contract", "jcs", "--only", "jcs/reader.py:1:constant:9", folder=tmp_path)
     assert done.returncode == 64
     assert "jcs/reader.py:1:constant:9" in done.stderr
 
