@@ -133,7 +133,7 @@ def _columns(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
             "changes_texts": "" if keeps else f"is of the type {declared}, which makes numbers of texts that look so",
             "affinity": affinity,
             "not_null": bool(refuses) or rowid,
-            "default": None if rowid or str(default).upper() in ("NULL", "NONE") else str(default),
+            "default": None if rowid or default is None or str(default).upper() == "NULL" else str(default),
             **dict.fromkeys(("domain_default", "labels", "collation")),
             "generated": "s" if made else "",
             "identity": "d" if rowid else "",

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import TypeAlias
 
+from msgspec import structs
+
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import SUFFIX, Part, Probe, ProbeAnswer, Statement, Surface
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
@@ -47,7 +49,7 @@ def tampering(builder: ProbeBuilder, copy: Copy, surface: Surface, first: Sample
                     elif not tries:
                         yield builder.cannot(name, f"there is no way to try it on {builder.relations[part]}")
                     else:
-                        yield _worst(builder, name, sessions[who, role], tries)
+                        yield _worst(builder, name, sessions[who, role], tries, builder.intact(part, first))
 
 
 def _actors(builder: ProbeBuilder, surface: Surface, part: Part) -> tuple[tuple[str, str | None], ...]:
@@ -61,7 +63,13 @@ def gentle(builder: ProbeBuilder, writer: Session, first: Sample) -> Iterator[Pr
     for part in builder.order:
         for verb, tries in _verbs(builder, part, first).items():
             if verb != "truncate":
-                yield _worst(builder, f"writer-{verb}{SUFFIX[part]}", writer, tuple(t for t in tries if t[1]))
+                yield _worst(
+                    builder,
+                    f"writer-{verb}{SUFFIX[part]}",
+                    writer,
+                    tuple(t for t in tries if t[1]),
+                    builder.intact(part, first),
+                )
 
 
 def _audited(builder: ProbeBuilder, copy: Copy, surface: Surface, first: Sample) -> Iterator[Probe]:
@@ -168,7 +176,7 @@ def _upserts(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]
             yield insert.text(f" ON CONFLICT ({names}) DO UPDATE SET {change}"), insert.parameters
 
 
-def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...]) -> Probe:
+def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...], intact: _Try) -> Probe:
     attempt = builder.attempt(name)
     made: list[tuple[int, list[tuple[Statement, ProbeAnswer]]]] = []
     for text, parameters in tries:
@@ -178,6 +186,11 @@ def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try
             if sent[0][1].sqlstate is None and not builder.in_files:
                 late = session.send("SET CONSTRAINTS ALL IMMEDIATE")
                 sent += [late] if late[1].sqlstate else []
+            elif sent[0][1].sqlstate is not None and builder.in_files:
+                # RAISE(FAIL) refuses and takes back nothing of what was done before it.
+                statement, seen = session.send(*intact)
+                changed = bool(seen.rows) and seen.rows[0]["there"] != 1
+                sent += [(statement, structs.replace(seen, affected=1))] if changed else []
         answer = sent[-1][1]
         made.append((_gravity(answer), sent))
         if answer.sqlstate is None and answer.affected:

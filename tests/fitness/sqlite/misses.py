@@ -324,6 +324,13 @@ ROWS = (
         d="DOMAIN_UNRESTRICTED",
     ),
     Schema(
+        "binding-refused-by-a-trigger-that-takes-nothing-back",
+        changed((" CHECK (run_id <> '')", ""))
+        + "CREATE TRIGGER said AFTER INSERT ON effect WHEN NEW.run_id = '' BEGIN SELECT RAISE(FAIL, 'no'); END;",
+        refuted={"c": "BINDING_MAY_BE_EMPTY"},
+        policy=Policy(reviewed=("said",)),
+    ),
+    Schema(
         "operation-by-trigger",
         changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),"))
         + "CREATE TRIGGER domain BEFORE INSERT ON effect WHEN NEW.operation <> 'register_dot'"
@@ -450,6 +457,12 @@ GUARDS = (
         changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("only')", "only') WHERE OLD.run_id IS NOT NULL"))),
         policy=Policy(reviewed=("effect_no_update", "effect_no_delete")),
     ),
+    miss(
+        "guards-behind-the-change-that-take-nothing-back",
+        changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("BEFORE", "AFTER").replace("ABORT", "FAIL"))),
+        f="CHANGE_ADMITTED",
+    ),
+    Schema("guards-before-the-change-that-fail", changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("ABORT", "FAIL")))),
     Schema("guards-behind-the-change", changed((EFFECT_GUARDS, EFFECT_GUARDS.replace("BEFORE", "AFTER")))),
     Schema(
         "replace-fires-no-trigger",
