@@ -242,10 +242,10 @@ class SuiteSession:
         found: list[dict[str, Any]] = value[member]
         return found
 
-    def place(self, path: str, data: bytes) -> None:
-        """Write a file into the workdir."""
+    def place(self, path: str, data: bytes, **times: str) -> None:
+        """Write a file into the workdir. With `times="kept"` one that is there looks as old as it was."""
         parts_of(path)
-        self._reported("place", path, {"path": path, "content": base64url(data)})
+        self._reported("place", path, {"path": path, "content": base64url(data), **times})
 
     def remove(self, path: str) -> None:
         """Remove a file from the workdir; one that is not there ends the test as not reached."""

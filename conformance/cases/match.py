@@ -14,7 +14,7 @@ from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.pattern import found
 from holdfast.specs.strictjson import canonical, loads
 
-_FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all"})
+_FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all", "$rows"})
 
 
 def same(left: Any, right: Any) -> bool:
@@ -115,6 +115,7 @@ def of_rows(due: Any, got: Any, *, surplus: Verdict = Verdict.FAIL_OPEN, key: Se
     value: where each has the same members `key` as one that is due, or without a key, where there are as many as due.
     """
     more = fewer = 0
+    due = due.get("$rows", due) if isinstance(due, Mapping) else due
     have, want = _counted(got, key), _counted(due, key)
     if have is not None and want is not None:
         more, fewer = (have - want).total(), (want - have).total()
@@ -166,6 +167,9 @@ def _form(form: str, operand: Any, value: Any) -> str | None:
         return f"expected an array, got {value!r}"
     if form == "$count":
         return None if same(operand, len(value)) else f"expected {operand} elements, got {len(value)}"
+    if form == "$rows":
+        alike = sorted(map(canonical, operand)) == sorted(map(canonical, value))
+        return None if alike else f"expected in any order {operand!r}, got {value!r}"
     fitting = [item for item in value if mismatches(operand, item, under="") is None]
     if form == "$contains":
         return None if fitting else f"expected an element with {operand!r} among {len(value)}"

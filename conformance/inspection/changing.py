@@ -46,8 +46,11 @@ def link(workdir: Path, path: str, target: str) -> None:
         os.symlink(target_of(path, target), name, dir_fd=folder)
 
 
-def write(workdir: Path, path: str, content: bytes) -> None:
-    """Write a file, in place of an existing one; folders are made. A file with other names stays as it is there."""
+def write(workdir: Path, path: str, content: bytes, times: str = "now") -> None:
+    """Write a file, in place of an existing one; folders are made. A file with other names stays as it is there.
+
+    With the `times` "kept" an existing one looks as old as it was, as after `cp -p` or a disk that turned a bit.
+    """
     with folder_of(workdir, path, make=True) as (folder, name):
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | PLAIN, 0o666, dir_fd=folder)
         try:
@@ -55,6 +58,8 @@ def write(workdir: Path, path: str, content: bytes) -> None:
             if state.st_nlink == 1:
                 os.ftruncate(handle, 0)
                 _fill(handle, content)
+                if times == "kept":
+                    os.utime(handle, ns=(state.st_atime_ns, state.st_mtime_ns))
                 return
         finally:
             os.close(handle)

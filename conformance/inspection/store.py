@@ -187,9 +187,9 @@ def facts(workdir: Path, path: str) -> dict[str, Any]:
     return found
 
 
-def place(workdir: Path, path: str, data: bytes) -> dict[str, Any]:
-    """Write a file with these bytes into the workdir. Raises OSError."""
-    changing.write(workdir, path, data)
+def place(workdir: Path, path: str, data: bytes, times: str = "now") -> dict[str, Any]:
+    """Write a file with these bytes into the workdir; `times` as in `changing.write`. Raises OSError."""
+    changing.write(workdir, path, data, times)
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 

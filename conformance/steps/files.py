@@ -241,7 +241,9 @@ def _difference_place(value: Mapping[str, Any], operand: Mapping[str, Any]) -> s
 
 PLACE = Report(
     name="place",
-    do=lambda workdir, operand: store.place(workdir, operand["path"], decoded(operand["content"])),
+    do=lambda workdir, operand: store.place(
+        workdir, operand["path"], decoded(operand["content"]), operand.get("times", "now")
+    ),
     schema=value_form(size=_COUNT, sha256={"type": "string"} | _SHA256),
     difference=_difference_place,
 )

@@ -390,7 +390,8 @@ def _shares(every: Iterable[_T]) -> Iterator[list[_T]]:
 @clause("HX-P3", "HX-P2", whole=True, written=True)
 def test_every_operation_is_known_when_it_is_asked_for_again(bench: Bench) -> None:
     """By the same process, by another, after a restart, with the clock stepped, and over what cannot be opened."""
-    for some in _shares(EACH.values()):
+    # A blob too is altered after a device has it, and imported once more.
+    for some in _shares((*EACH.values(), Step("publish_blob", draft=5), EACH["import_object"])):
         with playing(bench, []) as play:
             # Something to import, to list and to rebuild.
             for step in (EACH["publish"], *_GONE, *_REPORTING):

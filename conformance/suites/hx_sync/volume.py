@@ -6,13 +6,15 @@ One answer takes a mebibyte, so each kind of row has a device of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.suites.hx_sync.checks import compare_status, held, import_all, import_one, place
-from holdfast.conformance.suites.hx_sync.model import Model, told_window
+from holdfast.conformance.suites.hx_sync.model import Model, Tombstone, instant, told_window
+from holdfast.conformance.suites.hx_sync.objects import flipped
 from holdfast.conformance.suites.hx_sync.operation_matrix import asked_of, lying_of
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
 from holdfast.vectors.derive import derive
@@ -20,6 +22,8 @@ from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 # More than a page, a batch or a cache of two thousand, and of 2,048.
 _MANY = 2050
+# As many events as a segment may hold (methods.yaml).
+_MOST = 10_000
 # How many events lie in a second.
 _PER_SECOND = 100
 # Enough for the command line, which is another process over the same index.
@@ -114,6 +118,18 @@ def test_more_than_two_thousand_tombstones_are_all_applied(bench: Bench) -> None
         compare_status(bench, session, "a", expected, "with many tombstones")
 
 
+@clause("HX-P5", "HX-REQ-1", whole=True, written=True)
+def test_a_segment_of_as_many_events_as_it_may_hold_is_imported(bench: Bench) -> None:
+    """They fit no answer; the status counts them, and again after a rebuild."""
+    with bench.session(hurried=False) as session:
+        segment = (world := ObjectBuilder(bench, session, "most")).segment("z", "most", *_events(world, _MOST, "most"))
+        place(session, [segment])
+        import_one(bench, session, "a", segment.key)
+        compare_status(bench, session, "a", due([segment]), "with as many events as a segment may hold")
+        bench.must_be(session.call("rebuild", {"node": "a"}), "accepted", "rebuild was refused")
+        compare_status(bench, session, "a", due([segment]), "after a rebuild")
+
+
 # The command line
 
 
@@ -136,11 +152,13 @@ def test_every_command_works_among_many_events_again_and_beside_others(bench: Be
                 _run(bench, session, words)
                 _shows(bench, session, "a", due(known), f"after {words[0]}", worker=1)
         # What is wrong in the store is told, and changes nothing.
-        session.place(own[2].key, own[2].data[:50])
-        session.observe("state", {"node": "a"})
-        told = session.provoke(*_asked(["verify"]))
-        if told["status"] == 0 and own[2].key not in told["output"]:
-            bench.fail("fail_open", "an object that was cut is verified as sound", received=told["output"])
+        data = own[2].data
+        for bad in (data[:50], flipped(data, -1 % len(data), 1), flipped(data, len(data) // 2, 0x80), data + b"\n"):
+            session.place(own[2].key, bad, times="kept")
+            session.observe("state", {"node": "a"})
+            told = session.provoke(*_asked(["verify"]))
+            if told["status"] == 0 and own[2].key not in told["output"]:
+                bench.fail("fail_open", "an object that was altered is verified as sound", received=told["output"])
         _shows(bench, session, "a", due(known), "after verify", worker=1)
         place(session, own[1:])
         known += own[1:]
@@ -157,6 +175,21 @@ def test_every_command_works_among_many_events_again_and_beside_others(bench: Be
         windows += _forgotten(bench, session, [forget], beside=("import", {"node": "a"}))
         import_all(bench, session, "a")
         _shows(bench, session, "a", due([*known, *windows]), "after it was forgotten beside an import")
+
+
+@clause("HX-CLI-1", "HX-TMB-6", whole=True, written=True)
+def test_the_command_line_forgets_until_now_in_any_time_zone(bench: Bench) -> None:
+    """What it publishes under two time zones ends at most an hour apart, as far as the two runs are."""
+    if _COMMAND in bench.not_claimed:
+        return
+    ends = []
+    for zone in ("UTC", "Pacific/Chatham", "America/Adak"):
+        with bench.session(variables={"TZ": zone}) as session:
+            (window,) = _forgotten(bench, session, [["forget", "--since", at(9)]])
+            assert isinstance(window.says, Tombstone)
+            ends.append(instant(window.says.end_ts))
+    if max(ends) - min(ends) > timedelta(hours=1):
+        bench.fail("wrong_reason", "forget ends at another time in another time zone", received=str(ends))
 
 
 def _asked(words: Sequence[str]) -> Asked:
