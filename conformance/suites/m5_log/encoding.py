@@ -11,19 +11,21 @@ from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.checked import CheckedSession
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, order_of, state_of
 from holdfast.conformance.suites.m5_log.log import (
     COMMAND,
-    LogUnderTest,
     alter,
     must_be_done,
     must_be_refused,
     must_have_rows,
     place_status,
+    place_trust,
     put,
 )
+from holdfast.conformance.suites.m5_log.model import LogModel
 from holdfast.vectors.derive import derive
 
 _VERSION_KEY = base64url(b"schema_version")
@@ -45,9 +47,9 @@ _STATUSES = 256
 def test_no_near_miss_of_the_schema_version_is_that_version(bench: Bench) -> None:
     """Longer, shorter, in other letters, with a blank or a zero byte. The store stays as it is."""
     with bench.session() as session:
-        world = LogUnderTest(bench, session, "versions")
-        world.ask(world.asked("put_op"))
-        op = world.made().raw
+        play = CheckedSession(bench, session, LogModel(session))
+        play.ask(play.make("put_op"))
+        op = play.make("put_op").args["op"]
         for near in _NEAR_VERSIONS:
             session.kill()
             session.alter("meta", _VERSION_KEY, base64url(near))
@@ -61,8 +63,8 @@ def test_no_near_miss_of_the_schema_version_is_that_version(bench: Bench) -> Non
                 bench.fail("state_leak", f"a store of version {near!r} was changed")
         session.alter("meta", _VERSION_KEY, base64url(_VERSION))
         session.reopen()
-        world.compare()
-        world.ask(world.asked("put_op"))
+        play.compare()
+        play.ask(play.make("put_op"))
 
 
 def _made(author: str, number: int, ms: int, parents: Sequence[str] = ()) -> Made:
@@ -193,15 +195,21 @@ def test_more_than_a_thousand_checkpoints_are_all_listed(bench: Bench) -> None:
 def test_an_operation_that_stands_twice_in_a_file_or_is_stored_already_is_there_once(bench: Bench) -> None:
     """The store goes on, here and after a restart."""
     with bench.session() as session:
-        world = LogUnderTest(bench, session, "twice")
-        world.ask(world.asked("put_op"))
-        (stored,), made = world.log.stored, [world.made() for _ in range(2)]
-        for operations in ([made[0], made[0]], [stored, made[1], made[0], made[1]], [stored, *made, stored]):
-            world.ask(world.file(operations))
-            world.ask(world.asked("put_op"))
+        model = LogModel(session)
+        play = CheckedSession(bench, session, model)
+        play.ask(stored := play.make("put_op"))
+        made = [play.make("put_op"), play.make("put_op")]
+        for number, calls in enumerate(
+            ([made[0], made[0]], [stored, made[1], made[0], made[1]], [stored, *made, stored])
+        ):
+            file = model.file(f"twice-{number}", [each.about[0] for each in calls])
+            for path, data in file.files.items():
+                session.place(path, data)
+            play.ask(file)
+            play.ask(play.make("put_op"))
             session.restart()
-            world.ask(world.asked("put_op"))
-            world.compare()
+            play.ask(play.make("put_op"))
+            play.compare()
 
 
 @clause("M5-VER-1", "M5-VER-4", whole=True, written=True)
@@ -254,7 +262,7 @@ def test_a_credential_of_any_size_up_to_the_limit_counts(bench: Bench) -> None:
     """It is stored, verified and granted, and its last tag is allowed. Here and after a restart."""
     for size in _SIZES:
         with bench.session() as session:
-            LogUnderTest(bench, session, f"size {size}")
+            place_trust(session, [ISSUER])
             subject, author = f"bob {session.rand('large')}", f"alice {session.rand('large')}"
             issued = _of_size(subject, size)
             says, raw, cred_hash = issued.draft, issued.raw, issued.cred_hash
@@ -285,7 +293,7 @@ def test_a_credential_of_any_size_up_to_the_limit_counts(bench: Bench) -> None:
 def test_verify_store_fails_for_as_many_problems_as_a_byte_does_not_count(bench: Bench) -> None:
     """It fails while 256 verified credentials are revoked, and passes when none is."""
     with bench.session() as session:
-        LogUnderTest(bench, session, "problems")
+        place_trust(session, [ISSUER])
         author = f"alice {session.rand('problems')}"
         says = {"issuer": ISSUER, "subject": author, "role": "editor", "nbf": 0, "exp": 9}
         issued = [Issued.of({**says, "scope": [f"t{number}"]}) for number in range(_STATUSES)]

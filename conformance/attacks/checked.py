@@ -1,0 +1,206 @@
+"""A session whose answers and observations are held against the model of its contract.
+
+Calls that overlap, and calls that got no answer, are judged in one way: some order of the calls explains all answers
+and what is stored after them; a call without an answer may or may not have happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
+from holdfast.conformance.attacks.model import (
+    DONE,
+    FAILED,
+    STORE,
+    Call,
+    Kind,
+    Model,
+    Observation,
+    Outcome,
+    is_done,
+    said,
+)
+from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.verdict import Verdict
+from holdfast.specs.strictjson import canonical
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+# So many things share a session, which has a deadline.
+_TOGETHER = 5
+# So many characters of what was due, and of what came, are shown.
+_SHOWN = 600
+
+
+class CheckedSession(Generic[S]):
+    """One session, with the states that its store may be in."""
+
+    def __init__(self, bench: Bench, session: SuiteSession, model: Model[S]) -> None:
+        self.bench, self.session, self.model = bench, session, model
+        self.states = PossibleStates(model.first)
+        self._numbers = itertools.count(1)
+        for path, data in model.files(model.first).items():
+            session.place(path, data)
+
+    @property
+    def state(self) -> S:
+        """A state that the store may be in."""
+        return self.states.possible[0]
+
+    # Calls
+
+    def make(self, row: str, count: int = 2) -> Call:
+        """A call of this row that is due to be done. What it needs is done first."""
+        while need := self.model.needs(self.state, row):
+            self.ask(self.make(need))
+        call = self.model.call(self.state, row, next(self._numbers), count)
+        for path, data in call.files.items():
+            self.session.place(path, data)
+        return call
+
+    def ask(self, call: Call, worker: int = 0, *, lost: bool = False) -> Answer:
+        """Call, and check the answer. `lost`: the store may not be available."""
+        answer = self.session.call(call.method, call.args, worker)
+        self.check([(call, answer)], lost=lost)
+        return answer
+
+    def ask_again(self, call: Call, worker: int = 0) -> None:
+        """Call once more, with an observation before and after, so that the process knows what is there."""
+        self._must_show(next(iter(self.model.observations(self.state))), f"before {call.row} again")
+        self.ask(call, worker)
+        self._must_show(next(iter(self.model.observations(self.state))), f"after {call.row} again")
+
+    def race(self, calls: Sequence[Call]) -> None:
+        """One call from each worker at once."""
+        for worker in range(len(calls)):
+            self.leave(worker)
+        answers = self.session.race([(call.method, call.args) for call in calls])
+        self.check(list(zip(calls, answers, strict=True)), lost=True)
+        for worker in range(len(calls)):
+            self.leave(worker)
+
+    def leave(self, worker: int = 0) -> None:
+        """Let other processes have the store, if it is one process that has it."""
+        if self.model.exclusive:
+            self.session.restart(worker)
+
+    # Answers
+
+    def check(self, answered: Sequence[tuple[Call, Answer]], *, lost: bool) -> None:
+        """Some order of calls that overlapped has to explain all answers."""
+        calls = [partial(self._after, call, answer, lost=lost) for call, answer in answered]
+        if not self.states.narrow(lambda state: in_some_order(state, calls)):
+            self._differ(answered)
+
+    def _after(self, call: Call, answer: Answer, state: S, *, lost: bool) -> Iterator[S]:
+        yield from (each.state for each in self._due(state, call, answer) if each.fits(answer))
+        if lost and (answer.reason == self.model.unavailable or said(answer) == FAILED):
+            yield state
+
+    def _due(self, state: S, call: Call, answer: Answer) -> list[Outcome[S]]:
+        return list(self.model.outcomes(state, call, answer.value))
+
+    def _differ(self, answered: Sequence[tuple[Call, Answer]]) -> None:
+        """Report answers that nothing explains."""
+        orders = [self._verdict(order) for order in itertools.permutations(answered)]
+        verdict, due = max(orders, key=lambda found: Verdict(found[0]).rank)
+        told = "; ".join(f"{call}: {answer.outcome}" for call, answer in answered)[:_SHOWN]
+        received = "; ".join(f"{said(answer)} {answer.value}" for _, answer in answered)[:_SHOWN]
+        self.bench.weigh(verdict, told, expected=due[:_SHOWN], received=received, at=answered[-1][1].n)
+
+    def _verdict(self, order: Iterable[tuple[Call, Answer]]) -> tuple[str, str]:
+        """How wrong the first answer is that an order does not explain, and what is due."""
+        state = self.state
+        for call, answer in order:
+            due = self._due(state, call, answer)
+            fits = [each for each in due if each.fits(answer)]
+            if fits:
+                state = fits[0].state
+            elif not (answer.reason == self.model.unavailable or said(answer) == FAILED):
+                verdict = self._how_wrong(call, answer, due)
+                return verdict, " or ".join(f"{each.said} {_shown(each.value)}" for each in due)
+        return "over_refusal", "that it is done"
+
+    def _how_wrong(self, call: Call, answer: Answer, due: Sequence[Outcome[S]]) -> str:
+        done = [each for each in due if each.said == DONE or each.said.startswith("accepted")]
+        if not is_done(answer):
+            return "wrong_reason" if answer.outcome == "refused" and not done else answer.judged("over_refusal")
+        if not done:
+            return "fail_open"
+        same = [each for each in done if each.said == said(answer)]
+        if not same:
+            return "fail_open" if answer.effect == "new" else "lost_durability"
+        value = same[0].value
+        if not isinstance(value, dict) or not isinstance(answer.value, dict):
+            return "lost_durability"
+        return self.bench.verdict_on(call.method, value, {name: answer.value.get(name) for name in value})
+
+    # What is stored
+
+    def compare(self, *unanswered: Call) -> None:
+        """What the store shows is what is known, with one of `unanswered` or with none."""
+        seen = self.session.observe(self.model.chosen) if unanswered else None
+        shown: dict[bytes, Any] = {}
+        wrong: list[tuple[Observation, Any]] = []
+
+        def kept(state: S) -> Iterator[S]:
+            behind = (each.state for call in unanswered for each in self.model.outcomes(state, call, seen))
+            for end in (state, *behind):
+                found = self._wrong(end, shown)
+                wrong.extend([found] if found is not None else [])
+                if found is None:
+                    yield end
+
+        if not self.states.narrow(kept):
+            self._fail(*wrong[0], "what is stored")
+
+    def _wrong(self, state: S, shown: dict[bytes, Any]) -> tuple[Observation, Any] | None:
+        for due in self.model.observations(state):
+            key = canonical([due.method, dict(due.args)])
+            if key not in shown:
+                shown[key] = self._look(due)
+            if (found := due.of(shown[key])) != due.due:
+                return due, found
+        return None
+
+    def _must_show(self, due: Observation, when: str) -> None:
+        if (found := due.of(self._look(due))) != due.due:
+            self._fail(due, found, when)
+
+    def _look(self, due: Observation) -> Any:
+        return self.session.inspect()["rows"] if due.method == STORE else self.session.observe(due.method, due.args)
+
+    def _fail(self, due: Observation, found: Any, when: str) -> None:
+        verdict = "lost_durability"
+        if due.method != STORE:
+            verdict = self.bench.verdict_on(due.method, due.due, found, verdict)
+        names = [name for name in due.due if due.due[name] != found.get(name)]
+        expected, received = ({name: each.get(name) for name in names} for each in (due.due, found))
+        told = f"{due.method} {dict(due.args) or ''} shows another {', '.join(names)}: {when}"
+        self.bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None or callable(value) else str(value)
+
+
+def in_sessions(every: Sequence[T]) -> Iterator[Sequence[T]]:
+    """All of them, those of one session at a time."""
+    return (every[first : first + _TOGETHER] for first in range(0, len(every), _TOGETHER))
+
+
+@contextlib.contextmanager
+def checked(bench: Bench, kind: Kind[S], workers: int = 1) -> Iterator[CheckedSession[S]]:
+    """A fresh session of a contract; what its store shows at the end is checked."""
+    with bench.session(workers=workers) as session:
+        play = CheckedSession(bench, session, kind(session))
+        yield play
+        play.compare()

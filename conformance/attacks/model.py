@@ -1,0 +1,168 @@
+"""What a contract says of its operations, as the engine of attacks reads it: a pure model, one for each contract.
+
+A state is a value that can be compared. It says what is stored as far as that was answered; the model says which calls
+can be made in it, which answers the clauses allow, and what every observation has to show. What a clause permits is an
+outcome of its own, so that every choice of a sound implementation is in the model.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.cases.session import Answer
+
+S = TypeVar("S")
+
+# What a command of operators is said to be: it exited with 0, or with another status.
+DONE, FAILED = "done", "failed"
+# The store as the harness reads it, in place of an observation.
+STORE = "store read by the harness"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call. `row` is its operation, or a command of operators, as in matrix.yaml.
+
+    `files` have to lie in the workdir before it. `about` is what the model knows of what it names.
+    """
+
+    row: str
+    method: str
+    args: Mapping[str, Any]
+    about: Any = None
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.row} {self.args}"[:200]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[S]):
+    """An answer that the clauses allow, and the state after it.
+
+    `said` are its words (`accepted new`, `refused REASON`), or `DONE` or `FAILED`. `value` are the members that it has
+    to have; None where it is free, a function where it has to fit.
+    """
+
+    said: str
+    state: S
+    value: Any = None
+
+    def fits(self, answer: Answer) -> bool:
+        """Whether the answer is this one."""
+        return self.said == said(answer) and self.says(answer.value)
+
+    def says(self, value: Any) -> bool:
+        """Whether a value is as it has to be."""
+        if self.value is None:
+            return True
+        if callable(self.value):
+            return bool(self.value(value))
+        return bool(all(value.get(name) == due for name, due in self.value.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an observation has to show. `due` is compared with what `part` takes of it, by default the same members."""
+
+    method: str
+    due: Mapping[str, Any]
+    args: Mapping[str, Any] = field(default_factory=dict)
+    part: Callable[[Any], Mapping[str, Any]] | None = None
+
+    def of(self, shown: Any) -> Mapping[str, Any]:
+        """What is compared of a value that was shown."""
+        return {name: shown.get(name) for name in self.due} if self.part is None else self.part(shown)
+
+
+class Model(ABC, Generic[S]):
+    """The model of a contract, for one session. Its class says what there is to attack."""
+
+    # What can be asked; `writing` are the operations that write, the first of which needs nothing.
+    operations: Sequence[str]
+    commands: Sequence[str]
+    writing: Sequence[str]
+    # What meets in the same rows.
+    rivals: Sequence[tuple[str, str]]
+    # The operations that do as much as they are told to, by `count` of `call`; one of them brings a volume.
+    growing: Sequence[str]
+    volume: int
+    # The reason of a store that cannot be asked, and whether one process at a time can ask it.
+    unavailable: str
+    exclusive: bool
+    # Failpoints of a write: before anything is written, and after all is.
+    points: Sequence[str]
+    # The folder of the store, and the file in it without which it is none.
+    store: tuple[str, str]
+    # The observation that shows what an implementation chose, such as an id.
+    chosen: str
+    # The state of a fresh store.
+    first: S
+
+    @abstractmethod
+    def __init__(self, session: SuiteSession) -> None:
+        """What a session is asked has names of its own."""
+
+    @abstractmethod
+    def files(self, state: S) -> Mapping[str, bytes]:
+        """What lies beside a store in this state."""
+
+    @abstractmethod
+    def needs(self, state: S, row: str) -> str:
+        """A row that has to be asked before this one can be done; empty where it can."""
+
+    @abstractmethod
+    def call(self, state: S, row: str, number: int, count: int = 2) -> Call:
+        """The call with this number in its session: what it brings is new, and it is due to be done."""
+
+    @abstractmethod
+    def refused(self) -> tuple[Call, str]:
+        """A write that is refused before it begins, and the reason."""
+
+    @abstractmethod
+    def outcomes(self, state: S, call: Call, seen: Any) -> Iterable[Outcome[S]]:
+        """All that the clauses allow. `seen` is the answer's value or, if none came, what is shown of choices."""
+
+    @abstractmethod
+    def observations(self, state: S) -> Iterable[Observation]:
+        """What has to be shown, the most telling first."""
+
+
+def said(answer: Answer) -> str:
+    """What an answer says, in words."""
+    if answer.outcome != "ok":
+        return answer.words
+    return FAILED if answer.value["status"] else DONE
+
+
+def is_done(answer: Answer) -> bool:
+    """Whether an operation was accepted, or a command exited with 0."""
+    return answer.outcome == "accepted" or said(answer) == DONE
+
+
+Kind = type[Model[S]]
+Attack = Callable[[Bench, Kind[Any]], None]
+
+
+def attacked(
+    module: str, kind: Kind[Any], **rows: tuple[Attack, Sequence[str], Sequence[str]]
+) -> Mapping[str, Callable[[Bench], None]]:
+    """Suite tests of a module, by their names: an attack on a contract, the clauses, and the provocations it needs."""
+
+    def test_of(
+        name: str, attack: Attack, clauses: Sequence[str], provocations: Sequence[str]
+    ) -> Callable[[Bench], None]:
+        @clause(*clauses, provocations=tuple(provocations), whole=True, written=True)
+        def test(bench: Bench) -> None:
+            attack(bench, kind)
+
+        test.__module__, test.__name__, test.__qualname__, test.__doc__ = module, name, name, attack.__doc__
+        return test
+
+    return {name: test_of(name, *row) for name, row in rows.items()}
