@@ -61,26 +61,40 @@ class CheckedSession(Generic[S]):
         """A call of this row that is due to be done. What it needs is done first."""
         while need := self.model.needs(self.state, row):
             self.ask(self.make(need))
-        call = self.model.call(self.state, row, next(self._numbers), count)
+        return self.model.call(self.state, row, next(self._numbers), count)
+
+    def place(self, call: Call) -> None:
+        """Write the files of a call."""
         for path, data in call.files.items():
             self.session.place(path, data)
-        return call
+
+    def change(self, call: Call) -> None:
+        """Change what lies beside the store: a call of no method."""
+        self.place(call)
+        self.states.narrow(lambda state: (each.state for each in self.model.outcomes(state, call, None)))
 
     def ask(self, call: Call, worker: int = 0, *, lost: bool = False) -> Answer:
         """Call, and check the answer. `lost`: the store may not be available."""
+        self.place(call)
         answer = self.session.call(call.method, call.args, worker)
         self.check([(call, answer)], lost=lost)
         return answer
 
+    def start(self, call: Call) -> None:
+        """Call, and do not wait."""
+        self.place(call)
+        self.session.start(call.method, call.args)
+
     def ask_again(self, call: Call, worker: int = 0) -> None:
         """Call once more, with an observation before and after, so that the process knows what is there."""
-        self._must_show(next(iter(self.model.observations(self.state))), f"before {call.row} again")
+        self.must_show(next(iter(self.model.observations(self.state))), f"before {call.row} again")
         self.ask(call, worker)
-        self._must_show(next(iter(self.model.observations(self.state))), f"after {call.row} again")
+        self.must_show(next(iter(self.model.observations(self.state))), f"after {call.row} again")
 
     def race(self, calls: Sequence[Call]) -> None:
         """One call from each worker at once."""
-        for worker in range(len(calls)):
+        for worker, call in enumerate(calls):
+            self.place(call)
             self.leave(worker)
         answers = self.session.race([(call.method, call.args) for call in calls])
         self.check(list(zip(calls, answers, strict=True)), lost=True)
@@ -171,7 +185,8 @@ class CheckedSession(Generic[S]):
                 return due, found
         return None
 
-    def _must_show(self, due: Observation, when: str) -> None:
+    def must_show(self, due: Observation, when: str) -> None:
+        """An observation shows what is due."""
         if (found := due.of(self._look(due))) != due.due:
             self._fail(due, found, when)
 
@@ -179,12 +194,12 @@ class CheckedSession(Generic[S]):
         return self.session.inspect()["rows"] if due.method == STORE else self.session.observe(due.method, due.args)
 
     def _fail(self, due: Observation, found: Any, when: str) -> None:
-        verdict = "lost_durability"
+        verdict = due.otherwise
         if due.method != STORE:
             verdict = self.bench.verdict_on(due.method, due.due, found, verdict)
         names = [name for name in due.due if due.due[name] != found.get(name)]
         expected, received = ({name: each.get(name) for name in names} for each in (due.due, found))
-        told = f"{due.method} {dict(due.args) or ''} shows another {', '.join(names)}: {when}"
+        told = f"{due} shows another {', '.join(names)}: {when}"
         self.bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
 
 

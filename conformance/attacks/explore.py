@@ -12,7 +12,7 @@ reached. Every choice follows from the dice and from the answers: the gate makes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from random import Random
@@ -108,11 +108,16 @@ class Explorer:
             length -= chosen.cost
             idle = 0 if self._gain(chosen) else idle + 1
             yield chosen.step
-            self.reached.update(chosen.pairs)
-            self._missing.difference_update(chosen.pairs)
+            self.meet(chosen.pairs)
             after = player.situations()
             self._learn(chosen, before, after)
             before = after
+
+    def meet(self, pairs: Iterable[Pair]) -> None:
+        """Note what a step reached that was chosen otherwise."""
+        found = list(pairs)
+        self.reached.update(found)
+        self._missing.difference_update(found)
 
     def conclude(self) -> str:
         """How much was reached. Raises NonConformance below the floor."""

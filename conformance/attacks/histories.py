@@ -90,9 +90,19 @@ def run_histories(
     `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. At
     most `trials` are made to shorten it; fewer for histories that take long.
     """
+    walk_histories(bench, count=count, begin=begin, walk=lambda _, dice, __: draw(dice), trials=trials)
+
+
+def walk_histories(
+    bench: Bench, *, count: int, begin: Begin[P], walk: Callable[[P, Random, int], Iterable[S]], trials: int = _TRIALS
+) -> None:
+    """The same with steps that may depend on what came of those before: `walk` has the runner and the number too."""
     count = math.ceil(count * bench.thorough)
-    drawn = ((f"{number + 1} of {count}", _fixed(draw(bench.dice(str(number))))) for number in range(count))
-    _judged(bench, begin, drawn, trials)
+
+    def steps(number: int) -> Steps[P, S]:
+        return lambda player: walk(player, bench.dice(str(number)), number)
+
+    _judged(bench, begin, ((f"{number + 1} of {count}", steps(number)) for number in range(count)), trials)
 
 
 def explore_histories(

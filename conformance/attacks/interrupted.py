@@ -32,7 +32,7 @@ def interrupted(bench: Bench, kind: Kind[S]) -> None:
                 play.ask(play.make(kind.writing[0]))
                 for point in kind.points:
                     session.hold_at(point)
-                    session.start(call.method, call.args)
+                    play.start(call)
                     session.reached(point)
                     session.begin_again("kill")
                     play.compare(call)
@@ -46,7 +46,7 @@ def killed_commands(bench: Bench, kind: Kind[S]) -> None:
             play.ask(play.make(kind.writing[0]))
             for moment in _MOMENTS:
                 call = play.make(row, _MUCH)
-                play.session.start(call.method, call.args)
+                play.start(call)
                 time.sleep(scaled(moment))
                 play.session.begin_again("kill")
                 play.compare(call)

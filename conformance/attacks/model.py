@@ -69,12 +69,19 @@ class Outcome(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an observation has to show. `due` is compared with what `part` takes of it, by default the same members."""
+    """What an observation has to show. `due` is compared with what `part` takes of it, by default the same members.
+
+    `otherwise` is the verdict on anything else, unless the method declares a graver one.
+    """
 
     method: str
     due: Mapping[str, Any]
     args: Mapping[str, Any] = field(default_factory=dict)
     part: Callable[[Any], Mapping[str, Any]] | None = None
+    otherwise: str = "lost_durability"
+
+    def __str__(self) -> str:
+        return f"{self.method} {dict(self.args) or ''}".strip()
 
     def of(self, shown: Any) -> Mapping[str, Any]:
         """What is compared of a value that was shown."""

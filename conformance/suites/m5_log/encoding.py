@@ -25,7 +25,7 @@ from holdfast.conformance.suites.m5_log.log import (
     place_trust,
     put,
 )
-from holdfast.conformance.suites.m5_log.model import LogModel
+from holdfast.conformance.suites.m5_log.model import LogModel, append
 from holdfast.vectors.derive import derive
 
 _VERSION_KEY = base64url(b"schema_version")
@@ -195,17 +195,13 @@ def test_more_than_a_thousand_checkpoints_are_all_listed(bench: Bench) -> None:
 def test_an_operation_that_stands_twice_in_a_file_or_is_stored_already_is_there_once(bench: Bench) -> None:
     """The store goes on, here and after a restart."""
     with bench.session() as session:
-        model = LogModel(session)
-        play = CheckedSession(bench, session, model)
+        play = CheckedSession(bench, session, LogModel(session))
         play.ask(stored := play.make("put_op"))
         made = [play.make("put_op"), play.make("put_op")]
         for number, calls in enumerate(
             ([made[0], made[0]], [stored, made[1], made[0], made[1]], [stored, *made, stored])
         ):
-            file = model.file(f"twice-{number}", [each.about[0] for each in calls])
-            for path, data in file.files.items():
-                session.place(path, data)
-            play.ask(file)
+            play.ask(append(f"twice-{number}", [each.about[0] for each in calls]))
             play.ask(play.make("put_op"))
             session.restart()
             play.ask(play.make("put_op"))

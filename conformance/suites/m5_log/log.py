@@ -59,9 +59,14 @@ def place_trust(session: SuiteSession, trusted: Sequence[str] | Mapping[str, str
     session.place(TRUST, trust_of(trusted))
 
 
+def status_of(revoked: Sequence[str]) -> bytes:
+    """A status file, which revokes these hashes."""
+    return from_base64url(derive("m5.status", list(revoked)))
+
+
 def place_status(session: SuiteSession, revoked: Sequence[str]) -> None:
-    """Write the status file, which revokes these hashes."""
-    session.place(STATUS, from_base64url(derive("m5.status", list(revoked))))
+    """Write the status file."""
+    session.place(STATUS, status_of(revoked))
 
 
 def alter(session: SuiteSession, family: str, key: str, value: str | None) -> None:

@@ -14,7 +14,7 @@ from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.inspection.database import cell
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, order_of, state_of
-from holdfast.conformance.suites.m5_log.log import COMMAND, TRUST, trust_of
+from holdfast.conformance.suites.m5_log.log import COMMAND, STATUS, TRUST, status_of, trust_of
 from holdfast.vectors.derive import derive
 
 _UNKNOWN, _STALE, _RANGE = "refused CHECKPOINT_UNKNOWN", "refused CHECKPOINT_STALE", "refused RANGE_INVALID"
@@ -33,6 +33,10 @@ class Belief:
     trusted: tuple[tuple[str, str], ...] = ((ISSUER, ISSUER),)
     revoked: frozenset[str] = frozenset()
     credentials: frozenset[str] = frozenset()
+
+    def with_(self, *hashes: str) -> Belief:
+        """The same with these credentials."""
+        return replace(self, credentials=self.credentials.union(hashes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +105,20 @@ class LogModel(Model[Log]):
 
     def files(self, state: Log) -> Mapping[str, bytes]:
         """See `attacks.model.Model`."""
-        return {TRUST: trust_of(dict(state.belief.trusted))}
+        return trust(dict(state.belief.trusted)).files
 
     # Calls
 
     def needs(self, state: Log, row: str) -> str:
         """See `attacks.model.Model`."""
         name = row.rpartition(" ")[2].replace("-", "_")
-        if name in ("checkpoint_delete", "checkpoint_load") and not (state.points and self._holds(state)):
+        if name in ("checkpoint_delete", "checkpoint_load") and not (state.points and self.holds(state)):
             return "checkpoint_create"
         if name == "persist_verified_vc" and state.belief.credentials == state.verified:
             return "persist_vc"
         return ""
 
-    def _holds(self, state: Log) -> bool:
+    def holds(self, state: Log) -> bool:
         """Whether the newest checkpoint is of what the order begins with."""
         point = state.points[-1][1]
         return tuple(self.order(state)[: len(point.prefix)]) == point.prefix and point.belief == state.belief
@@ -124,26 +128,23 @@ class LogModel(Model[Log]):
         newest = state.points[-1][0] if state.points else 0
         if row == "put_op":
             made = self.operation(state, number)
-            return Call(row, row, {"op": made.raw}, (made.op_id,))
+            return put(made)
         if row == _APPEND:
-            batch = [self.operation(state, number, at).op_id for at in range(count)]
-            return self.file(f"{self._file}-{number}", batch)
+            return append(f"{self._file}-{number}", [self.operation(state, number, at) for at in range(count)])
         if row == "persist_vc":
-            issued = self._credential(number, "t")
-            return Call(row, row, {"credential": issued.raw}, issued.cred_hash)
+            return persist(self._credential(number, "t"))
         if row == "persist_verified_vc":
-            new = min(state.belief.credentials - state.verified)
-            return Call(row, row, {"cred_hash": new}, new)
+            return verify(min(state.belief.credentials - state.verified))
         if row == "checkpoint_create":
             return Call(row, row, {})
         if row == "apply_incremental":
             source = ("store", "memory")[number % 2]
             return Call(row, row, {"from_index": 1, "to_index": len(self.order(state)), "source": source})
         if row.startswith("checkpoint_"):
-            return Call(row, row, {"checkpoint_id": newest}, newest)
+            return about_point(row, newest)
         name = row.partition(" ")[2]
         words = {"checkpoint-load": [str(newest)], "replay-from-store": ["--from", "latest"]}.get(name, [])
-        return Call(row, COMMAND, {"arguments": [name, *words]}, newest)
+        return command(name, *words, about=newest)
 
     def refused(self) -> tuple[Call, str]:
         """See `attacks.model.Model`."""
@@ -171,11 +172,6 @@ class LogModel(Model[Log]):
         made = Made.of(draft)
         return self._made.setdefault(made.op_id, made)
 
-    def file(self, name: str, op_ids: Sequence[str]) -> Call:
-        """A file that is to be appended, of operations that were made."""
-        data = from_base64url(derive("m5.batch", [self._made[op_id].raw for op_id in op_ids]))
-        return Call(_APPEND, COMMAND, {"arguments": ["op-append", name]}, tuple(op_ids), {name: data})
-
     def _credential(self, number: int, tag: str) -> Issued:
         draft = {"issuer": ISSUER, "subject": self._author, "role": f"r{number}", "scope": [tag], "nbf": 1, "exp": 9}
         issued = Issued.of(draft)
@@ -195,10 +191,13 @@ class LogModel(Model[Log]):
         stored, belief = frozenset(self.order(state)[:index]), state.belief
         if (stored, belief) not in self._states:
             operations = [self._made[op_id] for op_id in sorted(stored)]
-            credentials = [self._issued[each] for each in sorted(belief.credentials) if self._believes(belief, each)]
-            issuers = sorted({label for _, label in belief.trusted})
-            self._states[stored, belief] = state_of(operations, credentials, issuers)
+            self._states[stored, belief] = state_of(operations, *self.believed(belief))
         return self._states[stored, belief]
+
+    def believed(self, belief: Belief) -> tuple[list[Issued], list[str]]:
+        """The credentials that verify, and the labels whose keys are trusted."""
+        credentials = [self._issued[each] for each in sorted(belief.credentials) if self._believes(belief, each)]
+        return credentials, sorted({label for _, label in belief.trusted})
 
     def _believes(self, belief: Belief, cred_hash: str) -> bool:
         issuer = self._issued[cred_hash].draft["issuer"]
@@ -208,35 +207,38 @@ class LogModel(Model[Log]):
 
     def outcomes(self, state: Log, call: Call, seen: Any) -> Iterable[Outcome[Log]]:
         """See `attacks.model.Model`."""
+        if not call.method:
+            return [Outcome("", replace(state, belief=replace(state.belief, **call.args)))]
         name = call.row.replace("-", "_").rpartition(" ")[2]
         due: Iterator[Outcome[Log]] = getattr(self, f"_{name}")(state, call, seen)
         if call.method != COMMAND:
             return due
         return (replace(each, said=DONE if each.said.startswith("accepted") else FAILED) for each in due)
 
-    def _with(self, state: Log, op_ids: Sequence[str]) -> Log:
+    def _with(self, state: Log, made: Sequence[Made]) -> Log:
         """The same with these operations. What an operation says of a credential is stored as well."""
-        drafts = [self._made[op_id].draft for op_id in op_ids]
+        self._made.update((each.op_id, each) for each in made)
+        drafts = [each.draft for each in made]
         carried = [
             derive("m5.cred_hash", each["payload"]["credential"]) for each in drafts if each["kind"] == "credential"
         ]
         belief = replace(state.belief, credentials=state.belief.credentials.union(carried))
-        return replace(state, stored=state.stored.union(op_ids), belief=belief)
+        return replace(state, stored=state.stored.union(each.op_id for each in made), belief=belief)
 
     def _put_op(self, state: Log, call: Call, _: Any) -> Iterator[Outcome[Log]]:
-        (op_id,) = call.about
-        after = self._with(state, call.about)
-        missing = [parent for parent in self._made[op_id].parents if parent not in state.stored]
-        said = {"op_id": op_id, "pending": op_id not in self.order(after), "missing": missing}
+        after, (made,) = self._with(state, call.about), call.about
+        missing = [parent for parent in made.parents if parent not in state.stored]
+        said = {"op_id": made.op_id, "pending": made.op_id not in self.order(after), "missing": missing}
         yield Outcome(_effect(state, after), after, said)
 
     def _op_append(self, state: Log, call: Call, _: Any) -> Iterator[Outcome[Log]]:
         yield Outcome("accepted", self._with(state, call.about))
 
     def _persist_vc(self, state: Log, call: Call, _: Any) -> Iterator[Outcome[Log]]:
-        belief = replace(state.belief, credentials=state.belief.credentials | {call.about})
-        after = replace(state, belief=belief)
-        yield Outcome(_effect(state, after), after, {"cred_hash": call.about})
+        issued: Issued = call.about
+        self._issued[issued.cred_hash] = issued
+        after = replace(state, belief=state.belief.with_(issued.cred_hash))
+        yield Outcome(_effect(state, after), after, {"cred_hash": issued.cred_hash})
 
     def _persist_verified_vc(self, state: Log, call: Call, _: Any) -> Iterator[Outcome[Log]]:
         if call.about not in state.belief.credentials:
@@ -352,6 +354,47 @@ def _unbelieved(shown: Any) -> Mapping[str, Any]:
     """What was verified once and is not now may be told as a problem."""
     told = [each for each in shown["problems"] if each["family"] != "vc_verified"]
     return {**shown, "problems": told, "whole": None}
+
+
+def put(made: Made) -> Call:
+    """An operation that is to be stored."""
+    return Call("put_op", "put_op", {"op": made.raw}, (made,))
+
+
+def append(name: str, operations: Sequence[Made]) -> Call:
+    """A file of operations that is to be appended."""
+    data = from_base64url(derive("m5.batch", [each.raw for each in operations]))
+    return Call(_APPEND, COMMAND, {"arguments": ["op-append", name]}, tuple(operations), {name: data})
+
+
+def persist(issued: Issued) -> Call:
+    """A credential that is to be stored."""
+    return Call("persist_vc", "persist_vc", {"credential": issued.raw}, issued)
+
+
+def verify(cred_hash: str) -> Call:
+    """A stored credential that is to be verified."""
+    return Call("persist_verified_vc", "persist_verified_vc", {"cred_hash": cred_hash}, cred_hash)
+
+
+def about_point(method: str, number: int) -> Call:
+    """A checkpoint that is to be loaded or deleted."""
+    return Call(method, method, {"checkpoint_id": number}, number)
+
+
+def trust(trusted: Mapping[str, str]) -> Call:
+    """Another trust file: whose key each name has."""
+    return Call("trust", "", {"trusted": tuple(trusted.items())}, None, {TRUST: trust_of(trusted)})
+
+
+def revoke(revoked: Sequence[str]) -> Call:
+    """Another status file."""
+    return Call("revoke", "", {"revoked": frozenset(revoked)}, None, {STATUS: status_of(revoked)})
+
+
+def command(*words: str, about: Any = None) -> Call:
+    """A command of operators."""
+    return Call(f"{COMMAND} {words[0]}", COMMAND, {"arguments": [*words]}, about)
 
 
 def _effect(state: Log, after: Log) -> str:
