@@ -105,8 +105,13 @@ class Model(ABC, Generic[S]):
     exclusive: bool
     # Failpoints of a write: before anything is written, and after all is.
     points: Sequence[str]
-    # The folder of the store, and the file in it without which it is none.
+    # The folder of the store, and the file in it without which it is none; and the folder of all that belongs to it.
     store: tuple[str, str]
+    home: str
+    # Patterns of the names of its files that hold rows, or say which do.
+    kinds_of_files: Sequence[str]
+    # The observation that checks a store, and the member by which it says that it is whole.
+    whole: tuple[str, str]
     # The observation that shows what an implementation chose, such as an id.
     chosen: str
     # The state of a fresh store.

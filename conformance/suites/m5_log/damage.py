@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.damage import damaged_files
+from holdfast.conformance.attacks.model import attacked
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, drawn, order_of, state_of
 from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done, place_trust, put
+from holdfast.conformance.suites.m5_log.model import LogModel
 from holdfast.vectors.derive import derive
 
-_DATABASE, _STORE, _KEPT = "m5/db", "m5", "kept"
-# The files that hold rows, and those that say which files do.
-_KINDS = ("*.sst", "*.log", "MANIFEST-*", "CURRENT")
+_STORE, _KEPT = "m5", "kept"
 _PLACES = 6
 _BYTES_OF_CHECKPOINT = 24
 # How many of these the commands are asked for as well.
@@ -35,50 +35,11 @@ def _rows(value: Mapping[str, Any], family: str) -> Mapping[str, bytes]:
     return {row["key"]: from_base64url(row["value"]) for row in value[family]}
 
 
-@clause("M5-VER-4", "M5-OPEN-4")
-def test_a_changed_byte_of_any_file_is_found_or_changes_nothing(bench: Bench) -> None:
-    """Tables, logs, the MANIFEST and CURRENT. Where nothing fails, every acknowledged operation is as it was."""
-    with bench.session() as session:
-        dice = session.dice("damage")
-        operations = drawn(dice, [f"alice {session.rand('alice')}"], _SIZE).operations
-        half = len(operations) // 2
-        put(bench, session, *operations[:half])
-        # What an opening finds in its log, RocksDB writes into tables.
-        session.restart()
-        put(bench, session, *operations[half:])
-        session.kill()
-        session.copy(_STORE, _KEPT)
-        tried = 0
-        for kind in _KINDS:
-            files = [each for each in session.tree(_DATABASE) if fnmatchcase(each["path"].rpartition("/")[2], kind)]
-            files = [each for each in files if each["size"]]
-            for _ in range(round(_PLACES * bench.thorough) if files else 0):
-                path = dice.choice(files)["path"]
-                data = from_base64url(session.file(path)["bytes"] or "")
-                if not data:
-                    continue
-                at = dice.randrange(len(data))
-                session.place(path, _flipped(dice, data, at))
-                if session.starts_on_what_is_there():
-                    _must_notice(bench, session, operations, f"byte {at} of {path}")
-                tried += 1
-                session.kill()
-                session.copy(_KEPT, _STORE)
-        session.reopen()
-        if not tried:
-            bench.fail("not_reached", "the database has no file of a kind that is known, or all are too long")
-
-
-def _must_notice(bench: Bench, session: SuiteSession, operations: Sequence[Made], what: str) -> None:
-    report = session.sample("verify_store")
-    if report is not None and report["whole"]:
-        shown = [session.sample("get_op", {"op_id": each.op_id}) for each in operations]
-        if shown != [{"has": True, "op": each.raw} for each in operations]:
-            bench.fail("fail_open", f"verify-store passes a store that lost an operation with {what}")
-    for each in operations:
-        answer = session.call("put_op", {"op": each.raw})
-        if answer.outcome == "accepted" and answer.effect == "new":
-            bench.fail("fail_open", f"an acknowledged operation was taken for new after a change of {what}")
+TESTS = attacked(
+    __name__,
+    LogModel,
+    test_a_changed_byte_of_any_file_is_found_or_changes_nothing=(damaged_files, ("M5-VER-4", "M5-OPEN-4"), ()),
+)
 
 
 @clause("M5-CKP-7", "M5-CLI-5", "M5-CLI-6", provocations=(COMMAND,))

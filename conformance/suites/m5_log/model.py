@@ -91,6 +91,9 @@ class LogModel(Model[Log]):
     exclusive = True
     points = ("before_batch", "after_witness")
     store = ("m5/db", "m5/db/CURRENT")
+    home = "m5"
+    kinds_of_files = ("*.sst", "*.log", "MANIFEST-*", "CURRENT")
+    whole = ("verify_store", "whole")
     chosen = "checkpoints"
     first = Log()
 
