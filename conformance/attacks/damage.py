@@ -62,14 +62,26 @@ def _damages(play: CheckedSession[S], dice: Random, places: int) -> Iterator[tup
 
 
 def _must_notice(play: CheckedSession[S], calls: Sequence[Call], what: str) -> None:
-    session, (method, member) = play.session, play.model.whole
-    report = session.sample(method)
+    method, member = play.model.whole
+    report = play.session.sample(method)
     if report is not None and report[member]:
-        for due in play.model.observations(play.state):
-            shown = None if due.method == STORE else session.sample(due.method, due.args)
+        must_be_shown(play, f"{method} passes the store; {what}")
+    nothing_is_new(play, calls, what)
+
+
+def must_be_shown(play: CheckedSession[S], what: str) -> None:
+    """Every observation but that of damage shows what is due, or nothing."""
+    for due in play.model.observations(play.state):
+        if due.method not in (STORE, play.model.whole[0]):
+            shown = play.session.sample(due.method, due.args)
             if shown is not None and due.of(shown) != due.due:
-                play.bench.fail("fail_open", f"{method} passes a store, and {due} shows something else: {what}")
+                expected, received = f"{due.due} or a fault"[:400], str(shown)[:400]
+                play.bench.fail("fail_open", f"{due} answers; {what}", expected=expected, received=received)
+
+
+def nothing_is_new(play: CheckedSession[S], calls: Sequence[Call], what: str) -> None:
+    """What was acknowledged is known, or refused."""
     for call in calls:
         known = all(each.said == "accepted prior" for each in play.model.outcomes(play.state, call, None))
-        if known and session.call(call.method, call.args).effect == "new":
+        if known and play.session.call(call.method, call.args).effect == "new":
             play.bench.fail("fail_open", f"{call.row} was acknowledged and is new: {what}")

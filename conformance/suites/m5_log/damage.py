@@ -9,13 +9,15 @@ from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
-from holdfast.conformance.attacks.damage import damaged_files
-from holdfast.conformance.attacks.model import attacked
+from holdfast.conformance.attacks.checked import CheckedSession
+from holdfast.conformance.attacks.damage import damaged_files, must_be_shown, nothing_is_new
+from holdfast.conformance.attacks.model import attacked, is_done
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, drawn, order_of, state_of
-from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done, place_trust, put
-from holdfast.conformance.suites.m5_log.model import LogModel
+from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, drawn
+from holdfast.conformance.suites.m5_log.log import COMMAND, alter, must_be_done, place_trust
+from holdfast.conformance.suites.m5_log.log import put as put_all
+from holdfast.conformance.suites.m5_log.model import Log, LogModel, put
 from holdfast.vectors.derive import derive
 
 _STORE, _KEPT = "m5", "kept"
@@ -48,7 +50,7 @@ def test_a_checkpoint_of_which_any_byte_was_changed_is_never_used(bench: Bench) 
     with bench.session() as session:
         dice = session.dice("damage")
         operations = drawn(dice, [f"alice {session.rand('alice')}"], _SIZE).operations
-        put(bench, session, *operations)
+        put_all(bench, session, *operations)
         made = session.call("checkpoint_create")
         must_be_done(bench, made, "a checkpoint")
         asked = {"checkpoint_id": made.value["checkpoint_id"]}
@@ -89,7 +91,7 @@ def test_an_operation_of_which_a_byte_was_changed_is_an_error_and_never_none(ben
     with bench.session() as session:
         dice = session.dice("damage")
         first, other = drawn(dice, [f"alice {session.rand('alice')}"], _SIZE).operations[:2]
-        put(bench, session, first, other)
+        put_all(bench, session, first, other)
         rows = _rows(session.observe("store"), "ops")
         key = base64url(bytes.fromhex(first.op_id))
         data = rows.get(key, b"")
@@ -121,26 +123,19 @@ class _Change:
     op_id: str
 
 
-class _Stored:
+class _Stored(CheckedSession[Log]):
     """A store with two operations in a row, one beside them, and one that waits."""
 
     def __init__(self, bench: Bench, session: SuiteSession) -> None:
-        self.bench, self.session = bench, session
+        self.log = LogModel(session)
+        super().__init__(bench, session, self.log)
         author = f"alice {session.rand('rows')}"
-        place_trust(session, [ISSUER])
         first = self._made(author, 1, [])
-        self.operations = (first, self._made(author, 2, [first.op_id]), self._made(author, 3, []))
-        self.waiting = self._made(author, 4, [first.op_id, _MISSING])
-        put(bench, session, *self.operations, self.waiting)
-        self.due: Mapping[str, Any] = {
-            "iter_ops": {"op_ids": sorted(each.op_id for each in (*self.operations, self.waiting))},
-            "topo_iter": {"op_ids": order_of(self.operations)},
-            "pending": {
-                "op_ids": [self.waiting.op_id],
-                "missing": [{"op_id": _MISSING, "children": [self.waiting.op_id]}],
-            },
-        }
-        self.state = state_of(self.operations, [])
+        others: Sequence[Sequence[str]] = ([first.op_id], [], [first.op_id, _MISSING])
+        self.made = (first, *(self._made(author, number, parents) for number, parents in enumerate(others, 2)))
+        self.calls = [put(each) for each in self.made]
+        for call in self.calls:
+            self.ask(call)
 
     @staticmethod
     def _made(author: str, number: int, parents: Sequence[str]) -> Made:
@@ -149,7 +144,7 @@ class _Stored:
 
     def changes(self) -> Iterator[_Change]:
         """Each row of each operation is gone, and is another; and there is one too many."""
-        for made in (*self.operations, self.waiting):
+        for made in self.made:
             op_id = bytes.fromhex(made.op_id)
             author = derive("m5.public_key", made.draft["key"])
             placed = bytes.fromhex(author + clock_of(made)) + op_id
@@ -182,39 +177,28 @@ class _Stored:
                 received=str(sorted(named))[:400],
             )
         told = f"of an operation {change.what}"
-        for method, due in self.due.items():
-            self.must_be(self.session.sample(method), due, method, told)
-        for each in (*self.operations, self.waiting):
+        must_be_shown(self, told)
+        for each in self.made:
             found = self.session.sample("get_op", {"op_id": each.op_id})
-            self.must_be(found, {"has": True, "op": each.raw}, "get_op", told)
+            self._is_answered("get_op", {"has": True, "op": each.raw}, found, told)
         applied = self.session.call("apply_incremental", {"from_index": 1, "to_index": 3, "source": "store"})
-        self.must_be(
-            None if applied.outcome == "refused" else applied.value["state"], self.state, "apply_incremental", told
-        )
-        dumped = self.session.sample("dump", {"from": "genesis"})
-        self.must_be(None if dumped is None else dumped["state"], self.state, "dump", told)
+        due = {"state": self.log.state_at(self.state)}
+        self._is_answered("apply_incremental", due, None if applied.outcome == "refused" else applied.value, told)
 
-    def must_be(self, shown: Any, due: Any, method: str, told: str) -> None:
-        """Fail unless this was answered, or nothing."""
+    def _is_answered(self, method: str, due: Any, shown: Any, told: str) -> None:
         if shown is not None and shown != due:
-            self.bench.fail(
-                "fail_open",
-                f"{method} answers; {told}",
-                expected=f"{due} or a fault"[:400],
-                received=str(shown)[:400],
-            )
+            expected, received = f"{due} or a fault"[:400], str(shown)[:400]
+            self.bench.fail("fail_open", f"{method} answers; {told}", expected=expected, received=received)
 
     def must_not_be_new(self, change: _Change) -> None:
         """What was acknowledged is not appended as if new, and what is said to be there is there."""
-        for each in (*self.operations, self.waiting):
-            answer = self.session.call("put_op", {"op": each.raw})
-            if answer.outcome != "accepted":
-                continue
-            if answer.effect == "new":
-                self.bench.fail("fail_open", f"an acknowledged operation is new: {change.what}")
-            rows = {row["key"]: row["value"] for row in self.session.observe("store")["ops"]}
-            if rows.get(base64url(bytes.fromhex(each.op_id))) != each.raw:
-                self.bench.fail("fail_open", f"an operation is said to be stored, and its bytes are not: {change.what}")
+        nothing_is_new(self, self.calls, change.what)
+        for each, call in zip(self.made, self.calls, strict=True):
+            if is_done(self.session.call(call.method, call.args)):
+                rows = {row["key"]: row["value"] for row in self.session.observe("store")["ops"]}
+                if rows.get(base64url(bytes.fromhex(each.op_id))) != each.raw:
+                    told = f"an operation is said to be stored, and its bytes are not: {change.what}"
+                    self.bench.fail("fail_open", told)
 
 
 @clause("M5-DAG-1", "M5-VER-6", "M5-GET-1", "M5-VER-2", "M5-AC3")
@@ -255,7 +239,8 @@ def test_a_row_of_meta_that_is_gone_or_cut_takes_nothing_back(bench: Bench) -> N
     """Each row in turn. No id of a checkpoint comes twice, and what is answered is what was stored."""
     with bench.session() as session:
         stored = _Stored(bench, session)
-        highest = max(session.accepted("checkpoint_create")["checkpoint_id"] for _ in range(2))
+        for _ in range(2):
+            stored.ask(stored.make("checkpoint_create"))
         rows = session.observe("store")["meta"]
         session.kill()
         session.copy(_STORE, _KEPT)
@@ -265,23 +250,15 @@ def test_a_row_of_meta_that_is_gone_or_cut_takes_nothing_back(bench: Bench) -> N
                 session.alter("meta", row["key"], _value(becomes))
                 session.reopen()
                 told = f"a row of meta {what}: {row['key']}"
-                for method, due in stored.due.items():
-                    stored.must_be(session.sample(method), due, method, told)
+                must_be_shown(stored, told)
                 session.sample("verify_store")
                 answer = session.call("checkpoint_create")
-                if answer.outcome == "accepted" and answer.value["checkpoint_id"] <= highest:
+                if answer.outcome == "accepted" and answer.value["checkpoint_id"] <= stored.state.highest:
                     bench.fail("fail_open", f"an id of a checkpoint comes twice; {told}", received=str(answer.value))
-                must_be_known(bench, session, stored.operations, told)
+                nothing_is_new(stored, stored.calls, told)
                 session.kill()
                 session.copy(_KEPT, _STORE)
         session.reopen()
-
-
-def must_be_known(bench: Bench, session: SuiteSession, operations: Sequence[Made], told: str) -> None:
-    """What was acknowledged is prior, or refused."""
-    for each in operations:
-        if session.call("put_op", {"op": each.raw}).effect == "new":
-            bench.fail("fail_open", f"an acknowledged operation is new; {told}")
 
 
 def _value(data: bytes | None) -> str | None:

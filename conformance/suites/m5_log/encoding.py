@@ -11,21 +11,20 @@ from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
-from holdfast.conformance.attacks.checked import CheckedSession
-from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.attacks.checked import CheckedSession, checked
+from holdfast.conformance.attacks.model import Call, Observation
 from holdfast.conformance.cases.values import base64url, from_base64url
-from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of, order_of, state_of
+from holdfast.conformance.suites.m5_log.generate import ISSUER, Issued, Made, clock_of
 from holdfast.conformance.suites.m5_log.log import (
     COMMAND,
     alter,
     must_be_done,
     must_be_refused,
-    must_have_rows,
     place_status,
     place_trust,
-    put,
 )
-from holdfast.conformance.suites.m5_log.model import LogModel, append
+from holdfast.conformance.suites.m5_log.log import put as put_all
+from holdfast.conformance.suites.m5_log.model import LogModel, append, command, put
 from holdfast.vectors.derive import derive
 
 _VERSION_KEY = base64url(b"schema_version")
@@ -81,49 +80,16 @@ def _chain(author: str, count: int) -> list[Made]:
     return chain
 
 
-def _by_clock(operations: Sequence[Made]) -> list[str]:
-    return [each.op_id for each in sorted(operations, key=lambda each: (clock_of(each), each.op_id))]
-
-
-def _shows(bench: Bench, session: SuiteSession, method: str, due: Any, args: Any = None) -> None:
-    shown = session.observe(method, args)
-    if shown != due:
-        counts = {name: f"{len(shown[name])} of {len(due[name])}" for name in due if isinstance(due[name], list)}
-        verdict = bench.verdict_on(method, due, shown, "lost_durability")
-        bench.fail(verdict, f"{method} shows something else", received=str(counts or shown)[:300])
-
-
-def _append(bench: Bench, session: SuiteSession, operations: Sequence[Made]) -> None:
-    session.place("long", from_base64url(derive("m5.batch", [each.raw for each in operations])))
-    if session.provoke(COMMAND, {"arguments": ["op-append", "long"]})["status"] != 0:
-        bench.fail("over_refusal", f"a file of {len(operations)} operations was not appended")
-
-
 @clause("M5-AC6", "M5-TOPO-3", "M5-ITER-1", "M5-CLI-1", provocations=(COMMAND,), whole=True, written=True)
 def test_a_chain_of_thousands_that_arrives_in_reverse_waits_and_comes_at_once(bench: Bench) -> None:
     """No list ends before its end, and no cascade: here and after a restart."""
-    with bench.session() as session:
-        author = f"alice {session.rand('long')}"
-        chain = _chain(author, _LONG)
-        root, ids = chain[0], [each.op_id for each in chain]
-        _append(bench, session, chain[:0:-1])
-        children = sorted(ids[1:])
-        for _ in range(2):
-            _shows(
-                bench, session, "pending", {"op_ids": children, "missing": [{"op_id": ids[0], "children": children}]}
-            )
-            _shows(bench, session, "topo_iter", {"op_ids": []})
-            session.restart()
-        put(bench, session, root, what="the append of the root")
-        key, state = derive("m5.public_key", author), state_of(chain, [])
-        for _ in range(2):
-            _shows(bench, session, "topo_iter", {"op_ids": ids})
-            _shows(bench, session, "iter_ops", {"op_ids": sorted(ids)})
-            whole = {"author": key, "from": "00" * 12, "to": "ff" * 12}
-            _shows(bench, session, "scan", {"op_ids": _by_clock(chain)}, whole)
-            _shows(bench, session, "pending", {"op_ids": [], "missing": []})
-            _shows(bench, session, "dump", {"state": state, "checkpoint_id": None}, {"from": "latest"})
-            session.restart()
+    with checked(bench, LogModel) as play:
+        root, *others = _chain(f"alice {play.session.rand('long')}", _LONG)
+        for call in (append("long", others[::-1]), put(root)):
+            play.ask(call)
+            play.compare()
+            play.session.restart()
+            play.compare()
 
 
 def _near_clocks() -> Sequence[tuple[int, int]]:
@@ -137,65 +103,48 @@ def _near_clocks() -> Sequence[tuple[int, int]]:
 @clause("M5-TOPO-5", "M5-TOPO-1", "M5-ITER-1", provocations=(COMMAND,), whole=True, written=True)
 def test_no_near_miss_of_a_clock_is_as_early(bench: Bench) -> None:
     """Milliseconds that differ in the last bit, with counters the other way round. Here and after a restart."""
-    with bench.session() as session:
-        author = f"alice {session.rand('clocks')}"
+    with checked(bench, LogModel) as play:
+        author = f"alice {play.session.rand('clocks')}"
         kind = {"key": author, "kind": "add", "payload": {"key": "c", "amount": 1}}
-        made = [Made.of({**kind, "ms": ms, "logical": counter}) for ms, counter in _near_clocks()]
+        made = [Made.of({**kind, "ms": ms, "logical": counter, "parents": []}) for ms, counter in _near_clocks()]
         # The later ones come first, half of them in one file.
-        _append(bench, session, made[::-2])
-        put(bench, session, *made[-2::-2])
-        key, state = derive("m5.public_key", author), state_of(made, [])
+        for call in (append("clocks", made[::-2]), *map(put, made[-2::-2])):
+            play.ask(call)
+        key = derive("m5.public_key", author)
         for _ in range(2):
-            _shows(bench, session, "topo_iter", {"op_ids": order_of(made)})
-            _shows(bench, session, "dump", {"state": state, "checkpoint_id": None}, {"from": "latest"})
-            for part in (made, *([each] for each in made)):
-                asked = {"author": key, "from": clock_of(part[0]), "to": clock_of(part[-1])}
-                _shows(bench, session, "scan", {"op_ids": _by_clock(part)}, asked)
-            session.restart()
+            play.compare()
+            for each in made:
+                asked = {"author": key, "from": clock_of(each), "to": clock_of(each)}
+                play.must_show(Observation("scan", {"op_ids": [each.op_id]}, asked), "of its own clock")
+            play.session.restart()
 
 
 @clause("M5-PUT-4", "M5-PEN-1", "M5-PUT-8", "M5-CF-3", provocations=(COMMAND,), whole=True, written=True)
 def test_more_than_a_thousand_missing_parents_are_all_named(bench: Bench) -> None:
     """A few operations, each with as many parents as it may have. Here and after a restart."""
-    with bench.session() as session:
-        author = f"alice {session.rand('full')}"
+    with checked(bench, LogModel) as play:
+        author, session = f"alice {play.session.rand('full')}", play.session
         missing = [[session.hex64(f"{of} {number}") for number in range(_MOST_PARENTS)] for of in range(_FULL)]
-        made = [_made(author, number, number, parents) for number, parents in enumerate(missing)]
-        _append(bench, session, made)
-        must_have_rows(bench, session, made)
-        child = {parent: each.op_id for each in made for parent in each.parents}
-        named = [{"op_id": parent, "children": [child[parent]]} for parent in sorted(child)]
-        for _ in range(2):
-            _shows(bench, session, "pending", {"op_ids": sorted(each.op_id for each in made), "missing": named})
-            session.restart()
+        play.ask(append("full", [_made(author, number, number, parents) for number, parents in enumerate(missing)]))
+        play.compare()
+        session.restart()
 
 
 @clause("M5-CKP-2", "M5-CF-9", whole=True, written=True)
 def test_more_than_a_thousand_checkpoints_are_all_listed(bench: Bench) -> None:
     """Their ids increase, and the latest is the last. Here, after a restart, and by the command."""
-    with bench.session() as session:
-        ids = []
+    with checked(bench, LogModel) as play:
         for _ in range(_POINTS):
-            answer = session.call("checkpoint_create", {"topo_index": 0})
-            must_be_done(bench, answer, "a checkpoint")
-            ids.append(answer.value["checkpoint_id"])
-        for _ in range(2):
-            shown = session.observe("checkpoints")
-            listed = [each["checkpoint_id"] for each in shown["checkpoints"]]
-            if listed != ids or shown["latest"] != ids[-1]:
-                received = f"{len(listed)} of {len(ids)}, the latest {shown['latest']}"
-                bench.fail("lost_durability", "the checkpoints are others", expected=str(ids[-1]), received=received)
-            session.restart()
-        printed = session.provoke(COMMAND, {"arguments": ["checkpoint-list"]})["output"].splitlines()
-        if [line.split()[:1] for line in printed] != [[str(each)] for each in ids]:
-            bench.fail("lost_durability", "checkpoint-list prints others", received=f"{len(printed)} of {len(ids)}")
+            play.ask(Call("checkpoint_create", "checkpoint_create", {"topo_index": 0}))
+        play.compare()
+        play.session.restart()
+        play.ask(command("checkpoint-list"))
 
 
 @clause("M5-CLI-1", "M5-CF-2", "M5-PUT-5", provocations=(COMMAND,), whole=True, written=True)
 def test_an_operation_that_stands_twice_in_a_file_or_is_stored_already_is_there_once(bench: Bench) -> None:
     """The store goes on, here and after a restart."""
-    with bench.session() as session:
-        play = CheckedSession(bench, session, LogModel(session))
+    with checked(bench, LogModel) as play:
         play.ask(stored := play.make("put_op"))
         made = [play.make("put_op"), play.make("put_op")]
         for number, calls in enumerate(
@@ -203,7 +152,7 @@ def test_an_operation_that_stands_twice_in_a_file_or_is_stored_already_is_there_
         ):
             play.ask(append(f"twice-{number}", [each.about[0] for each in calls]))
             play.ask(play.make("put_op"))
-            session.restart()
+            play.session.restart()
             play.ask(play.make("put_op"))
             play.compare()
 
@@ -214,7 +163,7 @@ def test_a_changed_byte_of_an_operation_that_waits_is_found(bench: Bench) -> Non
     with bench.session() as session:
         author = f"alice {session.rand('waits')}"
         made = _made(author, 1, 1, [session.hex64("missing")])
-        put(bench, session, made, what="the append of an operation that waits")
+        put_all(bench, session, made, what="the append of an operation that waits")
         key, raw = base64url(bytes.fromhex(made.op_id)), from_base64url(made.raw)
         parts = (raw[-1:], bytes.fromhex(made.parents[0]), bytes.fromhex(derive("m5.public_key", author)))
         for at in (raw.rindex(part) for part in parts):
@@ -234,7 +183,7 @@ def test_get_op_has_nothing_for_a_part_of_an_id_and_for_more_than_one(bench: Ben
     """None, one, half and all but one of its bytes from either end; a byte more, and another byte."""
     with bench.session() as session:
         made = _made(f"alice {session.rand('part')}", 1, 1)
-        put(bench, session, made)
+        put_all(bench, session, made)
         whole = made.op_id
         parts = [*(whole[:size] for size in (0, 2, 32, 62)), *(whole[-size:] for size in (2, 32, 62))]
         other = f"{int(whole[-2:], 16) ^ 1:02x}"
@@ -242,7 +191,9 @@ def test_get_op_has_nothing_for_a_part_of_an_id_and_for_more_than_one(bench: Ben
             found = session.observe("get_op", {"op_id": op_id})
             if found != {"has": False, "op": None}:
                 bench.fail("fail_open", "something that is no id has an operation", received=str(found)[:200])
-        _shows(bench, session, "get_op", {"has": True, "op": made.raw}, {"op_id": whole})
+        bench.same(
+            session.observe("get_op", {"op_id": whole}), {"has": True, "op": made.raw}, "lost_durability", "get_op"
+        )
 
 
 def _of_size(subject: str, size: int) -> Issued:
@@ -281,7 +232,8 @@ def test_a_credential_of_any_size_up_to_the_limit_counts(bench: Bench) -> None:
             asked = {"subject": derive("m5.public_key", subject), "role": "editor", "op_id": used.op_id}
             for _ in range(2):
                 for name, allowed in ((tag, True), (f"{tag}0", False)):
-                    _shows(bench, session, "decide", {"allowed": allowed}, {**asked, "tag": name})
+                    found = session.observe("decide", {**asked, "tag": name})["allowed"]
+                    bench.same(found, allowed, "fail_open" if found else "lost_durability", f"a decision about {name}")
                 session.restart()
 
 

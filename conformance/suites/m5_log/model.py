@@ -22,6 +22,8 @@ _CLAIMS = ("issuer", "role", "scope", "nbf", "exp")
 _APPEND, _CREATE = f"{COMMAND} op-append", f"{COMMAND} checkpoint-create"
 _FAMILIES = ("ops", "edges", "by_author", "vc_raw", "vc_verified", "checkpoints", "meta")
 _LATEST = b"last_checkpoint_id".hex()
+# The rows of more operations, and more checkpoints, would fill the evidence.
+_MOST_ROWS = 400
 # The clock of the first call. Each later one has a later clock, but those that come late.
 _FIRST_MS = 1_000_000
 
@@ -318,14 +320,29 @@ class LogModel(Model[Log]):
         points = {number: len(point.prefix) for number, point in state.points}
         yield Observation("topo_iter", {"op_ids": order})
         yield Observation("checkpoints", {"checkpoints": points, "latest": max(points, default=None)}, {}, _listed)
-        yield Observation(STORE, self._rows(state), {}, _read)
+        if len(stored) <= _MOST_ROWS:
+            yield Observation(STORE, self._rows(state), {}, _read)
         yield Observation("iter_ops", {"op_ids": stored})
-        yield Observation("pending", {"op_ids": waiting})
+        yield Observation("pending", {"op_ids": waiting, "missing": self._missing(state)})
+        by_author: dict[str, list[tuple[str, str]]] = {}
+        for made in (self._made[op_id] for op_id in stored):
+            by_author.setdefault(made.draft["key"], []).append((clock_of(made), made.op_id))
+        for author, own in by_author.items():
+            asked = {"author": derive("m5.public_key", author), "from": "00" * 12, "to": "ff" * 12}
+            yield Observation("scan", {"op_ids": [op_id for _, op_id in sorted(own)]}, asked)
         for origin in ("genesis", "latest"):
             yield Observation("dump", {"state": self.state_at(state)}, {"from": origin})
         sure = all(self._believes(state.belief, each) for each in state.verified)
         report = {"operations": len(stored), "pending": len(waiting), "problems": [], "whole": sure or None}
         yield Observation("verify_store", report, {}, None if sure else _unbelieved)
+
+    def _missing(self, state: Log) -> list[dict[str, Any]]:
+        children: dict[str, list[str]] = {}
+        for op_id in sorted(state.stored):
+            for parent in self._made[op_id].parents:
+                if parent not in state.stored:
+                    children.setdefault(parent, []).append(op_id)
+        return [{"op_id": parent, "children": children[parent]} for parent in sorted(children)]
 
     def _rows(self, state: Log) -> Mapping[str, Any]:
         made = [self._made[op_id] for op_id in state.stored]
