@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.checked import CheckedSession
@@ -53,8 +53,8 @@ class Now(Protocol[S_co]):
 class HistoryModel(Model[S]):
     """A model that draws histories."""
 
-    # Pairs of a feature of the state and a row that each run has to meet.
-    relations: frozenset[tuple[str, str]]
+    # The features with which each run has to meet a row.
+    relations: ClassVar[Mapping[str, Sequence[str]]]
 
     @abstractmethod
     def history(self, now: Now[S], dice: Random, number: int) -> Iterator[Step]:
@@ -115,7 +115,8 @@ class HistoryPlayer(Generic[S]):
 
 def any_history(bench: Bench, kind: type[HistoryModel[S]], count: int) -> None:
     """This number of histories, or fewer if one differs."""
-    met = Explorer(frozenset(), kind.relations, floor=_FLOOR)
+    owed = frozenset((feature, row) for row, features in kind.relations.items() for feature in features)
+    met = Explorer(frozenset(), owed, floor=_FLOOR)
 
     @contextmanager
     def begin() -> Iterator[HistoryPlayer[S]]:

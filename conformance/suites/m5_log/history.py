@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
+from typing import ClassVar
 
 from holdfast.conformance.attacks.any_history import HistoryModel, Now, Step
 from holdfast.conformance.attacks.model import Call, Observation
@@ -56,32 +57,17 @@ _SIZE, _ASKED = 16, 3
 class LogHistory(LogModel, HistoryModel[Log]):
     """The model of m5-log with histories."""
 
-    relations = frozenset(
-        {
-            ("is stored already", "put_op"),
-            ("waits", "put_op"),
-            ("lets others come", "put_op"),
-            ("comes before others", "put_op"),
-            ("comes into a checkpoint", "put_op"),
-            ("is granted already", "persist_vc"),
-            ("a checkpoint is older", "persist_vc"),
-            ("verifies", "persist_verified_vc"),
-            ("verifies not", "persist_verified_vc"),
-            ("was verified before", "persist_verified_vc"),
-            ("its order is another now", "checkpoint_load"),
-            ("its state is another now", "checkpoint_load"),
-            ("all is as it was", "checkpoint_load"),
-            ("is gone", "checkpoint_delete"),
-            ("is beyond the end", "apply_incremental"),
-            ("begins later", "apply_incremental"),
-            ("is allowed", "decide"),
-            ("is denied", "decide"),
-            ("ends what was verified", "trust"),
-            ("ends what was verified", "revoke"),
-            ("the latest is of no use", "dump"),
-            ("the latest is of use", "dump"),
-        }
-    )
+    relations: ClassVar = {
+        "put_op": ("is stored already", "waits", "lets others come", "comes before others", "comes into a checkpoint"),
+        "persist_vc": ("is granted already", "a checkpoint is older"),
+        "persist_verified_vc": ("verifies", "verifies not", "was verified before"),
+        "checkpoint_load": ("its order is another now", "its state is another now", "all is as it was"),
+        "checkpoint_delete": ("is gone",),
+        "apply_incremental": ("is beyond the end", "begins later"),
+        "decide": ("is allowed", "is denied"),
+        "dump": ("the latest is of no use", "the latest is of use"),
+        **dict.fromkeys(("trust", "revoke"), ("ends what was verified",)),
+    }
 
     def __init__(self, session: SuiteSession) -> None:
         """See `attacks.model.Model`."""

@@ -1,0 +1,143 @@
+"""The engine of attacks: some order of the calls explains all answers and what is stored, or the test fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.checked import CheckedSession
+from holdfast.conformance.attacks.explore import Explorer
+from holdfast.conformance.attacks.model import Call, Model, Observation, Outcome
+from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.cases.record import NonConformance
+from holdfast.conformance.cases.session import Answer
+from holdfast.conformance.verdict import Verdict
+from tests.harness.test_histories import bench as of_a_run
+
+STORED = "state"
+
+
+def said(words: str, value: Any = None) -> Answer:
+    outcome, _, rest = words.partition(" ")
+    effect, reason = (rest or None, None) if outcome == "accepted" else (None, rest or None)
+    return Answer(outcome, effect, reason, value, None)
+
+
+class Names(Model[frozenset[str]]):
+    """A store of names, each of which is put once."""
+
+    first, chosen, unavailable, exclusive = frozenset[str](), STORED, "STORE_UNAVAILABLE", False
+
+    def __init__(self, session: SuiteSession) -> None:
+        del session
+
+    def files(self, state: frozenset[str]) -> Mapping[str, bytes]:
+        return {}
+
+    def needs(self, state: frozenset[str], row: str) -> str:
+        return ""
+
+    def call(self, state: frozenset[str], row: str, number: int, count: int = 2) -> Call:
+        return Call("put", "issue_nonce", {"name": str(number)}, str(number))
+
+    def refused(self) -> tuple[Call, str]:
+        return Call("put", "put", {}), "REQUEST_MALFORMED"
+
+    def outcomes(self, state: frozenset[str], call: Call, seen: Any) -> Iterator[Outcome[frozenset[str]]]:
+        effect = "accepted prior" if call.about in state else "accepted new"
+        yield Outcome(effect, state | {call.about}, {"name": call.about})
+
+    def observations(self, state: frozenset[str]) -> Iterator[Observation]:
+        yield Observation(STORED, {"names": sorted(state)})
+
+
+@dataclass
+class Session:
+    """Gives the answers that it was told to give, and shows these names."""
+
+    answers: list[Answer]
+    names: Sequence[str] = ()
+    sent: list[str] = field(default_factory=list)
+
+    def call(self, method: str, args: Mapping[str, Any], _: int) -> Answer:
+        self.sent.append(args["name"])
+        return self.answers.pop(0)
+
+    def race(self, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Answer]:
+        return [self.call(*each, 0) for each in calls]
+
+    def observe(self, *_: object) -> Mapping[str, Any]:
+        return {"names": list(self.names)}
+
+
+def playing(*answers: Answer, names: Sequence[str] = ()) -> tuple[Bench, CheckedSession[frozenset[str]]]:
+    session = cast("SuiteSession", Session(list(answers), names))
+    bench = of_a_run()
+    return bench, CheckedSession(bench, session, Names(session))
+
+
+NEW, PRIOR = said("accepted new", {"name": "1"}), said("accepted prior", {"name": "1"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ([NEW, NEW], Verdict.FAIL_OPEN),
+        ([PRIOR], Verdict.LOST_DURABILITY),
+        ([said("accepted new", {"name": "2"})], Verdict.WRONG_REASON),
+        ([said("refused REQUEST_MALFORMED")], Verdict.OVER_REFUSAL),
+    ],
+)
+def test_an_answer_that_the_model_does_not_have_is_a_finding(answers: list[Answer], verdict: Verdict) -> None:
+    bench, play = playing(*answers)
+    call = play.make("put")
+    try:
+        for _ in answers:
+            play.ask(call)
+        (judged,) = bench.reported()
+    except NonConformance as finding:
+        judged = finding.judgement
+    assert judged.verdict is verdict
+
+
+def test_some_order_of_a_race_explains_all_answers() -> None:
+    _, play = playing(PRIOR, NEW)
+    call = play.make("put")
+    play.race([call, call])
+    assert play.states.possible == (frozenset("1"),)
+
+
+def test_no_order_explains_two_that_are_new() -> None:
+    _, play = playing(NEW, NEW)
+    call = play.make("put")
+    with pytest.raises(NonConformance) as found:
+        play.race([call, call])
+    assert found.value.judgement.verdict is Verdict.FAIL_OPEN
+
+
+@pytest.mark.parametrize("names", [[], ["1"]])
+def test_a_call_without_an_answer_may_have_happened_and_what_is_shown_says_so(names: list[str]) -> None:
+    _, play = playing(names=names)
+    play.compare(play.make("put"))
+    assert play.states.possible == (frozenset(names),)
+
+
+def test_what_neither_happened_nor_was_there_is_a_finding() -> None:
+    _, play = playing(names=["2"])
+    with pytest.raises(NonConformance) as found:
+        play.compare(play.make("put"))
+    assert "another names" in found.value.judgement.detail
+
+
+def test_a_relation_that_was_not_met_is_not_proven() -> None:
+    met = Explorer(frozenset(), frozenset({("is stored already", "put"), ("is new", "put")}), floor=0.9)
+    met.meet([("is new", "put")])
+    with pytest.raises(NonConformance) as found:
+        met.conclude()
+    assert found.value.judgement.verdict is Verdict.NOT_REACHED
+    met.meet([("is stored already", "put")])
+    assert met.conclude() == "2 of 2 pairs of a situation and an operation were reached"
