@@ -57,7 +57,7 @@ class CheckedSession(Generic[S]):
 
     # Calls
 
-    def make(self, row: str, count: int = 2) -> Call:
+    def make(self, row: str, count: int = 5) -> Call:
         """A call of this row that is due to be done. What it needs is done first."""
         while need := self.model.needs(self.state, row):
             self.ask(self.make(need))

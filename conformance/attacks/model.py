@@ -130,7 +130,7 @@ class Model(ABC, Generic[S]):
         """A row that has to be asked before this one can be done; empty where it can."""
 
     @abstractmethod
-    def call(self, state: S, row: str, number: int, count: int = 2) -> Call:
+    def call(self, state: S, row: str, number: int, count: int = 5) -> Call:
         """The call with this number in its session: what it brings is new, and it is due to be done."""
 
     @abstractmethod

@@ -41,7 +41,7 @@ class Names(Model[frozenset[str]]):
     def needs(self, state: frozenset[str], row: str) -> str:
         return ""
 
-    def call(self, state: frozenset[str], row: str, number: int, count: int = 2) -> Call:
+    def call(self, state: frozenset[str], row: str, number: int, count: int = 5) -> Call:
         return Call("put", "issue_nonce", {"name": str(number)}, str(number))
 
     def refused(self) -> tuple[Call, str]:

@@ -128,7 +128,7 @@ class LogModel(Model[Log]):
         point = state.points[-1][1]
         return tuple(self.order(state)[: len(point.prefix)]) == point.prefix and point.belief == state.belief
 
-    def call(self, state: Log, row: str, number: int, count: int = 2) -> Call:
+    def call(self, state: Log, row: str, number: int, count: int = 5) -> Call:
         """See `attacks.model.Model`."""
         newest = state.points[-1][0] if state.points else 0
         if row == "put_op":
