@@ -48,6 +48,7 @@ TRUSTED: Sequence[Mapping[str, str]] = (
 _LAST_COUNT = "f" * 8
 # How often a command is asked for what an operation has just told.
 _BY_COMMAND = 0.2
+_ORIGINS = ("genesis", "latest")
 _CRASHES = ("kill", "restart")
 _STEPS = (*_CRASHES, "again", "checkpoint", "checkpoint", "credential", "", "")
 # How many operations a history has beside those of credentials, and how many questions are asked after each.
@@ -94,6 +95,8 @@ class LogHistory(LogModel, HistoryModel[Log]):
             yield Step(put(each), act if act == "kill" else "")
             if act == "restart":
                 yield Step(None, "restart")
+                words = dice.choice((("verify-store",), ("replay-from-store", "--from", dice.choice(_ORIGINS))))
+                yield Step(command(*words))
             elif act == "again":
                 yield Step(put(self._made[dice.choice(sorted(now.state.stored))]), "again")
             elif act == "checkpoint":
@@ -105,6 +108,7 @@ class LogHistory(LogModel, HistoryModel[Log]):
         for credential in credentials:
             yield from self._persisted(now, credential, dice)
         yield Step()
+        yield Step(command("dump-state-json"))
         yield Step(revoke(()))
         yield Step(Call("checkpoint_create", "checkpoint_create", {}))
         for trusted in TRUSTED:
@@ -147,7 +151,7 @@ class LogHistory(LogModel, HistoryModel[Log]):
         hashes = sorted(log.belief.credentials)
         asked: Sequence[Callable[[], Iterable[Step]]] = (
             lambda: [Step(next(self.observations(log)))],
-            lambda: [self.dump(log, dice.choice(("genesis", "latest", "latest")))],
+            lambda: [self.dump(log, dice.choice((*_ORIGINS, "latest")))],
             lambda: [self.dump(log, "latest")],
             lambda: self._loaded(dice.choice(points), dice) if points else (),
             lambda: self._loaded(dice.choice(points), dice) if points else (),
