@@ -27,8 +27,9 @@ from holdfast.conformance.attacks.model import (
     said,
 )
 from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.verdict import Verdict
+from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs.strictjson import canonical
 
 S = TypeVar("S")
@@ -155,7 +156,8 @@ class CheckedSession(Generic[S]):
         value = same[0].value
         if not isinstance(value, dict) or not isinstance(answer.value, dict):
             return "lost_durability"
-        return self.bench.verdict_on(call.method, value, {name: answer.value.get(name) for name in value})
+        found = {name: answer.value.get(name) for name in value}
+        return self.bench.verdict_on(call.method, value, found, same[0].otherwise)
 
     # What is stored
 
@@ -163,26 +165,36 @@ class CheckedSession(Generic[S]):
         """What the store shows is what is known, with one of `unanswered` or with none."""
         seen = self.session.observe(self.model.chosen) if unanswered else None
         shown: dict[bytes, Any] = {}
+        faults: list[NonConformance] = []
         wrong: list[tuple[Observation, Any]] = []
 
         def kept(state: S) -> Iterator[S]:
             behind = (each.state for call in unanswered for each in self.model.outcomes(state, call, seen))
             for end in (state, *behind):
-                found = self._wrong(end, shown)
+                found = self._wrong(end, shown, faults)
                 wrong.extend([found] if found is not None else [])
                 if found is None:
                     yield end
 
         if not self.states.narrow(kept):
             self._fail(*wrong[0], "what is stored")
+        if faults:
+            raise faults[0]
 
-    def _wrong(self, state: S, shown: dict[bytes, Any]) -> tuple[Observation, Any] | None:
+    def _wrong(self, state: S, shown: dict[bytes, Any], faults: list[NonConformance]) -> tuple[Observation, Any] | None:
+        """What is shown otherwise than is due in this state. An observation that fails hides no other one."""
         # What the harness reads itself comes first: a worker may fail at what it finds.
         for due in sorted(self.model.observations(state), key=lambda each: each.method != STORE):
             key = canonical([due.method, dict(due.args)])
             if key not in shown:
-                shown[key] = self._look(due)
-            if (found := due.of(shown[key])) != due.due:
+                try:
+                    shown[key] = self._look(due)
+                except NonConformance as finding:
+                    if finding.judgement.silence is not FailureMode.FAULT:
+                        raise
+                    shown[key] = None
+                    faults.append(finding)
+            if shown[key] is not None and (found := due.of(shown[key])) != due.due:
                 return due, found
         return None
 

@@ -47,12 +47,14 @@ class Outcome(Generic[S]):
     """An answer that the clauses allow, and the state after it.
 
     `said` are its words (`accepted new`, `refused REASON`), or `DONE` or `FAILED`. `value` are the members that it has
-    to have; None where it is free, a function where it has to fit.
+    to have; None where it is free, a function where it has to fit. `otherwise` is the verdict on another value, unless
+    the method declares a graver one.
     """
 
     said: str
     state: S
     value: Any = None
+    otherwise: str = "wrong_reason"
 
     def fits(self, answer: Answer) -> bool:
         """Whether the answer is this one."""

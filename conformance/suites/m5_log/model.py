@@ -18,6 +18,7 @@ from holdfast.conformance.suites.m5_log.log import COMMAND, STATUS, TRUST, statu
 from holdfast.vectors.derive import derive
 
 _UNKNOWN, _STALE, _RANGE = "refused CHECKPOINT_UNKNOWN", "refused CHECKPOINT_STALE", "refused RANGE_INVALID"
+_LOST = "lost_durability"
 _CLAIMS = ("issuer", "role", "scope", "nbf", "exp")
 _APPEND, _CREATE = f"{COMMAND} op-append", f"{COMMAND} checkpoint-create"
 _FAMILIES = ("ops", "edges", "by_author", "vc_raw", "vc_verified", "checkpoints", "meta")
@@ -283,7 +284,7 @@ class LogModel(Model[Log]):
         index = len(point.prefix)
         same = tuple(self.order(state)[:index]) == point.prefix and self.state_at(state, index) == point.state
         if same:
-            yield Outcome("accepted prior", state, _saying(call, point.state, {"topo_index": index}))
+            yield Outcome("accepted prior", state, _saying(call, point.state, {"topo_index": index}), _LOST)
         # A credential may be judged otherwise, although nothing came of it.
         if not same or point.belief != state.belief:
             yield Outcome(_STALE, state)
@@ -293,7 +294,7 @@ class LogModel(Model[Log]):
         if not 1 <= first <= last + 1 <= len(self.order(state)) + 1:
             yield Outcome(_RANGE, state)
         else:
-            yield Outcome("accepted prior", state, _saying(call, self.state_at(state, last)))
+            yield Outcome("accepted prior", state, _saying(call, self.state_at(state, last)), _LOST)
 
     def _checkpoint_list(self, state: Log, _: Call, __: Any) -> Iterator[Outcome[Log]]:
         due = [[str(each)] for each, _ in state.points]
@@ -301,7 +302,7 @@ class LogModel(Model[Log]):
         yield Outcome("accepted", state, lists)
 
     def _replay_from_store(self, state: Log, call: Call, _: Any) -> Iterator[Outcome[Log]]:
-        yield Outcome("accepted", state, _saying(call, self.state_at(state)))
+        yield Outcome("accepted", state, _saying(call, self.state_at(state)), _LOST)
 
     _dump_state_json = _replay_from_store
 
