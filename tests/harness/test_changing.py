@@ -79,6 +79,15 @@ def test_what_is_placed_over_a_file_with_another_name_elsewhere_leaves_that_one(
         assert file.read() == b"next"
 
 
+def test_what_is_placed_with_the_time_of_what_was_there_looks_as_old(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"one")
+    os.utime(tmp_path / "file", ns=(5, 7))
+    store.place(tmp_path, "file", b"two", "kept")
+    assert ((tmp_path / "file").read_bytes(), (tmp_path / "file").stat().st_mtime_ns) == (b"two", 7)
+    store.place(tmp_path, "file", b"six")
+    assert (tmp_path / "file").stat().st_mtime_ns > 7
+
+
 def test_what_cannot_be_tampered_with_is_told() -> None:
     placed = {"place": "note", "content": {"$utf8": "abc"}}
     for step, due, words in (

@@ -64,6 +64,8 @@ ROWS = [{"k": "a", "n": 1}, {"k": "b", "n": 1}]
         ({"$contains": {"k": "b", "n": {"$not": 2}}}, ROWS),
         ({"$all": {"n": 1}}, ROWS),
         ({"$all": {"k": {"$in": ["a", "b"]}}}, ROWS),
+        ({"$rows": ROWS[::-1]}, ROWS),
+        ({"$rows": []}, []),
     ],
     ids=shown,
 )
@@ -107,6 +109,10 @@ def test_a_matcher_takes_what_fits(matcher: Any, value: Any) -> None:
         ({"$all": {"k": "a"}}, ROWS),
         ({"$all": {"n": 1}}, []),
         ({"$all": {"n": 1}}, [{"n": 1}, 7]),
+        ({"$rows": ROWS}, ROWS[:1]),
+        ({"$rows": ROWS[:1]}, [*ROWS[:1], *ROWS[:1]]),
+        ({"$rows": []}, MISSING),
+        ({"$rows": []}, {}),
     ],
     ids=shown,
 )

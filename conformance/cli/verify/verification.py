@@ -39,6 +39,8 @@ from holdfast.reports.plain import plain
 from holdfast.specs import Contract
 from holdfast.specs.loader import contract_folders
 
+# To judge so many cases again takes long enough to say so.
+_MANY = 100
 # Progress of `holdfast verify`: which contract, how many of its cases, and about how long still
 
 PLAIN_EVERY_S = 5.0
@@ -385,6 +387,8 @@ class Verification:
 
     def _decision(self, run: Run) -> GateDecision:
         """What the gate says of the evidence as it stands on the disk."""
+        if len(self._results) > _MANY:
+            err().print("every case is judged once more, from the evidence", markup=False)
         requirements = [parse_requirement(f"{one.name}{self._roles(one)}") for one in self._contracts]
         return decide(run, requirements, now=datetime.now(UTC))
 

@@ -91,7 +91,7 @@ class Looking:
         if found["bytes"] is not None:
             opened = derive("hx.opened", {"object": found["bytes"]})
             if opened["error"] is not None or not _says(lies, opened):
-                self.differs("lost_durability", f"at {key} what was published", repr(opened))
+                self.differs("lost_durability", f"at {key} what was published: {lies.says}", repr(opened))
         sha256: str = found["sha256"]
         if lies.sha256 not in ("", sha256):
             self.differs("fail_open", f"at {key} the bytes from before", f"others, of {sha256}")

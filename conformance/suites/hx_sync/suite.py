@@ -41,7 +41,7 @@ def test_any_history_agrees_with_the_model(bench: Bench) -> None:
     judge(bench, published, "xchacha20-poly1305")
 
 
-@clause("HX-CRY-5", "HX-BLB-5", "HX-P4", "HX-CRY-2", whole=True)
+@clause("HX-P4", "HX-CRY-5", "HX-BLB-5", "HX-CRY-2", whole=True)
 def test_any_history_of_a_session_with_other_settings_agrees_with_the_model(bench: Bench) -> None:
     """The same with the other algorithm, and with blobs that are not compressed, commands included."""
     other = {"algorithm": "aes-256-gcm", "compression": "none"}
