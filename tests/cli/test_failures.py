@@ -261,6 +261,12 @@ def test_a_long_case_keeps_the_steps_that_lead_to_what_was_judged() -> None:
     assert around([], None) == []
 
 
+def test_only_exchanges_of_the_session_that_was_judged_explain_it() -> None:
+    opened = Record(3, "open worker 0", 0, {"op": "open", "state": "fresh"}, None, None, None, None)
+    records = [*(record(n, "forget") for n in range(3)), opened, record(4, "call put"), record(5, "state")]
+    assert [each.n for each in around(records, 5)] == [3, 4, 5]
+
+
 def test_a_file_that_the_harness_has_read_does_not_fill_the_screen() -> None:
     event = {"kind": "done", "detail": {"bytes": "A" * 100_000}}
     whole = Record(0, "file runtime/store.db", 0, None, None, event, None, None)
