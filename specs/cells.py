@@ -80,7 +80,7 @@ def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
     for fault in contract.faults:
         load = contract.work_of(fault)
         asked = {fact["ask"] for fact in load.facts.values() if "ask" in fact}
-        asked |= {each["ask"] for step in load.steps for each in step.get("told", {}).values()}
+        asked |= {each["ask"] for step in load.steps for each in step.get("told", {}).values() if "ask" in each}
         steps = (*load.steps, *(step for number in range(1, load.asked) for step in load.prepared(number)))
         found[fault.id] = asked | set(filter(None, (row_of(step, matrix) for step in steps)))
     return found

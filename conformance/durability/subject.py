@@ -43,6 +43,7 @@ from holdfast.conformance.faults.subject import (
     SubjectReopenedError,
 )
 from holdfast.conformance.inspection import store
+from holdfast.conformance.steps.files import SEARCH, wanted_of
 from holdfast.conformance.steps.stores import INSPECT, store_operand
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.errors import StartError
@@ -122,6 +123,12 @@ class Showing:
                 yield word, partial(self._reported, word, report, scope)
 
     def _reported(self, name: str, report: Mapping[str, Any], scope: Scope) -> dict[str, str]:
+        if "search" in report:
+            operand = {"path": report["search"], "for": wanted_of([scope.resolve(report["text"])])}
+            _, found = self._run(report_of(SEARCH, operand, f"search {report['search']}"))
+            if found["error"]:
+                raise SubjectError(f"{report['search']} cannot be searched: {found['error']}")
+            return {f"{name} text": "readable" if found["found"] else "nowhere"}
         value = at_path(self._value(report["ask"], scope.resolve(report["args"])), report["value"])
         return {f"{name} value": str(value)}
 

@@ -394,7 +394,7 @@ def keys_of(
     in_two = strikes_twice(fault)
     # While the store is away each fact is asked for, too, and an operation that tells one has to refuse.
     asked = [fact["ask"] for fact in load.facts.values() if "ask" in fact]
-    asked += [each["ask"] for step in load.steps for each in step.get("told", {}).values()]
+    asked += [each["ask"] for step in load.steps for each in step.get("told", {}).values() if "ask" in each]
     told = [name for name in asked if contract.methods[name].group is Group.OPERATION]
     called = [row_of(step, matrix) for step in load.steps]
     rows = [*filter(None, called), *(told if fault.promise is Promise.REFUSED else ())]
