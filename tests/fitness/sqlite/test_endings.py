@@ -32,6 +32,7 @@ SAID = {
     "CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER)": Sense.MOMENT,
     "julianday('now')": Sense.MOMENT,
     "datetime('now') || 'Z'": Sense.MOMENT,
+    "'9999-12-31'": Sense.FOR_EVER,
     "'9999-12-31T23:59:59Z'": Sense.FOR_EVER,
     "'infinity'": Sense.FOR_EVER,
     "9223372036854775807": Sense.FOR_EVER,
