@@ -90,7 +90,10 @@ def run_histories(
     `draw` takes the steps of one from its dice, and reads nothing else. The text of a step stands in the report. At
     most `trials` are made to shorten it; fewer for histories that take long.
     """
-    walk_histories(bench, count=count, begin=begin, walk=lambda _, dice, __: draw(dice), trials=trials)
+    count = math.ceil(count * bench.thorough)
+    # Before its session begins: what is drawn may say with which settings.
+    drawn = ((f"{number + 1} of {count}", _fixed(draw(bench.dice(str(number))))) for number in range(count))
+    _judged(bench, begin, drawn, trials)
 
 
 def walk_histories(

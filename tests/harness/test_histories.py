@@ -69,6 +69,24 @@ def found(
     return raised.value.judgement
 
 
+def test_a_history_is_drawn_before_its_session_begins() -> None:
+    """What is drawn may say with which settings: a suite draws them together."""
+    vault, told = Vault(), list[str]()
+
+    @contextlib.contextmanager
+    def begin() -> Iterator[HistoryRunner[int]]:
+        told.append("begin")
+        with vault.session() as session:
+            yield session
+
+    def draw(_: Random) -> Sequence[int]:
+        told.append("draw")
+        return [1]
+
+    run_histories(bench(), count=2, draw=draw, begin=begin)
+    assert told == ["draw", "begin"] * 2
+
+
 @pytest.mark.parametrize("at_the_end", [False, True])
 def test_what_differs_is_shortened_to_the_steps_that_it_takes(at_the_end: bool) -> None:
     judgement = found(Vault(at_the_end=at_the_end))
