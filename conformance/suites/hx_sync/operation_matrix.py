@@ -347,6 +347,10 @@ _GONE = (
     Step("publish", how="now", draft=60),
     Step("publish_blob", draft=61),
     Step("import", node="b"),
+    # Of the size and the age that it had.
+    Step("damage", how="flipped"),
+    Step("import", node="b"),
+    Step("mend"),
     Step("damage", how="replaced"),
     Step("import one", node="b"),
     Step("import", 1, node="b"),
