@@ -6,10 +6,10 @@ duplicate member name, a lone surrogate or a NaN is an error everywhere and neve
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -57,7 +57,7 @@ def _float(text: str) -> float:
 
 
 # A string, which may have no end, or brackets in a row.
-_NESTING: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]+|[\]}]+', re.DOTALL)
+_NESTING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]+|[\]}]+', re.DOTALL)
 
 
 def _depth(text: str) -> int:
@@ -100,8 +100,11 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
         raise StrictJsonError("starts with a byte order mark")
     # Counting brackets as text bounds the depth from above; only suspicious texts pay for the exact count.
     suspicious = text.count("[") + text.count("{") > max_depth
-    for value in _of_canonical(text):
-        if not suspicious or _deepest(value) <= max_depth:
+    # Most texts that the kit reads are their own RFC 8785 form. A plain value of such a text shows that no member came
+    # twice, no surrogate was alone, and each number is one of I-JSON.
+    with contextlib.suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+        value = _read(text)
+        if _is_plain(value) and _plainly(value) == text.encode() and (not suspicious or _deepest(value) <= max_depth):
             return value
     if suspicious and _depth(text) > max_depth:
         raise StrictJsonError(f"nested deeper than {max_depth} levels")
@@ -126,35 +129,18 @@ def _is_plain(value: Any) -> bool:
 
     That is no number but integers within 2^53, and no name outside of ASCII: UTF-16 sorts some of these otherwise.
     """
-    # It grows while it is walked.
-    found = [value]
-    for each in found:
-        kind = type(each)
-        if kind is dict:
-            if not all(type(name) is str and name.isascii() for name in each):
+    kind = type(value)
+    # Loops: this is asked of all that crosses a process boundary, and most of that is text.
+    if kind is dict:
+        for name, inner in value.items():
+            if type(name) is not str or not name.isascii() or (type(inner) is not str and not _is_plain(inner)):
                 return False
-            found += each.values()
-        elif kind is list or kind is tuple:
-            found += each
-        elif kind is int:
-            if not -MAX_SAFE_INTEGER <= each <= MAX_SAFE_INTEGER:
-                return False
-        elif kind is not str and each is not None and kind is not bool:
-            return False
-    return True
-
-
-def _of_canonical(text: str) -> Iterator[Any]:
-    """The value of a text that is its RFC 8785 form already, as most are that the kit reads; nothing for another.
-
-    Such a text has no member twice, no lone surrogate, and, as plain as it is, no number that I-JSON does not hold.
-    """
-    try:
-        value = _read(text)
-        if _is_plain(value) and _plainly(value) == text.encode():
-            yield value
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return
+        return True
+    if kind is list or kind is tuple:
+        return all(map(_is_plain, value))
+    return (
+        kind is str or value is None or kind is bool or (kind is int and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER)
+    )
 
 
 def _deepest(value: Any) -> int:

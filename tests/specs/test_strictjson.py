@@ -119,6 +119,19 @@ def test_nesting_is_allowed_up_to_the_limit_and_a_caller_may_lower_it() -> None:
         strictjson.loads(deep, max_depth=100)
 
 
+def test_brackets_in_a_string_are_no_nesting_and_those_after_an_escaped_quote_neither() -> None:
+    assert strictjson.loads('[ "' + "[" * 300 + '\\"' + "{" * 300 + '\\\\" ]')
+    with pytest.raises(StrictJsonError, match="nested deeper than 200 levels"):
+        strictjson.loads('["\\\\",' + "[" * 200 + "]" * 201)
+
+
+@given(JSON)
+def test_a_text_has_the_same_value_in_its_canonical_form_and_with_a_blank(value: Any) -> None:
+    text = strictjson.canonical(value)
+    read, spaced = strictjson.loads(text), strictjson.loads(text + b" ")
+    assert repr(read) == repr(spaced)
+
+
 @given(JSON)
 def test_the_canonical_form_is_that_of_rfc_8785_whichever_way_it_was_made(value: Any) -> None:
     assert strictjson.canonical(value) == rfc8785.dumps(value)
@@ -147,6 +160,13 @@ def test_a_value_nested_beyond_the_stack_has_no_canonical_form() -> None:
     value: list[Any] = []
     for _ in range(20_000):
         value = [value]
+    with pytest.raises(StrictJsonError, match="cannot be canonicalised"):
+        strictjson.canonical(value)
+
+
+def test_a_value_that_holds_itself_has_no_canonical_form() -> None:
+    value: list[Any] = []
+    value.append(value)
     with pytest.raises(StrictJsonError, match="cannot be canonicalised"):
         strictjson.canonical(value)
 
