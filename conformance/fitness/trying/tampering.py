@@ -24,6 +24,7 @@ from holdfast.conformance.fitness.trying.tables import Table
 FILE_ROLE = "whoever may write the file"
 # A statement with its parameters.
 _Try: TypeAlias = tuple[str, Parameters]
+_REPLACE = "INSERT OR REPLACE"
 # Refusals by a rule that speaks of other things. They say nothing, where another way is refused for good.
 _BY_CHANCE = frozenset({"0A000", "22P02", "23502", "23503", "23505", "23514", "42P10", "428C9"})
 # No refusals at all: locks and time.
@@ -127,20 +128,26 @@ def _verbs(builder: ProbeBuilder, part: Part, known: Sample) -> Mapping[str, tup
 
 
 def _replaces(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]:
-    """REPLACE of the row that is there, by each of its unique keys, and by its rowid."""
-    verb, there, fresh = "INSERT OR REPLACE", builder.insert(part, known), builder.fresh()
+    """REPLACE of the row that is there: by each of its unique keys, by all that no total one has, and by its rowid.
+
+    What an index over an expression compares is not read: with all of the columns the same it is the same.
+    """
+    verb, there, fresh = _REPLACE, builder.insert(part, known), builder.fresh()
     table = builder.table(part)
-    for unique in table.uniques:
-        if unique.total and set(unique.columns) <= set(there.values):
-            row = builder.insert(part, fresh, {name: there.values[name] for name in unique.columns})
+    total = {name for unique in table.uniques if unique.total for name in unique.columns}
+    for columns in (*(set(unique.columns) for unique in table.uniques), set(there.values) - total):
+        if columns and columns <= set(there.values):
+            row = builder.insert(part, fresh, {name: there.values[name] for name in columns})
             yield row.text(verb=verb), row.parameters
-    if "rowid" not in table.columns and table.has_rowid:
+    taken = {name.casefold() for name in table.columns}
+    rowid = next((name for name in ("rowid", "_rowid_", "oid") if name not in taken), None)
+    if rowid is not None and table.has_rowid:
         # A column that is the rowid under another name would have the last word.
         rest = {name: value for name, value in builder.insert(part, fresh).values.items() if name != table.rowid}
         condition, values = builder.find(part, known)
         places = placed(rest.values(), len(values))
-        chosen = f"(SELECT rowid FROM {builder.into(part)} WHERE {condition})"
-        names = ", ".join(["rowid", *map(quoted, rest)])
+        chosen = f"(SELECT {rowid} FROM {builder.into(part)} WHERE {condition})"
+        names = ", ".join([rowid, *map(quoted, rest)])
         text = f"{verb} INTO {builder.into(part)} ({names}) VALUES ({', '.join([chosen, *places])})"
         yield text, (*values, *given(rest.values()))
 
@@ -186,11 +193,15 @@ def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try
             if sent[0][1].sqlstate is None and not builder.in_files:
                 late = session.send("SET CONSTRAINTS ALL IMMEDIATE")
                 sent += [late] if late[1].sqlstate else []
-            elif sent[0][1].sqlstate is not None and builder.in_files:
-                # RAISE(FAIL) refuses and takes back nothing of what was done before it.
+            elif builder.in_files and (sent[0][1].sqlstate is not None or text.startswith(_REPLACE)):
                 statement, seen = session.send(*intact)
-                changed = bool(seen.rows) and seen.rows[0]["there"] != 1
-                sent += [(statement, structs.replace(seen, affected=1))] if changed else []
+                there = seen.rows[0]["there"] if seen.rows else 1
+                if sent[0][1].sqlstate is not None:
+                    # RAISE(FAIL) refuses and takes back nothing of what was done before it.
+                    sent += [(statement, structs.replace(seen, affected=1))] if there != 1 else []
+                elif there and sent[0][1].affected:
+                    # A row that took the place of none was added, which is no change.
+                    continue
         answer = sent[-1][1]
         made.append((_gravity(answer), sent))
         if answer.sqlstate is None and answer.affected:

@@ -16,6 +16,7 @@ from tests.fitness.sqlite.schemas import (
     LEDGER,
     OPERATION_COLUMN,
     RELAXED,
+    REMEMBERED,
     UNIQUE_KEY,
     Schema,
     changed,
@@ -468,6 +469,32 @@ GUARDS = (
         "replace-fires-no-trigger",
         connection={"synchronous": "full"},
         refuted={"f": "CHANGE_ADMITTED", "g": "CHANGE_ADMITTED"},
+    ),
+    *(
+        Schema(
+            f"replace-by-{name}",
+            changed(*pairs, sql=REMEMBERED.sql) + more,
+            refuted={"f": "CHANGE_ADMITTED"},
+            audit_sql=REMEMBERED.audit_sql,
+            policy=REMEMBERED.policy,
+            connection=REMEMBERED.connection,
+        )
+        for name, more, pairs in (
+            (
+                "an-index-over-some-rows",
+                "CREATE UNIQUE INDEX p ON effect (canonical_target, run_id) WHERE run_id <> 'zz';",
+                (),
+            ),
+            ("an-index-over-an-expression", "CREATE UNIQUE INDEX p ON effect (lower(run_id));", ()),
+            (
+                "another-name-of-the-rowid",
+                "",
+                (
+                    ("UNIQUE (replay_key)\n) STRICT, WITHOUT ROWID", "UNIQUE (replay_key)\n) STRICT"),
+                    ("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, rowid TEXT,"),
+                ),
+            ),
+        )
     ),
     Schema("writer-undeclared", writer="undeclared", unproven={"f": "WRITER_UNPROVEN", "g": "WRITER_UNPROVEN"}),
     Schema("writer-another", writer="another", refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"}),

@@ -134,6 +134,14 @@ CREATE TRIGGER known_no_delete BEFORE DELETE ON known BEGIN SELECT RAISE(ABORT, 
     + AUDIT_GUARDS
 )
 
+REMEMBERED = Schema(
+    "fit-replace-refused-by-the-schema",
+    _REMEMBERED,
+    audit_sql=_REMEMBERED_AUDIT,
+    policy=Policy(reviewed=("effect_once", "consumed_once", "refusals_once")),
+    connection={"synchronous": "extra"},
+)
+
 _TYPED = "{0} TEXT NOT NULL CHECK (typeof({0}) = 'text' AND "
 RELAXED = changed(
     ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
@@ -210,13 +218,7 @@ FIT_ONES = (
         .replace("authorization_nonce", "grant_no"),
         policy=Policy(columns={"logical_request_key": "lrk", "decision": "verdict", "authorization_nonce": "grant_no"}),
     ),
-    Schema(
-        "fit-replace-refused-by-the-schema",
-        _REMEMBERED,
-        audit_sql=_REMEMBERED_AUDIT,
-        policy=Policy(reviewed=("effect_once", "consumed_once", "refusals_once")),
-        connection={"synchronous": "extra"},
-    ),
+    REMEMBERED,
     Schema(
         "fit-foreign-key",
         changed(
