@@ -7,14 +7,18 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from rocksdict import BlockBasedOptions, ChecksumType, DBCompressionType, Options, Rdict, WriteOptions
 
+from holdfast.conformance.attacks.model import STORE
+from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import MAX_ROWS
 from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.suites.m5_log.model import Log, LogModel
 from holdfast.reference_impl.m5_log.opening import MARKS
 from holdfast.reference_impl.m5_log.terms import Family, StoreError
 from holdfast.reference_impl.m5_log.witness import Witness, decode_marks
@@ -115,6 +119,12 @@ def test_a_folder_without_a_database_holds_none(tmp_path: Path) -> None:
         (tmp_path / DATABASE / name).touch()
     # RocksDB leaves both where it finds nothing to open.
     assert (inspected(tmp_path)["exists"], inspected(tmp_path)["error"]) == (False, None)
+
+
+def test_where_no_database_was_made_yet_the_model_has_an_empty_log() -> None:
+    model = LogModel(cast("SuiteSession", SimpleNamespace(rand=str)))
+    due = next(each for each in model.observations(Log()) if each.method == STORE)
+    assert due.of({}) == due.due
 
 
 def test_a_log_in_another_folder_of_the_workdir_is_read_too(tmp_path: Path) -> None:

@@ -360,10 +360,11 @@ class LogModel(Model[Log]):
 
 
 def _read(rows: Any) -> Mapping[str, Any]:
-    """What is compared of the rows that the harness read."""
-    found = {family: {row["key"]["blob"]: row["value"] for row in rows[family]} for family in _FAMILIES}
+    """What is compared of the rows that the harness read. Where no store was made yet, an empty log is there."""
+    found = {family: {row["key"]["blob"]: row["value"] for row in rows.get(family, ())} for family in _FAMILIES}
     keys = {family: {*found[family]} for family in ("vc_verified", "checkpoints")}
-    return {**{name: found[name] for name in _FAMILIES[:4]}, **keys, "latest": found["meta"].get(_LATEST)}
+    latest = found["meta"].get(_LATEST) if rows else cell(bytes(8))
+    return {**{name: found[name] for name in _FAMILIES[:4]}, **keys, "latest": latest}
 
 
 def _listed(shown: Any) -> Mapping[str, Any]:
