@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
 from holdfast.conformance.attacks.model import (
-    DONE,
     FAILED,
     STORE,
     Call,
@@ -35,9 +34,9 @@ from holdfast.specs.strictjson import canonical
 S = TypeVar("S")
 T = TypeVar("T")
 
-# So many things share a session, which has a deadline.
+# How many rows of the matrix share a session: a session has a deadline.
 _TOGETHER = 5
-# So many characters of what was due, and of what came, are shown.
+# How many characters are shown of what was due, and of what came.
 _SHOWN = 600
 
 
@@ -98,7 +97,7 @@ class CheckedSession(Generic[S]):
             self.place(call)
             self.leave(worker)
         answers = self.session.race([(call.method, call.args) for call in calls])
-        self.check(list(zip(calls, answers, strict=True)), lost=True)
+        self.check(list(zip(calls, answers, strict=True)), lost=self.model.exclusive)
         for worker in range(len(calls)):
             self.leave(worker)
 
@@ -110,13 +109,20 @@ class CheckedSession(Generic[S]):
     # Answers
 
     def check(self, answered: Sequence[tuple[Call, Answer]], *, lost: bool) -> None:
-        """Some order of calls that overlapped has to explain all answers."""
+        """Some order of calls that overlapped has to explain all answers.
+
+        After a wrong answer that ends no test, what was done counts as done: one error is not reported as two.
+        """
         calls = [partial(self._after, call, answer, lost=lost) for call, answer in answered]
         if not self.states.narrow(lambda state: in_some_order(state, calls)):
             self._differ(answered)
+            calls = [partial(self._after, call, answer, lost=lost, wrong=True) for call, answer in answered]
+            self.states.narrow(lambda state: in_some_order(state, calls))
 
-    def _after(self, call: Call, answer: Answer, state: S, *, lost: bool) -> Iterator[S]:
-        yield from (each.state for each in self._due(state, call, answer) if each.fits(answer))
+    def _after(self, call: Call, answer: Answer, state: S, *, lost: bool, wrong: bool = False) -> Iterator[S]:
+        for each in self._due(state, call, answer):
+            if each.fits(answer) or (wrong and each.is_done == is_done(answer)):
+                yield each.state
         if lost and (answer.reason == self.model.unavailable or said(answer) == FAILED):
             yield state
 
@@ -145,11 +151,12 @@ class CheckedSession(Generic[S]):
         return "over_refusal", "that it is done"
 
     def _how_wrong(self, call: Call, answer: Answer, due: Sequence[Outcome[S]]) -> str:
-        done = [each for each in due if each.said == DONE or each.said.startswith("accepted")]
+        done = [each for each in due if each.is_done]
         if not is_done(answer):
             return "wrong_reason" if answer.outcome == "refused" and not done else answer.judged("over_refusal")
         if not done:
-            return "fail_open"
+            # None is due at all where what it says cannot be so.
+            return "fail_open" if due else "wrong_reason"
         same = [each for each in done if each.said == said(answer)]
         if not same:
             return "fail_open" if answer.effect == "new" else "lost_durability"
@@ -169,8 +176,8 @@ class CheckedSession(Generic[S]):
         wrong: list[tuple[Observation, Any]] = []
 
         def kept(state: S) -> Iterator[S]:
-            behind = (each.state for call in unanswered for each in self.model.outcomes(state, call, seen))
-            for end in (state, *behind):
+            done = (each.state for call in unanswered for each in self.model.outcomes(state, call, seen))
+            for end in (state, *done):
                 found = self._wrong(end, shown, faults)
                 wrong.extend([found] if found is not None else [])
                 if found is None:
@@ -199,8 +206,10 @@ class CheckedSession(Generic[S]):
         return None
 
     def must_show(self, due: Observation, when: str) -> None:
-        """An observation shows what is due."""
-        if (found := due.of(self._look(due))) != due.due:
+        """An observation shows what is due in the state that is possible. Of several, everything says which it is."""
+        if len(self.states.possible) > 1:
+            self.compare()
+        elif (found := due.of(self._look(due))) != due.due:
             self._fail(due, found, when)
 
     def _look(self, due: Observation) -> Any:

@@ -56,6 +56,11 @@ class Outcome(Generic[S]):
     value: Any = None
     otherwise: str = "wrong_reason"
 
+    @property
+    def is_done(self) -> bool:
+        """Whether it is the answer of what was done."""
+        return self.said == DONE or self.said.startswith("accepted")
+
     def fits(self, answer: Answer) -> bool:
         """Whether the answer is this one."""
         return self.said == said(answer) and self.says(answer.value)

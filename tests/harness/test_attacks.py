@@ -104,11 +104,32 @@ def test_an_answer_that_the_model_does_not_have_is_a_finding(answers: list[Answe
     assert judged.verdict is verdict
 
 
+def test_a_wrong_value_of_what_was_done_is_not_reported_once_more_as_lost() -> None:
+    bench, play = playing(said("accepted new", {"name": "2"}), names=["1"])
+    play.ask(play.make("put"))
+    play.compare()
+    assert [each.verdict for each in bench.reported()] == [Verdict.WRONG_REASON]
+
+
+def test_of_several_possible_states_what_is_shown_says_which_it_is() -> None:
+    _, play = playing(names=["1"])
+    play.states.possible = (frozenset(), frozenset("1"))
+    play.must_show(Observation(STORED, {"names": []}), "now")
+    assert [*play.states.possible] == [frozenset("1")]
+
+
+def test_a_store_that_many_processes_share_is_available_in_a_race() -> None:
+    _, play = playing(NEW, said("refused STORE_UNAVAILABLE"))
+    with pytest.raises(NonConformance) as found:
+        play.race([play.make("put"), play.make("put")])
+    assert found.value.judgement.verdict is Verdict.OVER_REFUSAL
+
+
 def test_some_order_of_a_race_explains_all_answers() -> None:
     _, play = playing(PRIOR, NEW)
     call = play.make("put")
     play.race([call, call])
-    assert play.states.possible == (frozenset("1"),)
+    assert [*play.states.possible] == [frozenset("1")]
 
 
 def test_no_order_explains_two_that_are_new() -> None:
