@@ -13,10 +13,10 @@ from holdfast.specs.errors import SpecError
 from holdfast.specs.lint import lint_contract
 from holdfast.specs.lock import Review, load_lock, write_lock
 from holdfast.specs.mutants import Choice, Mutant, Mutants
-from tests.specs.conftest import Spoilt
+from tests.specs.conftest import Change, Spoilt
 
 AGAIN = "a-second-put-of-a-key-is-refused"
-SHELF = "a-put-key-stands-on-the-shelf"
+SHELF, MALFORMED = "a-put-key-stands-on-the-shelf", "an-empty-key-is-malformed"
 CLAUSES = ("TOY-01", "TOY-02", "TOY-03", "TOY-04", "TOY-05")
 MUTANTS = tuple(Mutant(f"forgets-{name[-1]}", "Forgets", {name: "fail_open"}) for name in CLAUSES)
 
@@ -35,7 +35,7 @@ def note_digests(toy: Spoilt) -> None:
 
 def drop_case(toy: Spoilt) -> None:
     """The only case of TOY-03 goes."""
-    toy.once["cases"].remove(toy.case("an-empty-key-is-malformed"))
+    toy.once["cases"].remove(toy.case(MALFORMED))
     note_digests(toy)
 
 
@@ -77,93 +77,97 @@ def one(problems: list[str], *words: str) -> None:
     assert not missing, problems
 
 
-def test_nothing_is_found_where_nothing_is_wrong(clean: Spoilt) -> None:
-    assert found(clean) == []
+def expect(toy: Spoilt, words: str, expectation: dict[str, Any]) -> None:
+    """Change what the first step of `when` of a case expects."""
+    toy.case(words)["when"][0]["expect"] = expectation
 
 
-def test_a_clause_that_nothing_covers_is_found(clean: Spoilt) -> None:
-    drop_case(clean)
-    one(found(clean), "clause TOY-03", "no case and no suite test covers it")
+def beside(toy: Spoilt, first: dict[str, Any]) -> None:
+    """A behaviour that refuses behind this step."""
+    toy.case(SHELF)["given"] = [first]
+    expect(toy, SHELF, REFUSED)
 
 
-def test_a_suite_test_covers_a_clause_as_well(clean: Spoilt) -> None:
-    drop_case(clean)
-    assert found(clean, suite={"toy/suite/any-garbage-is-malformed": ("TOY-03",)}) == []
+def on_live(toy: Spoilt) -> None:
+    """Only a live surface proves TOY-03."""
+    toy.clause("TOY-03").update(proof="fitness")
 
 
-def test_a_clause_that_is_not_testable_needs_no_case(clean: Spoilt) -> None:
-    drop_case(clean)
-    clean.clause("TOY-03")["not_testable"] = "there is no way to see it from outside"
-    assert found(clean) == []
+def noted(toy: Spoilt, clause: str, **changes: str) -> None:
+    """A clause that was changed, and reviewed then."""
+    toy.clause(clause).update(changes)
+    note_digests(toy)
 
 
-def test_a_clause_that_only_a_live_surface_proves_needs_no_case(clean: Spoilt) -> None:
-    drop_case(clean)
-    clean.clause("TOY-03").update(proof="fitness")
-    assert found(clean, without("TOY-03")) == []
+REFUSED = {"outcome": "refused", "reason": "DUPLICATE"}
+EITHER = {"outcome": "refused", "reason": ["DUPLICATE", "NONCE_CONSUMED"]}
+UNSURE = {"any": [REFUSED, {"outcome": "indeterminate"}]}
+UNSEEN = {"not_testable": "there is no way to see it from outside"}
+STRAY = Mutant("stray", "Stray", {"TOY-77": "fail_open"})
+STRUCK = Mutant("struck", "Struck", {"TOY-01": "fail_open"}, faults={"toy/faults/none": "lost_durability"})
+GARBAGE = {"toy/suite/any-garbage-is-malformed": ("TOY-03",)}
 
 
-def test_a_clause_that_is_not_testable_and_covered_is_found(clean: Spoilt) -> None:
-    clean.clause("TOY-03")["not_testable"] = "there is no way to see it from outside"
-    one(found(clean), "clause TOY-03", "listed as not testable, yet a case covers it")
+def row(change: Change = lambda _: None, said: str = "", **told: Any) -> tuple[Change, str, dict[str, Any]]:
+    """What becomes of the toy contract, words of the one problem, if any, and what the linter is told besides."""
+    return change, said, told
 
 
-def test_a_refusal_without_a_twin_is_found(clean: Spoilt) -> None:
-    clean.case(AGAIN).pop("twin")
-    one(found(clean), AGAIN, "a refusal without a twin proves nothing")
+NO_BUG = {"TOY-02": "nothing in the reference holds it alone"}
+ROWS = {
+    "nothing": row(),
+    "an uncovered clause": row(drop_case, "clause TOY-03; no case and no suite test covers it"),
+    "no clause of a suite test": row(drop_case, suite=GARBAGE),
+    "no clause that is not testable": row(lambda t: (drop_case(t), t.clause("TOY-03").update(UNSEEN))),
+    "no clause of a live surface": row(lambda t: (drop_case(t), on_live(t)), mutants=without("TOY-03")),
+    "what is covered": row(
+        lambda t: t.clause("TOY-03").update(UNSEEN), "clause TOY-03; listed as not testable, yet a case covers it"
+    ),
+    "no twin": row(lambda t: t.case(AGAIN).pop("twin"), f"{AGAIN}; a refusal without a twin proves nothing"),
+    "no refusal": row(
+        lambda t: expect(t, AGAIN, {"outcome": "accepted"}), f"{AGAIN}; no step of `when` or `then` expects one"
+    ),
+    "no one of two reasons": row(lambda t: expect(t, AGAIN, EITHER)),
+    "no one of two outcomes": row(lambda t: expect(t, AGAIN, UNSURE)),
+    "no malformed call": row(lambda t: t.case(MALFORMED)["when"][0].pop("expect")),
+    "a refused twin": row(
+        lambda t: t.case(AGAIN)["twin"].update(expect=REFUSED), f"{AGAIN}; its twin must expect `outcome: accepted`"
+    ),
+    "only a refusal": row(lambda t: expect(t, SHELF, REFUSED), f"{SHELF}; expects a refusal and nothing accepted"),
+    "no refusal behind a preparation": row(lambda t: beside(t, {"call": "put", "args": "$first"})),
+    "no refusal behind an acceptance": row(lambda t: beside(t, {"call": "put", "expect": {"outcome": "accepted"}})),
+    "no review": row(lambda t: drop_review(t, AGAIN), f"{AGAIN}; was not reviewed with clause TOY-01; --update"),
+    "a review of nothing proven": row(
+        lambda t: reviewed(t, TOY_05=(*load_lock(t.folder).reviewed["TOY-05"].cases, AGAIN)),
+        f"{AGAIN}; is reviewed with clause TOY-05, which it does not prove",
+    ),
+    "no other digest": row(lambda t: t.clause("TOY-02").update(UNSEEN), "listed as not testable"),
+    "a mutant of no clause": row(said="mutant stray; TOY-77, which does not exist", mutants=[*MUTANTS, STRAY]),
+    "a mutant of no run": row(lambda t: (on_live(t), drop_case(t)), "mutant forgets-3; TOY-03, which no run proves"),
+    "a mutant twice": row(said="mutant forgets-1; 2 times", mutants=[*MUTANTS, MUTANTS[0]]),
+    "a fault of no case": row(said="mutant struck; toy/faults/none", mutants=[*MUTANTS, STRUCK]),
+    "a must of no mutant": row(said="clause TOY-02; no mutant breaks it", mutants=without("TOY-02")),
+    "no mere should": row(lambda t: noted(t, "TOY-02", level="SHOULD"), mutants=without("TOY-02")),
+    "nothing derived": row(lambda t: noted(t, "TOY-02", basis="derived"), mutants=without("TOY-02")),
+    "nothing unbreakable": row(mutants=without("TOY-02"), unbreakable=NO_BUG),
+    "what a mutant breaks": row(said="clause TOY-02; a mutant breaks it", unbreakable=NO_BUG),
+    "what is not there": row(said="clause TOY-77; does not exist", unbreakable={"TOY-77": "says the test"}),
+    "no teeth": row(
+        lambda t: noted(t, "TOY-05", basis="derived"),
+        "one-of-two-concurrent-puts-wins; nothing shows its teeth",
+        mutants=without("TOY-05"),
+    ),
+    "a test of no clause": row(said="suite test toy/suite/x; TOY-66", suite={"toy/suite/x": ("TOY-01", "TOY-66")}),
+}
 
 
-def expect(case: dict[str, Any], expectation: dict[str, Any]) -> None:
-    """Change what the first step of `when` expects."""
-    case["when"][0]["expect"] = expectation
-
-
-def test_a_refusal_that_expects_none_is_found(clean: Spoilt) -> None:
-    expect(clean.case(AGAIN), {"outcome": "accepted"})
-    one(found(clean), AGAIN, "no step of `when` or `then` expects one")
-
-
-@pytest.mark.parametrize(
-    "expectation",
-    [
-        {"outcome": "refused", "reason": ["DUPLICATE", "NONCE_CONSUMED"]},
-        {"any": [{"outcome": "refused", "reason": "DUPLICATE"}, {"outcome": "indeterminate"}]},
-    ],
-)
-def test_a_refusal_may_be_one_of_several_answers(clean: Spoilt, expectation: dict[str, Any]) -> None:
-    expect(clean.case(AGAIN), expectation)
-    assert found(clean) == []
-
-
-def test_a_malformed_call_counts_as_a_refusal(clean: Spoilt) -> None:
-    clean.case("an-empty-key-is-malformed")["when"][0].pop("expect")
-    assert found(clean) == []
-
-
-def test_a_twin_that_is_not_to_be_accepted_is_found(clean: Spoilt) -> None:
-    clean.case(AGAIN)["twin"]["expect"] = {"outcome": "refused", "reason": "DUPLICATE"}
-    one(found(clean), AGAIN, "its twin must expect `outcome: accepted`")
-
-
-def test_a_behaviour_that_only_refuses_is_found(clean: Spoilt) -> None:
-    case = clean.case(SHELF)
-    expect(case, {"outcome": "refused", "reason": "DUPLICATE"})
-    one(found(clean), SHELF, "expects a refusal and nothing accepted")
-
-
-@pytest.mark.parametrize(
-    "first", [{"call": "put", "args": "$first"}, {"call": "put", "expect": {"outcome": "accepted"}}]
-)
-def test_a_behaviour_that_refuses_beside_an_acceptance_is_left_alone(clean: Spoilt, first: dict[str, Any]) -> None:
-    case = clean.case(SHELF)
-    case["given"] = [first]
-    expect(case, {"outcome": "refused", "reason": "DUPLICATE"})
-    assert found(clean) == []
-
-
-def test_a_case_that_was_not_reviewed_with_its_clause_is_found(clean: Spoilt) -> None:
-    drop_review(clean, AGAIN)
-    one(found(clean), AGAIN, "was not reviewed with clause TOY-01", "--update")
+@pytest.mark.parametrize("what", ROWS)
+def test_the_linter_finds(what: str, clean: Spoilt) -> None:
+    change, said, told = ROWS[what]
+    change(clean)
+    problems = found(clean, **told)
+    assert len(problems) == bool(said), problems
+    assert all(words in problem for problem in problems for words in said.split("; ")), problems
 
 
 def test_a_case_written_for_another_text_is_found_until_it_is_reviewed(clean: Spoilt) -> None:
@@ -180,74 +184,12 @@ def test_everything_that_a_clause_binds_is_in_its_digest(clean: Spoilt, member: 
     assert any("written for another text of clause TOY-02" in problem for problem in found(clean))
 
 
-def test_what_does_not_bind_is_not_in_the_digest(clean: Spoilt) -> None:
-    clean.clause("TOY-02")["not_testable"] = "says the test"
-    one(found(clean), "listed as not testable")
-
-
-def test_a_review_with_a_clause_that_is_not_proven_is_found(clean: Spoilt) -> None:
-    cases = load_lock(clean.folder).reviewed["TOY-05"].cases
-    reviewed(clean, TOY_05=(*cases, AGAIN))
-    one(found(clean), AGAIN, "is reviewed with clause TOY-05, which it does not prove")
-
-
-def test_a_mutant_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> None:
-    stray = Mutant("stray", "Stray", {"TOY-77": "fail_open"})
-    one(found(clean, [*MUTANTS, stray]), "mutant stray", "TOY-77, which does not exist")
-
-
-def test_a_mutant_of_a_clause_that_no_run_proves_is_found(clean: Spoilt) -> None:
-    clean.clause("TOY-03").update(proof="fitness")
-    drop_case(clean)
-    one(found(clean), "mutant forgets-3", "TOY-03, which no run proves")
-
-
 def test_a_remedy_that_names_no_verdict_is_found(clean: Spoilt) -> None:
     remedy = {"cause": "c", "mends": "m", "tried": {"forgets-1": "toy/once/a-case"}, "clauses": ["TOY-01"]}
     clean.contract["remedies"] = {"again": remedy}
     one(found(clean), "remedy again", "no verdict")
     clean.contract["remedies"] = {"again": {**remedy, "verdicts": ["fail_open"]}}
     assert found(clean) == []
-
-
-def test_a_mutant_that_stands_there_twice_is_found(clean: Spoilt) -> None:
-    one(found(clean, [*MUTANTS, MUTANTS[0]]), "mutant forgets-1", "2 times")
-
-
-def test_a_fault_of_a_mutant_that_does_not_exist_is_found(clean: Spoilt) -> None:
-    struck = Mutant("struck", "Struck", {"TOY-01": "fail_open"}, faults={"toy/faults/none": "lost_durability"})
-    one(found(clean, [*MUTANTS, struck]), "mutant struck", "toy/faults/none")
-
-
-def test_an_explicit_must_that_no_mutant_breaks_is_found(clean: Spoilt) -> None:
-    one(found(clean, without("TOY-02")), "clause TOY-02", "no mutant breaks it")
-
-
-@pytest.mark.parametrize("changes", [{"level": "SHOULD"}, {"basis": "derived"}])
-def test_other_clauses_need_no_mutant(clean: Spoilt, changes: dict[str, str]) -> None:
-    clean.clause("TOY-02").update(changes)
-    note_digests(clean)
-    assert found(clean, without("TOY-02")) == []
-
-
-def test_a_clause_that_no_bug_can_break_needs_no_mutant(clean: Spoilt) -> None:
-    said = {"TOY-02": "nothing in the reference holds it alone"}
-    assert found(clean, without("TOY-02"), unbreakable=said) == []
-
-
-@pytest.mark.parametrize(("clause", "problem"), [("TOY-02", "a mutant breaks it"), ("TOY-77", "does not exist")])
-def test_a_wrong_word_about_what_no_bug_can_break_is_found(clean: Spoilt, clause: str, problem: str) -> None:
-    one(found(clean, unbreakable={clause: "says the test"}), f"clause {clause}", problem)
-
-
-def test_a_case_without_twin_and_mutant_has_no_teeth(clean: Spoilt) -> None:
-    clean.clause("TOY-05").update(basis="derived")
-    note_digests(clean)
-    one(found(clean, without("TOY-05")), "one-of-two-concurrent-puts-wins", "nothing shows its teeth")
-
-
-def test_a_suite_test_of_a_clause_that_does_not_exist_is_found(clean: Spoilt) -> None:
-    one(found(clean, suite={"toy/suite/x": ("TOY-01", "TOY-66")}), "suite test toy/suite/x", "TOY-66")
 
 
 def test_every_problem_is_found_at_once(clean: Spoilt) -> None:
