@@ -13,6 +13,7 @@ from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.inspection import store
 from holdfast.conformance.suites.calyx_replay import data_at_rest
+from holdfast.reference_impl.calyx_replay import operate
 from tests.harness.suite_play import bench_of
 
 
@@ -52,3 +53,24 @@ def test_a_database_that_others_may_read_is_found_where_nothing_is_searched_for(
     database.chmod(0o644)
     with pytest.raises(NonConformance, match="the mode of"):
         remaining(tmp_path).inspect()
+
+
+# The operator's command line, as a process and from within a session.
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nothing"],
+        ["prune"],
+        ["receive", "--root", "."],
+        ["prune", "--root", "/no/such/folder"],
+        ["prune", "--root", ".", "--retention-hours", "x"],
+        ["prune", "--root", ".", "--clock", "now"],
+        ["receive", "/no/such/file", "--root", "."],
+    ],
+)
+def test_a_wrong_command_line_is_said_to_be_one(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert operate.main(words) == 2
+    assert "error: " in capsys.readouterr().err

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from holdfast.conformance.durability.subject import Showing
 from holdfast.conformance.durability.workload import (
     GONE,
+    answers_of,
     facts_of_rows,
     scopes_of,
     with_gone,
     workload_of,
 )
 from holdfast.conformance.durability.workload import changed as changed_facts
-from holdfast.conformance.faults.subject import Workload
-from holdfast.specs import Contract, SpecError
+from holdfast.conformance.faults.subject import SubjectError, SubjectPartlyError, Workload
+from holdfast.conformance.run.plan import Form, plan_of
+from holdfast.specs import Contract, SpecError, contract_names, load_contract
+from holdfast.specs.faults import FaultLayer
 from holdfast.specs.loader import read_contract
 from tests.durability.copies import changed
 
@@ -133,3 +139,103 @@ def test_an_operation_that_changes_nothing_in_a_second_session_has_to_say_so(
     else:
         with pytest.raises(ValueError, match="operation 4"):
             workload_of(spec, scopes, {}, {**learned, 4: {}})
+
+
+# Facts that the harness reads in the store itself: behind its owner, and none of a store that is not whole.
+
+CONTRACT = load_contract("mesh-delivery")
+ROW = {"client_message_id": "c", "request_fingerprint": {"blob": "00"}, "payload": {"blob": "01"}}
+WHOLE: Mapping[str, Any] = {
+    "exists": True,
+    "error": None,
+    "integrity": "ok",
+    "rows": {"outbox": [{**ROW, "broker_message_id": None}]},
+}
+
+
+class Asked:
+    """What an adapter answers, and in which order it was asked."""
+
+    def __init__(self, inspected: Mapping[str, Any], *, refuses: bool = False) -> None:
+        self.order: list[str] = []
+        self.inspected, self.refuses = inspected, refuses
+        spec = CONTRACT.workloads["delivering"]
+        scopes = scopes_of(spec, contract=CONTRACT.name, seed="a")
+        self.showing = Showing(CONTRACT, spec, scopes, frozenset(), self.value, self.run)
+
+    def value(self, method: str, args: Mapping[str, Any]) -> Any:
+        assert args == {}
+        self.order.append(method)
+        if self.refuses:
+            raise SubjectError("no")
+        return {"rows": [{"client_message_id": "d", "last_error": "409"}]}
+
+    def run(self, talk: Any) -> Any:
+        talk.close()
+        self.order.append("inspected")
+        return None, self.inspected
+
+
+def test_the_store_is_read_once_behind_a_question_to_its_owner() -> None:
+    asked = Asked(WHOLE)
+    assert asked.showing.facts(lambda: True) == {
+        "dead d client_message_id": "d",
+        "row c request_fingerprint": '={"blob":"00"}',
+        "row c payload": '={"blob":"01"}',
+        "outcome c broker_message_id": "=null",
+    }
+    assert asked.order == ["failed", "inspected"]
+    asked.showing.begin(turned=True)
+    asked.showing.facts(lambda: True)
+    assert asked.order[2:] == ["failed", "inspected"]
+
+
+@pytest.mark.parametrize("broken", [{"exists": False}, {"error": "locked"}, {"integrity": "row 1 missing"}])
+def test_a_store_that_is_gone_or_not_whole_shows_nothing(broken: Mapping[str, Any]) -> None:
+    with pytest.raises(SubjectPartlyError) as raised:
+        Asked({**WHOLE, **broken}).showing.facts(lambda: True)
+    assert raised.value.reported == {"dead d client_message_id": "d"}
+
+
+def test_an_owner_that_shows_nothing_is_asked_once_and_its_store_is_not_read() -> None:
+    asked = Asked(WHOLE, refuses=True)
+    with pytest.raises(SubjectError):
+        asked.showing.facts(lambda: True)
+    assert asked.order == ["failed"]
+
+
+def test_the_broker_that_is_played_knows_the_ids_of_every_operation() -> None:
+    spec = CONTRACT.workloads["delivering"]
+    scopes = scopes_of(spec, contract=CONTRACT.name, seed="a")
+    answers = answers_of(spec, scopes)
+    assert {answers[scope.resolve("$taken")]["status"] for scope in scopes.values()} == {200}
+    assert {answers[scope.resolve("$rejected")]["status"] for scope in scopes.values()} == {409}
+    assert len(answers) == 3 * len(scopes)
+
+
+# The shipped contracts: what they promise about crashes is proven without the implementation's help.
+
+# Clauses that needed failpoints, which only an implementation with test hooks has.
+ONCE_HELPED = "S1-1 S1-2 S1-3 S2-1 S2-3 RP-06 AUD-1".split()
+
+
+@pytest.mark.parametrize("clause", [f"RS4A-{name}" for name in ONCE_HELPED])
+def test_what_needed_a_stop_point_is_proven_without_one(clause: str) -> None:
+    cases = [case for case in plan_of(load_contract("rs4a-replay")) if clause in case.clauses]
+    assert any(case.form is Form.FAULT and not case.provocations for case in cases)
+
+
+# The wires of `idempotency-key` start the service, so its suite lets the power fail and the store go.
+IN_A_SUITE = {"idempotency-key": "IK-CRASH-2"}
+KEEPING = [name for name in contract_names() if load_contract(name).stateless is None and name not in IN_A_SUITE]
+
+
+@pytest.mark.parametrize("name", IN_A_SUITE)
+def test_a_contract_without_fault_layers_lets_the_power_fail_in_its_suite(name: str) -> None:
+    assert any(IN_A_SUITE[name] == case.clauses[0] for case in plan_of(load_contract(name)))
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_contract_that_keeps_anything_lets_the_power_fail_and_the_store_go(name: str) -> None:
+    layers = {fault.layer for fault in load_contract(name).faults}
+    assert {FaultLayer.POWER_LOSS, FaultLayer.KILL, FaultLayer.STORE_MISSING, FaultLayer.STORE_LOCKED} <= layers

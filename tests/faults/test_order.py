@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from holdfast.conformance.faults.lines import puts
 from holdfast.conformance.faults.order import (
     failing_from,
     in_place_first,
@@ -25,6 +29,7 @@ from holdfast.conformance.faults.recording import (
     Unnamed,
     Write,
 )
+from holdfast.conformance.faults.subject import Facts, Op, Outcome, Subject, SubjectAnswer, perform
 
 
 def recording(*actions: Action) -> Recording:
@@ -84,3 +89,47 @@ def test_the_first_points_are_where_a_file_is_written_under_its_own_name() -> No
     assert in_place_first(run, [1, 2, 3, 12, 14, 7]) == [1, 12, 2, 14, 3, 7]
     assert in_place_first(run, [9, 10, 1]) == [9, 10, 1]
     assert in_place_first(recording(*aside), [3, 1, 2]) == [3, 1, 2]
+
+
+# A workload of which what is refused is sent again to the same process.
+
+
+class Answering(Subject):
+    """A subject that gives these answers, one after the other."""
+
+    def __init__(self, *outcomes: Outcome) -> None:
+        self._outcomes: Iterator[Outcome] = iter(outcomes)
+
+    def start(self, folder: Path, under: Sequence[str] = ()) -> None:
+        """See `Subject`."""
+
+    def submit(self, op: Op) -> SubjectAnswer:
+        """See `Subject`."""
+        del op
+        outcome = next(self._outcomes)
+        return SubjectAnswer(outcome, 0, 1 if outcome is Outcome.OK else None)
+
+    def dump(self) -> Facts:
+        """See `Subject`."""
+        return {}
+
+    def stop(self) -> None:
+        """See `Subject`."""
+
+
+def sent(*outcomes: Outcome) -> list[int]:
+    """The numbers of the operations that are sent where these answers come."""
+    return [one.op.number for one in perform(Answering(*outcomes), puts(2), again=True).asked]
+
+
+def test_what_is_refused_is_sent_once_more_and_the_next_one_follows() -> None:
+    assert sent(Outcome.REFUSED, Outcome.OK, Outcome.OK) == [1, 1, 2]
+
+
+def test_what_is_refused_twice_is_left() -> None:
+    assert sent(Outcome.REFUSED, Outcome.REFUSED, Outcome.OK) == [1, 1, 2]
+
+
+def test_nothing_follows_an_operation_whose_effect_is_open() -> None:
+    assert sent(Outcome.ERROR) == [1]
+    assert sent(Outcome.REFUSED, Outcome.SILENT) == [1, 1]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.gate.cases import judge_fault
 from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.specs.loader import read_contract
 from holdfast.specs.model import CaseKind
-from tests.harness.play import toy_case, verdict_of
+from tests.harness.play import SEED, TOY, toy_case, verdict_of
+from tests.harness.test_judge import HELD, live
+from tests.hostile.verify import HERE as HOSTILE
 from tests.hostile.verify import temp_folder
 
 HERE = Path(__file__).resolve().parent
@@ -92,3 +98,33 @@ def test_the_gate_finds_the_same_failure_in_the_records_of_a_workload(how: str) 
             result = engine.run_fault(LEDGER, FAULT)
     again = judge_fault(LEDGER, FAULT, result.main, seed="one", environment={})
     assert verdict_of(again) == verdict_of(result.judgement) == f"no_verdict:{how}"
+
+
+# `unanswered` on a live worker: a call that is held is found waiting, one that went through is found out.
+
+ENTRY = {"key": "key-1", "nonce": "nonce-1"}
+ARMED: tuple[Mapping[str, Any], ...] = ({"provoke": "hold_at", "args": {"point": "before_commit", "fault": "hold"}},)
+STARTED: tuple[Mapping[str, Any], ...] = ({"start": "put", "as": "first", "args": ENTRY},)
+REACHED: tuple[Mapping[str, Any], ...] = ({"reached": "before_commit"},)
+WATCHED: tuple[Mapping[str, Any], ...] = ({"unanswered": "first"},)
+RELEASED: tuple[Mapping[str, Any], ...] = ({"release": "before_commit"},)
+
+
+@pytest.mark.parametrize(
+    ("steps", "due"),
+    [
+        ((*ARMED, *STARTED, *REACHED, *WATCHED, *RELEASED), "conforms"),
+        ((*STARTED, *WATCHED), "fail_open"),
+        ((*ARMED, *STARTED, *REACHED, *RELEASED, *WATCHED), "fail_open"),
+    ],
+    ids=["held", "never-held", "released"],
+)
+def test_a_call_is_watched_for_an_answer_that_comes_too_early(
+    steps: tuple[Mapping[str, Any], ...], due: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_SPECS", str(HOSTILE.parent / "toycontract"))
+    finish = {"finish": "first", "expect": {"outcome": "accepted", "effect": "new"}}
+    case = replace(toy_case(HELD), kind=CaseKind.RACE, given=steps, when=(finish,), then=())
+    (result,) = live(("honest.py",), slow=1.0, cases=[case])
+    assert verdict_of(result.judgement) == due
+    assert judge_case(TOY, case, result.main, result.twin, seed=SEED) == result.judgement

@@ -33,10 +33,11 @@ def note_digests(toy: Spoilt) -> None:
     update_digests(toy.read(), toy.folder)
 
 
-def drop_case(toy: Spoilt) -> None:
-    """The only case of TOY-03 goes."""
+def drop_case(toy: Spoilt, **changes: str) -> None:
+    """The only case of TOY-03 goes, and the clause is changed."""
     toy.once["cases"].remove(toy.case(MALFORMED))
     note_digests(toy)
+    toy.clause("TOY-03").update(changes)
 
 
 def drop_review(toy: Spoilt, words: str) -> None:
@@ -88,11 +89,6 @@ def beside(toy: Spoilt, first: dict[str, Any]) -> None:
     expect(toy, SHELF, REFUSED)
 
 
-def on_live(toy: Spoilt) -> None:
-    """Only a live surface proves TOY-03."""
-    toy.clause("TOY-03").update(proof="fitness")
-
-
 def noted(toy: Spoilt, clause: str, **changes: str) -> None:
     """A clause that was changed, and reviewed then."""
     toy.clause(clause).update(changes)
@@ -118,8 +114,8 @@ ROWS = {
     "nothing": row(),
     "an uncovered clause": row(drop_case, "clause TOY-03; no case and no suite test covers it"),
     "no clause of a suite test": row(drop_case, suite=GARBAGE),
-    "no clause that is not testable": row(lambda t: (drop_case(t), t.clause("TOY-03").update(UNSEEN))),
-    "no clause of a live surface": row(lambda t: (drop_case(t), on_live(t)), mutants=without("TOY-03")),
+    "no clause that is not testable": row(lambda t: drop_case(t, **UNSEEN)),
+    "no clause of a live surface": row(lambda t: drop_case(t, proof="fitness"), mutants=without("TOY-03")),
     "what is covered": row(
         lambda t: t.clause("TOY-03").update(UNSEEN), "clause TOY-03; listed as not testable, yet a case covers it"
     ),
@@ -143,7 +139,7 @@ ROWS = {
     ),
     "no other digest": row(lambda t: t.clause("TOY-02").update(UNSEEN), "listed as not testable"),
     "a mutant of no clause": row(said="mutant stray; TOY-77, which does not exist", mutants=[*MUTANTS, STRAY]),
-    "a mutant of no run": row(lambda t: (on_live(t), drop_case(t)), "mutant forgets-3; TOY-03, which no run proves"),
+    "a mutant of no run": row(lambda t: drop_case(t, proof="fitness"), "mutant forgets-3; TOY-03, which no run proves"),
     "a mutant twice": row(said="mutant forgets-1; 2 times", mutants=[*MUTANTS, MUTANTS[0]]),
     "a fault of no case": row(said="mutant struck; toy/faults/none", mutants=[*MUTANTS, STRUCK]),
     "a must of no mutant": row(said="clause TOY-02; no mutant breaks it", mutants=without("TOY-02")),

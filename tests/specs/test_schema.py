@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.specs import SpecError
+from holdfast.specs.errors import SpecError
+from holdfast.specs.pattern import found
+from holdfast.specs.publish import FILES, schema_of
 from holdfast.specs.schema import Validator, compile_schema, explain, published_schema
 
 
@@ -66,3 +68,55 @@ def test_a_schema_that_names_a_definition_that_is_not_there_is_no_schema() -> No
 def test_a_long_repetition_in_a_pattern_is_judged_exactly() -> None:
     validator = compile_schema({"type": "string", "pattern": "^[a-z]{0,4000000}$"}, name="mine")
     assert [validator.is_valid("a" * count) for count in (0, 4_000_000, 4_000_001)] == [True, True, False]
+
+
+# Patterns mean what ECMA 262 says, wherever the kit uses one.
+
+PRINTABLE = {"type": "string", "pattern": "^[!-~]+$"}
+
+
+def test_a_newline_at_the_end_is_not_let_through_by_a_schema() -> None:
+    validator = compile_schema(PRINTABLE, name="printable")
+    assert validator.is_valid("abc")
+    assert str(explain(validator, "abc\n")).startswith("at the whole value: ")
+
+
+def test_a_newline_at_the_end_is_not_let_through_inside_a_larger_schema() -> None:
+    inside = {"type": "array", "items": {"$ref": "#/$defs/name"}, "$defs": {"name": PRINTABLE}}
+    assert not compile_schema(inside, name="inside").is_valid(["abc", "abc\n"])
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "fits"),
+    [
+        ("a$", "a\n", False),
+        ("a$", "a", True),
+        ("a|b$", "ab", True),
+        (r"a\$", "a$b", True),
+        ("[$]", "a$\n", True),
+        (r"[\]$]b", "$b", True),
+        (r"\\$", "\\", True),
+        (r"\\$", "\\\n", False),
+        ("b", "abc", True),
+    ],
+)
+def test_a_dollar_is_the_end_unless_escaped_or_in_a_class(text: str, value: str, fits: bool) -> None:
+    assert found(text, value) is fits
+
+
+@pytest.mark.parametrize(("text", "value"), [(r"^\d$", "\u0663"), (r"^\w$", "\u00e9")])
+def test_digits_and_word_characters_are_those_of_ascii(text: str, value: str) -> None:
+    assert not found(text, value)
+
+
+def test_what_is_no_regular_expression_is_an_error_of_the_contract() -> None:
+    with pytest.raises(SpecError, match="not a regular expression"):
+        found("(", "x")
+
+
+# The published schemas of a contract's files are those of their types.
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_published_schema_is_that_of_its_types(name: str) -> None:
+    assert published_schema(name) == schema_of(name), "run `python -m holdfast.specs.publish`"

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from typing import Any
 
 import pytest
 import rfc8785
 
 from holdfast.vectors.jcs.construct import batch, twins
+from holdfast.vectors.jcs.construct.blocks import stock_of
+from holdfast.vectors.jcs.construct.defects import DefectPlace
+from holdfast.vectors.jcs.construct.recipes import RECIPES
+from holdfast.vectors.jcs.opening import opening_of
 from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.construct.sample import ROWS, first_rows
 from tests.vectors.reference import ask_reference
@@ -76,3 +82,56 @@ def test_reference_answers_as_each_profile_is_defined(profile: Profile) -> None:
 def test_reference_accepts_every_twin() -> None:
     documents = twins(0, 50_000, REFERENCE_ROWS).to_pylist()
     assert all(status == b"C" for status, _ in ask_reference(Profile.CORE, documents))
+
+
+# What a slice of the stream has in it: categories, reasons, sizes, depths, strata, disguises.
+
+
+def test_every_category_has_its_share() -> None:
+    counts = Counter(each["category"] for each in first_rows())
+    total = sum(recipe.share for recipe in RECIPES.values())
+    assert set(counts) == set(Category)
+    for category, recipe in RECIPES.items():
+        assert 0.6 < counts[category] * total / (recipe.share * ROWS) < 1.5, category
+
+
+def test_every_reason_and_every_defect_comes_up() -> None:
+    reasons = Counter(each["reason"] for each in first_rows())
+    assert set(reasons) >= {
+        "INVALID_UTF8", "BYTE_ORDER_MARK", "SYNTAX", "DUPLICATE_NAME", "LONE_SURROGATE", "NUMBER_OUT_OF_RANGE",
+        "NONCHARACTER", "NUMBER_TOO_PRECISE", "NUMBER_UNDERFLOW", "UNSAFE_INTEGER", None,
+    }  # fmt: skip
+    defects = stock_of(0, 0).defects
+    assert {each.place for each in defects} == set(DefectPlace) - {DefectPlace.NONE}
+    assert {each.category for each in defects} == {category for category in Category if category.refused}
+    assert len({(each.category, each.note, each.place) for each in defects}) > 180
+
+
+def test_sizes_go_from_two_bytes_to_64_kib_with_a_mean_of_a_few_hundred() -> None:
+    sizes = [len(each["document"]) for each in first_rows()]
+    assert max(sizes) <= 65536
+    assert 200 < sum(sizes) / len(sizes) < 500
+    by_power = Counter(size.bit_length() for size in sizes)
+    assert all(by_power[power] for power in range(2, 17))
+
+
+def test_nesting_goes_to_the_depth_that_every_implementation_accepts_and_no_deeper() -> None:
+    levels = {depth(json.loads(each["canonical"])) for each in first_rows() if each["canonical"] is not None}
+    assert {0, 1, 2, 3, 4, 5, 10} <= levels
+    assert max(levels) > 55
+    assert max(levels) <= opening_of(0).floor
+
+
+def depth(value: Any) -> int:
+    """How many containers are around the innermost value."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if children is None else 1 + max(map(depth, children), default=0)
+
+
+def test_every_kind_of_disguise_comes_up() -> None:
+    documents = [each["document"] for each in first_rows() if not Category(each["category"]).refused]
+    for pattern in (
+        rb"^[ \t\r\n]", rb"[ \t\r\n]$", rb"\\u00[0-9a-f][a-f]", rb"\\u[0-9A-F]*[A-F]", rb"\\/", rb"\\ud8\w\w\\ud",
+        rb"\dE\+\d", rb"\de\d", rb"\d\.\d+0[,\]}]", rb": *-0[,.\]}e]", rb"\r\n", rb",\t", rb"\[ *\]",
+    ):  # fmt: skip
+        assert sum(re.search(pattern, document) is not None for document in documents) > 20, pattern

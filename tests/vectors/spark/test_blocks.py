@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import struct
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 
+from holdfast.reports.evidence import SdkIdentity, Vectors
 from holdfast.vectors.jcs.construct import batch
+from holdfast.vectors.jcs.frames import Answered, Status
 from holdfast.vectors.jcs.spark import blocks
 from holdfast.vectors.jcs.spark.blocks import (
     BLOCK_ROWS,
+    STOCK_BLOCKS,
     BlockError,
     block_count,
     block_rows,
@@ -18,6 +25,8 @@ from holdfast.vectors.jcs.spark.blocks import (
     regrouped,
     root,
 )
+from holdfast.vectors.jcs.spark.generate import split
+from holdfast.vectors.jcs.spark.tally import Meaning, disagreement, outcomes
 
 
 def _root_by_the_book(leaves: list[bytes]) -> bytes:
@@ -98,3 +107,48 @@ def test_rows_that_are_missing_repeated_or_out_of_order_are_no_block(monkeypatch
 def test_rows_behind_the_end_are_no_block_and_end_the_reading() -> None:
     with pytest.raises(BlockError, match="after their end"):
         list(regrouped(iter([batch(1, BLOCK_ROWS, 3)]), BLOCK_ROWS))
+
+
+# How the blocks of a batch are handed out to tasks: each once, in order and evenly.
+
+
+@pytest.mark.parametrize("cores", [1, 3, 60])
+@pytest.mark.parametrize("blocks", [1, 7, 25, 62, 611, 6104])
+@pytest.mark.parametrize("first", [0, 16 * STOCK_BLOCKS])
+def test_each_block_is_handed_out_once_and_in_order(cores: int, blocks: int, first: int) -> None:
+    session = cast("Any", SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=cores)))
+    work = split(session, first, blocks, None)
+    units = work.last - work.first
+    # As Spark cuts a range.
+    bounds = [work.first + units * number // work.partitions for number in range(work.partitions + 1)]
+    shares = [
+        list(work.units.blocks([pa.record_batch([pa.array(range(begin, end), pa.int64())], ["id"])]))
+        for begin, end in pairwise(bounds)
+    ]
+    assert [block for share in shares for block in share] == list(range(first, first + blocks))
+    even = -(-blocks // (cores * -(-len(shares) // cores)))
+    assert max(map(len, shares)) <= even + even // 16
+    assert split(session, first, 62, 5).partitions == 5
+
+
+# What an answer means, and that tables add up.
+
+
+def _frames(*answers: tuple[Status, bytes]) -> pa.BinaryArray:
+    return pa.array([struct.pack(">IB", len(body), status.byte) + body for status, body in answers], pa.binary())
+
+
+def test_fewer_answers_than_rows_are_an_error_and_never_a_shorter_table() -> None:
+    with pytest.raises(ValueError, match="expected 2 answers, got 1"):
+        outcomes(_frames((Status.REFUSED, b"")), pa.array([b"[1]", b"[2]"], pa.binary()))
+
+
+def test_a_table_without_a_line_of_the_runs_own_profile_does_not_add_up() -> None:
+    line = Vectors("1", 0, 5, 16_384, None, "core", SdkIdentity("x", "", "", ""), 2, 0, (), ())
+    assert line.unbalanced() == {"core": 2}
+
+
+def test_an_answer_with_the_bytes_of_a_reason_is_accepted_all_the_same() -> None:
+    refused = Answered(Status.REFUSED, b"SYNTAX")
+    assert disagreement(refused, Answered(Status.CANONICAL, b"SYNTAX")) is Meaning.ACCEPTED
+    assert disagreement(refused, Answered(Status.REFUSED, b"because")) is Meaning.AGREE
