@@ -441,6 +441,35 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
         narrow(EFFECT, "replay_key", "!~ '[^0-9]'::text) AND (length(replay_key) = 38"), (("a", U, "KEY_NARROW"),),
     ),
     "b nonce of few digits": (narrow(NONCE, "authorization_nonce", "~ '^[0-9]{38}$'::text"), (("b", U, "KEY_NARROW"),)),
+    **{
+        f"b nonce of few signs, {condition}": (
+            narrow(NONCE, "authorization_nonce", condition), (("b", U, "KEY_NARROW"),),
+        )
+        for condition in (
+            "~ '^[0-9A-Za-z]{6}$'::text", "~ '^[0-9]{1,32}$'::text", "~ '^[!-~]{19}$'::text", "~ '^[^x]{6}$'::text",
+        )
+    },
+    "b nonce of a short type": (
+        column(NONCE, "authorization_nonce", base_type="pg_catalog.varchar", modifier=10), (("b", U, "KEY_NARROW"),),
+    ),
+    **{
+        f"b nonce of few bytes, by {name}": (
+            both(
+                column(NONCE, "authorization_nonce", base_type="pg_catalog.bytea", deterministic=None),
+                add("constraints", **at(NONCE), **{
+                    **CHECK, "columns": ["authorization_nonce"],
+                    "definition": f"CHECK (({name}(authorization_nonce) = 15))",
+                }),
+            ),
+            (("b", U, "KEY_NARROW"),),
+        )
+        for name in ("octet_length", "length")
+    },
+    "c binding of one number": (narrow(EFFECT, "run_id", "= 1"), (("c", U, "BINDING_CONSTANT"),)),
+    "c binding of one number in a list": (
+        narrow(EFFECT, "run_id", "= ANY (ARRAY['1'::bigint])"), (("c", U, "BINDING_CONSTANT"),),
+    ),
+    "c binding of one pattern": (narrow(EFFECT, "run_id", "~ '^prod$'::text"), (("c", U, "BINDING_CONSTANT"),)),
     "c binding of one value": (narrow(EFFECT, "run_id", "= 'x'::text"), (("c", U, "BINDING_CONSTANT"),)),
     "h decision of one value": (
         column(EFFECT, "decision_id", labels=["accepted"]), (("h", U, "BINDING_CONSTANT"),),
@@ -915,6 +944,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     ),
     "f maker of roles since 16": (both(edit("server", {}, number=160000), MAKER), Policy()),
     "a key of 128 bits": (narrow(EFFECT, "replay_key", "~ '^[0-9a-f]{32}$'::text"), Policy()),
+    "a nonce whose form is not read": (narrow(NONCE, "authorization_nonce", "~ '^(a|b)[0-9]{6}$'::text"), Policy()),
     "a trigger that is off": (add("triggers", **at(EFFECT), **{**TRIGGER, "enabled": "D"}), Policy()),
     "policies that let everything through": (
         both(

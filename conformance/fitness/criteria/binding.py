@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls, is_refusal, refused, sound
-from holdfast.conformance.fitness.criteria.spelling import admitted, conditions, literals, mentions, never_empty
+from holdfast.conformance.fitness.criteria.judging import Judging, foreign_calls, refused, sound
+from holdfast.conformance.fitness.criteria.spelling import (
+    admitted,
+    capacity,
+    conditions,
+    literals,
+    mentions,
+    never_empty,
+)
 from holdfast.conformance.fitness.criteria.tables import there
 from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
 from holdfast.conformance.fitness.neighbours import OTHER_OPERATIONS
@@ -69,14 +76,16 @@ def says_something(judging: Judging, relation: RelationName, row: Row) -> None:
     name = str(row["name"])
     checks = sound(judging, checks_on(judging, relation, name))
     lists = [admitted(str(check["definition"]), name) for check in checks]
-    if any(words is not None and len(words - {""}) < 2 for words in (*lists, row["labels"] and set(row["labels"]))):
+    said = [condition for check in checks for condition in conditions(str(check["definition"]))]
+    lists.append(row["labels"] and set(row["labels"]))
+    if capacity(said, name) == 0 or any(words is not None and len(words - {""}) < 2 for words in lists):
         text = f"{name} of {relation} can hold one value only, so it says nothing of what was asked for"
         judging.unproven(Code.BINDING_CONSTANT, text, part=Part.EFFECT, rows=[row, *checks])
 
 
 def kept(judging: Judging, relation: RelationName, row: Row) -> None:
     """What was written stays what it is: a type of SQLite may make numbers of texts."""
-    if row.get("changes_texts") and row["affinity"] != "INTEGER":
+    if row.get("changes_texts") and not row["identity"]:
         text = f"{row['name']} of {relation} {row['changes_texts']}: what was bound is not kept"
         judging.refute(Code.KEY_TYPE, text, part=Part.EFFECT, rows=[row])
 
@@ -110,15 +119,12 @@ def checks_on(judging: Judging, relation: RelationName, column: str) -> tuple[Ro
     return (*judging.catalogue.checks(relation, column), *parts)
 
 
-def refused_by(checks: Iterable[Row], *, plain: bool | None) -> Callable[[ProbeAnswer], bool]:
+def refused_by(checks: Iterable[Row], *, plain: bool) -> Callable[[ProbeAnswer], bool]:
     """Whether a constraint has refused what it refuses in every row: one of these checks, or any if one is `plain`.
 
-    Another check, over several columns or not sound, may let the same value pass in another row. None: SQLite does not
-    always say which it was.
+    Another check, over several columns or not sound, may let the same value pass in another row.
     """
     names = {str(check["name"]) for check in checks}
-    if plain is None:
-        return is_refusal
     return lambda answer: refused(answer) and (answer.sqlstate != "23514" or plain or answer.constraint in names)
 
 
@@ -159,7 +165,7 @@ def _bound(judging: Judging, relation: RelationName) -> None:
         if _may_be_empty(row):
             good = sound(judging, checks_on(judging, relation, name))
             plain = any(never_empty(str(check["definition"]), name) for check in good)
-            holds = refused_by(good, plain=None if judging.in_files else plain)
+            holds = refused_by(good, plain=plain)
             text = f"a row with an empty {name} went in"
             judging.refused(f"empty-{word}", Code.BINDING_MAY_BE_EMPTY, text, part=Part.EFFECT, by=holds)
     judging.admitted("second", Code.PROBE_FAILED, "a row that binds everything was refused", part=Part.EFFECT)

@@ -9,9 +9,9 @@ from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 from holdfast.conformance.fitness.postgres.catalogue import UnreadError, name_of
+from holdfast.conformance.fitness.sqlite.live import MAIN
+from holdfast.conformance.fitness.sqlite.snapshot import AUDIT
 
-# The places of the two files in a structure.
-MAIN, AUDIT = "main", "audit"
 # Nothing written here survives a power cut.
 _VOLATILE = ("tmpfs", "ramfs")
 # There another system keeps the promise of locks and syncs; SQLite's own documentation warns of it.
@@ -23,7 +23,7 @@ ROOT = 0
 # Conflict clauses that a table must not have, both of which hide the error: the code, and what they do.
 _SWALLOWED = {
     "IGNORE": (Code.SILENTLY_IGNORED, "drops the new row"),
-    "REPLACE": (Code.CHANGE_ADMITTED, "deletes the stored row"),
+    "REPLACE": (Code.CHANGE_ADMITTED, "deletes the stored row, or writes the default in the place of NULL,"),
 }
 
 

@@ -24,7 +24,7 @@ from holdfast.conformance.fitness.criteria.tables import ordinary, plain_insert,
 from holdfast.conformance.fitness.model import Part, RelationName, Row
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.policy import KEYS, NONCE
-from holdfast.conformance.fitness.postgres.catalogue import Catalogue
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue, longest
 
 # Types whose equality is that of their bytes, and which keep what they are given.
 _TEXTS = ("pg_catalog.text", "pg_catalog.varchar")
@@ -102,8 +102,8 @@ def _column(judging: Judging, part: Part, relation: RelationName, name: str, tri
     what = f"{name} of {relation}"
     must_be_said(judging, part, relation, row, trial, Code.KEY_NULLABLE, ", and NULLs are never equal")
     if row["base_type"] not in (*_TEXTS, _BYTES, _UUID):
-        kept = "text, bytea and uuid keep a key as it is and compare its bytes"
-        text = f"{what} is of type {row['type']}; {row.get('changes_texts') or kept}"
+        kept = f"is of type {row['type']}; text, bytea and uuid keep a key as it is and compare its bytes"
+        text = f"{what} {row.get('changes_texts') or kept}"
         judging.refute(Code.KEY_TYPE, text, part=part, rows=[row])
     if row["base_type"] in _TEXTS:
         if row["deterministic"] is False:
@@ -140,7 +140,7 @@ def _canonical(judging: Judging, relation: RelationName, row: Row, stem: str) ->
         return
     # Neighbours never exhaust the spellings that a check may let pass: its text must show that there is one only.
     elif not any(judging.reviewed(check, relation) for check in good):
-        described = "; ".join(f"{check['name']} {check['definition']}" for check in good)
+        described = "; ".join(" ".join(dict.fromkeys((check["name"], check["definition"]))) for check in good)
         text = (
             f"nothing in the text of the checks on {name} of {relation} shows that one key has one spelling: "
             f"{described}; write one as CHECK ({_advice(judging, name)}, or name "
@@ -153,14 +153,17 @@ def _canonical(judging: Judging, relation: RelationName, row: Row, stem: str) ->
 _BITS = 128
 
 
-def _roomy(judging: Judging, part: Part, relation: RelationName, name: str) -> None:
+def _roomy(judging: Judging, part: Part, relation: RelationName, row: Row) -> None:
     """The form that checks hold a key to leaves room for keys that nobody guesses and none of which meet."""
+    name = str(row["name"])
     checks = sound(judging, checks_on(judging, relation, name))
     said = [condition for check in checks for condition in conditions(str(check["definition"]))]
     listed = [words for check in checks if (words := admitted(str(check["definition"]), name)) is not None]
-    if min([capacity(said, name), *(math.log2(len(words)) for words in listed)]) < _BITS:
-        text = f"the checks on {name} of {relation} leave it less than {_BITS} bits: keys may meet, or be guessed"
-        judging.unproven(Code.KEY_NARROW, text, part=part, rows=checks)
+    most = capacity(said, name, of_bytes=row["base_type"] == _BYTES, longest=longest(row))
+    if min([most, *(math.log2(len(words)) for words in listed)]) < _BITS:
+        keys = "nonces" if part is Part.NONCE else "keys"
+        text = f"the checks on {name} of {relation} leave it less than {_BITS} bits: {keys} may meet, or be guessed"
+        judging.unproven(Code.KEY_NARROW, text, part=part, rows=checks or [row])
 
 
 def _advice(judging: Judging, name: str) -> str:
@@ -200,7 +203,7 @@ def _keys(judging: Judging, relation: RelationName) -> None:
             continue
         _unique(judging, Part.EFFECT, relation, name)
         _canonical(judging, relation, row, stem)
-        _roomy(judging, Part.EFFECT, relation, name)
+        _roomy(judging, Part.EFFECT, relation, row)
     if missing:
         text = f"{relation} lacks {', '.join(missing)}"
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
@@ -270,7 +273,7 @@ def _used_once(judging: Judging, relation: RelationName) -> None:
             continue
         # Another spelling of a consumed key is refused, and by a check that reads nothing but the key.
         good = sound(judging, checks_on(judging, relation, name))
-        holds = refused_by(good, plain=None if judging.in_files else _shows_one(judging, good, name))
+        holds = refused_by(good, plain=_shows_one(judging, good, name))
         for suffix, (_, what) in {**NEIGHBOURS, **(_BYTES_TOO if judging.in_files else {})}.items():
             text = f"the consumed {name} {what} is another key to {relation}"
             judging.refused(f"{stem}-{suffix}", Code.KEY_NOT_CANONICAL, text, part=Part.EFFECT, by=holds)
@@ -311,11 +314,11 @@ def _nonce_column(judging: Judging, relation: RelationName) -> None:
     if there(judging, Part.NONCE) is None:
         return
     column = judging.policy.column(NONCE)
-    if _column(judging, Part.NONCE, relation, column, "nonce-null") is None:
+    if (row := _column(judging, Part.NONCE, relation, column, "nonce-null")) is None:
         judging.refute(Code.MISSING_COLUMNS, f"{relation} lacks {column}", part=Part.NONCE)
     else:
         _unique(judging, Part.NONCE, relation, column)
-        _roomy(judging, Part.NONCE, relation, column)
+        _roomy(judging, Part.NONCE, relation, row)
 
 
 def _nonce_used_once(judging: Judging, relation: RelationName) -> None:

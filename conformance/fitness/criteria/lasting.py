@@ -39,7 +39,9 @@ def _decision(judging: Judging, relation: RelationName) -> None:
         return
     judging.rest_on(row)
     must_be_said(judging, Part.EFFECT, relation, row, _without(judging), Code.DECISION_NULLABLE)
-    kept(judging, relation, row)
+    if row.get("affinity") != "INTEGER":
+        # A decision may be a number, and numbers are what it keeps.
+        kept(judging, relation, row)
     says_something(judging, relation, row)
 
 

@@ -74,30 +74,66 @@ def _places(text: str) -> int:
     return len(found) if all(fine) else 0
 
 
-_REPEATED = re.compile(rf"(?:{_SET}|{_PLAIN})(?:\{{([1-9][0-9]*)\}})?")
+# The bits of a character that may be any, and of a byte.
+_CHARACTER, _BYTE = math.log2(0x110000 - 0x800), 8.0
+_CLASS = r"\[(?P<set>\^?[^\\\[\]^][^\\\[\]]*)\]"
+_PLACE_OF_PATTERN = re.compile(rf"(?:{_CLASS}|{_PLAIN})(?:\{{(?P<least>\d+)(?:,(?P<most>\d+))?\}})?")
+_PLACE_OF_GLOB = re.compile(rf"{_CLASS}|(?P<any>\?)|[^\[*?]", re.DOTALL)
 
 
-def capacity(conditions: Sequence[str], column: str) -> float:
-    """How many bits the forms above leave a column at the most; infinite where none of them says."""
+def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, longest: int | None = None) -> float:
+    """How many bits these conditions leave a column at the most; infinite where none of them says.
+
+    `of_bytes`: its length is one of bytes. `longest`: so many characters go into its type.
+    """
     subject, bare = _subject(column), re.escape(column)
-    patterns = filter(_is_fixed, _found(rf"{subject} ~ '([^']*)'::text", conditions))
-    globs = filter(_places, _found(rf"{bare} glob '([^']*)'", conditions))
-    forms = [
-        *(sum(_room(inside, times) for inside, times in _REPEATED.findall(each[1:-1])) for each in patterns),
-        *(sum(_room(inside) for inside, _ in _PLACE.findall(each)) for each in globs),
-    ]
-    lengths = _found(rf"(?:{_LENGTH}\({subject}\)|length \( {bare} \)) = ([1-9][0-9]*)", conditions)
+    bound = r" (=|<=|<|BETWEEN \d+ AND) (\d+)"
+    bytes_ = [f"octet_length\\({subject}\\)", rf"octet_length \( {bare} \)", rf"length \( cast \( {bare} as blob \) \)"]
+    texts = [rf"(?:length|char_length|character_length)\({subject}\)", rf"length \( {bare} \)"]
     sets = [
         *_found(rf"{subject} !~ '\[\^([^']*)\]'::text", conditions),
         *_found(rf"{subject} ~ '\^\[([^']*)\][+*]\$'::text", conditions),
         *_found(rf"{bare} not glob '\*\[\^([^\]]+)\]\*'", conditions),
     ]
-    return min([*forms, *(_room(inside, length) for length in lengths for inside in sets)], default=math.inf)
+    wide = [_size(inside) for inside in sets if "\\" not in inside and "[" not in inside]
+    lengths = [(longest, "<=", _CHARACTER)] if longest is not None else []
+    for forms, each in ((bytes_, _BYTE), (texts, _BYTE if of_bytes else _CHARACTER)):
+        said = (re.fullmatch(f"(?:{'|'.join(forms)}){bound}", condition) for condition in conditions)
+        lengths += [(int(found[2]) - (found[1] == "<"), found[1], each) for found in said if found is not None]
+    return min(
+        (
+            *(_room(_PLACE_OF_PATTERN, text[1:-1]) for text in _found(rf"{subject} ~ '(\^[^']*\$)'::text", conditions)),
+            *(_room(_PLACE_OF_GLOB, text) for text in _found(rf"{bare} glob '([^']*)'", conditions)),
+            *(
+                length * each + (0.0 if how == "=" else math.log2(length + 1))
+                for length, how, widest in lengths
+                for each in (widest, *wide)
+            ),
+        ),
+        default=math.inf,
+    )
 
 
-def _room(inside: str, times: str = "") -> float:
-    """The bits of so many places of a set; a character that means itself has none."""
-    return int(times or 1) * math.log2(len(set(RANGE.sub(_span, inside))) or 1)
+def _room(places: re.Pattern[str], text: str) -> float:
+    """The bits of a pattern; a character that means itself has none. Infinite where it is not read to its end."""
+    place, bits = 0, 0.0
+    while place < len(text):
+        if (found := places.match(text, place)) is None:
+            return math.inf
+        named = found.groupdict()
+        least, most = int(named.get("least") or 1), int(named.get("most") or named.get("least") or 1)
+        each = _CHARACTER if named.get("any") else _size(named["set"] or "x")
+        bits += most * each + math.log2(max(most - least, 0) + 1)
+        place = found.end()
+    return bits
+
+
+def _size(inside: str) -> float:
+    """The bits of one of the characters between brackets."""
+    if inside.startswith("^"):
+        return _CHARACTER
+    ranges = [range(ord(first), ord(last) + 1) for first, last in RANGE.findall(inside)]
+    return math.log2(len({*map(ord, RANGE.sub("", inside)), *(each for span in ranges for each in span)}) or 1)
 
 
 def is_of_one_case(inside: str) -> bool:
@@ -143,7 +179,7 @@ def _found(form: str, conditions: Sequence[str]) -> list[str]:
 _CHECK = re.compile(r"CHECK \((.*)\)(?: NO INHERIT)?(?: NOT VALID)?(?: NOT ENFORCED)?", re.DOTALL)
 # What PostgreSQL writes for `c = 'x'` and `c IN ('x', 'y')`, for text, varchar and enums.
 _QUOTED = r"'(?:[^']|'')*'"
-_LITERAL = rf"\(?({_QUOTED})\)?(?:::[\w\". ]+(?:\(\d+\))?)?"
+_LITERAL = rf"\(?({_QUOTED}|-?\d+)\)?(?:::[\w\". ]+(?:\(\d+\))?)?"
 _PARENTHESES = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[()]")
 _SIGNS = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[(\[]|[)\]]| AND | OR | BETWEEN ")
 
@@ -157,12 +193,15 @@ def conditions(definition: str) -> list[str]:
 def _conjuncts(text: str) -> list[str]:
     """The conditions that must all hold. A part that is not plainly joined by AND is one condition."""
     text = without_parentheses(text)
-    parts, depth, start = list[str](), 0, 0
+    parts, depth, start, between = list[str](), 0, 0, 0
     for sign in _SIGNS.finditer(text):
         depth += (sign[0] in "([") - (sign[0] in ")]")
-        if depth == 0 and sign[0] in (" OR ", " BETWEEN "):
+        if depth == 0 and sign[0] == " OR ":
             return [text]
-        if depth == 0 and sign[0] == " AND ":
+        between += depth == 0 and sign[0] == " BETWEEN "
+        if depth == 0 and sign[0] == " AND " and between:
+            between -= 1
+        elif depth == 0 and sign[0] == " AND ":
             parts.append(text[start : sign.start()])
             start = sign.end()
     return [each for part in (*parts, text[start:]) for each in _conjuncts(part)] if parts else [text]
@@ -186,11 +225,11 @@ def admitted(definition: str, column: str) -> set[str] | None:
     """The values that a check admits, if it lists them; conditions beside the list only narrow them."""
     subject = _loosely(column)
     for condition in conditions(definition):
-        if single := re.fullmatch(rf"{subject} = {_LITERAL}", condition):
+        if single := re.fullmatch(rf"{subject} (?:=|is) {_LITERAL}", condition):
             return {_unquoted(single[1])}
         several = re.fullmatch(rf"{subject} = ANY \(+ARRAY\[(.*?)\]\)*(?:::[\w\". ]+\[\])?\)*", condition, re.DOTALL)
         if several is not None and re.fullmatch(rf"{_LITERAL}(?:, {_LITERAL})*", several[1]):
-            return {_unquoted(word) for word in re.findall(_QUOTED, several[1])}
+            return {_unquoted(word) for word in re.findall(_LITERAL, several[1])}
     return None
 
 
@@ -221,7 +260,7 @@ def has_word(text: str, name: str, flags: int = 0) -> bool:
 
 
 def _unquoted(literal: str) -> str:
-    return literal[1:-1].replace("''", "'")
+    return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
 
 
 def literals(definition: str) -> set[str]:

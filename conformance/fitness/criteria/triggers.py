@@ -56,9 +56,11 @@ def _guard(judging: Judging, part: Part, relation: RelationName, verb: str, trig
         judging.rest_on(*firing)
         return
     weak = "; ".join(f"{row['name']}: {', '.join(_weaknesses(row, verb))}" for row in near) or "none fires at it"
+    how = "let one raise an exception BEFORE it FOR EACH ROW (TRUNCATE: STATEMENT)"
     text = (
-        f"no trigger of {relation} is shown to refuse every {verb.upper()} ({weak}); let one raise an exception BEFORE "
-        "it FOR EACH ROW (TRUNCATE: STATEMENT), without a condition, or name it in a policy as reviewed"
+        f"no trigger of {relation} is shown to refuse every {verb.upper()} ({weak}); "
+        f"{f'write {_PLAIN_GUARD[True]}' if judging.in_files else how}, without a condition, or name it in a policy "
+        "as reviewed"
     )
     if firing and by is None:
         judging.unproven(Code.GUARD_UNREVIEWED, text, part=part, rows=near)

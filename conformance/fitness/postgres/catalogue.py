@@ -97,6 +97,16 @@ def name_of(row: Row) -> RelationName:
     return RelationName(str(row["schema"]), str(row["relation"]))
 
 
+# With the header of a length: a varchar(10) has the modifier 14.
+_HEADER = 4
+
+
+def longest(row: Row) -> int | None:
+    """How many characters a column may have at the most, by its type; None where that says nothing of it."""
+    limited = row.get("base_type") in ("pg_catalog.varchar", "pg_catalog.bpchar")
+    return row["modifier"] - _HEADER if limited and row.get("modifier", 0) >= _HEADER else None
+
+
 def _parent_of(row: Row) -> RelationName:
     return RelationName(str(row["parent_schema"]), str(row["parent"]))
 

@@ -27,8 +27,11 @@ from holdfast.conformance.fitness.sqlite.sqltext import (
 _KINDS = {"table": "r", "view": "v"}
 _GENERATED = (2, 3)
 _ACTIONS = {"CASCADE": "c", "SET NULL": "n", "SET DEFAULT": "d"}
-_MADE_UP = re.compile(r"\brandomblob\s*\(", re.IGNORECASE)
-_NONE = ("domain_checks", "rules", "policies", "inheritance", "functions", "mentions")
+# A default with 128 bits of chance, or more.
+_MADE_UP = re.compile(r"\(?(?:(?:lower\()?hex\()?randomblob\((?:1[6-9]|[2-9]\d)\)\)*", re.IGNORECASE)
+# What a CHECK may ask that is none of the row's: chance, the connection, and where the row lies.
+_CHANGING = {"random", "randomblob", "changes", "total_changes", "last_insert_rowid", "rowid", "_rowid_", "oid"}
+_NONE = ("domain_checks", "rules", "policies", "inheritance")
 _PAIRS = ("<>", "!=", "==", "<=", ">=", "||")
 _LISTED = re.compile(r"\bin \( ('(?:[^']|'')*'(?: , '(?:[^']|'')*')*) \)")
 
@@ -116,7 +119,11 @@ def _columns(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
     for column in relation.columns:
         name, declared, default = str(column["name"]), str(column["type"]), column["default_text"]
         # SQLite itself gives the column a number where a row has none.
-        rowid = column["primary_key"] > 0 and declared.upper() == "INTEGER" and not row["without_rowid"]
+        rowid = (
+            (column["primary_key"] > 0 and declared.upper() == "INTEGER" and not row["without_rowid"])
+            # A key that has an index of its own, as one of several columns or in falling order has, is no rowid.
+            and not any(each["origin"] == "pk" for each in relation.indexes)
+        )
         # A primary key alone refuses NULL only in STRICT and WITHOUT ROWID tables.
         refuses = column["not_null"] or (column["primary_key"] > 0 and (row["strict"] or row["without_rowid"]))
         made = column["hidden"] in _GENERATED
@@ -124,12 +131,15 @@ def _columns(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
             # One that is not found in the text is inconclusive.
             body = expressions.get(name.casefold())
             default = "until()" if body is None else " ".join(map(_plainly, body))
-        affinity = affinity_of(declared)
+        strict, affinity = bool(row["strict"]), affinity_of(declared)
+        if strict and declared.upper() == "ANY":
+            affinity = "BLOB"
         keeps = affinity in ("TEXT", "BLOB")
+        only_bytes = strict and declared.upper() == "BLOB"
         yield {
             "name": name,
             "type": declared,
-            "base_type": "pg_catalog.text" if keeps else "pg_catalog.numeric",
+            "base_type": f"pg_catalog.{'bytea' if only_bytes else 'text' if keeps else 'numeric'}",
             "changes_texts": "" if keeps else f"is of the type {declared}, which makes numbers of texts that look so",
             "affinity": affinity,
             "not_null": bool(refuses) or rowid,
@@ -137,7 +147,9 @@ def _columns(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
             **dict.fromkeys(("domain_default", "labels", "collation")),
             "generated": "s" if made else "",
             "identity": "d" if rowid else "",
-            "numbered": rowid or _MADE_UP.search(str(default)) is not None,
+            "numbered": rowid or _MADE_UP.fullmatch("".join(str(default).split())) is not None,
+            # What has fewer bits is another in most rows, not in all.
+            "random": "randomblob" in str(default).lower(),
             **dict.fromkeys(("deterministic", "byte_order"), True),
             "calls": [],
         }
@@ -172,14 +184,16 @@ def _indexes(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
 
 
 def _constraints(relation: _Relation, _: Sequence[_Relation]) -> Iterator[Row]:
+    changing = _CHANGING - {name.casefold() for name in relation.names}
     for check in checks(relation.sql):
         definition = check_text(check, relation.names)
+        said = {token.text.casefold() for token in check.body if token.kind in ("word", "quoted")}
         yield {
             "name": check.name or definition,
             "kind": "c",
             "columns": [name for name in relation.names if check.mentions(name)],
             **dict.fromkeys(("validated", "enforced"), True),
-            "volatile": [],
+            "volatile": sorted(said & changing),
             "calls": [],
             "definition": definition,
         }

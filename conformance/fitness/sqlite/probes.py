@@ -34,7 +34,7 @@ from holdfast.conformance.fitness.model import (
     Surface,
 )
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.postgres.catalogue import Catalogue
+from holdfast.conformance.fitness.postgres.catalogue import Catalogue, name_of
 from holdfast.conformance.fitness.sqlite.catalogue import expression
 from holdfast.conformance.fitness.sqlite.live import MAIN, read
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, files_of, take
@@ -193,7 +193,7 @@ class FileCopy:
         said = message.partition(": ")[2]
         # A trigger may have written to another relation.
         about = relation if said.casefold().startswith(f"{relation.name}.".casefold()) else None
-        column, constraint = "", ""
+        column = ""
         if answer.sqlstate == "22P02":
             # «cannot store TEXT value in BLOB column effect.receipt»
             said = answer.message.rpartition(" ")[2]
@@ -202,10 +202,18 @@ class FileCopy:
             known = {str(row["name"]).casefold(): str(row["name"]) for row in self.catalogue.of("columns", relation)}
             column = known.get(said.rpartition(".")[2].casefold(), "")
         if answer.sqlstate == "23514":
-            constraint = next((str(row["name"]) for row in self.catalogue.of("constraints", relation)
-                               if _is_meant(row, said, self._columns(relation))), "")  # fmt: skip
             about = relation
-        return Refusal(str(answer.sqlstate), message, about, column, constraint)
+        return Refusal(str(answer.sqlstate), message, about, column, answer.constraint or "")
+
+    def violated(self, text: str, message: str) -> str | None:
+        """The CHECK that refused a statement; None where several of its relation can be meant."""
+        found = {
+            (str(row["name"]), str(row["definition"]))
+            for row in self.catalogue.rows("constraints")
+            if f" INTO {self.text(name_of(row))} " in text
+            and _is_meant(row, message.partition(": ")[2], self._columns(name_of(row)))
+        }
+        return next(iter(found))[0] if len(found) == 1 else None
 
     def _columns(self, relation: RelationName) -> list[str]:
         return [str(row["name"]) for row in self.catalogue.of("columns", relation)]
@@ -223,7 +231,7 @@ class FileSession:
     def __init__(self, label: str, copy: FileCopy) -> None:
         """Raises sqlite3.Error."""
         self.label = label
-        self._indexes = copy.catalogue.rows("indexes")
+        self._copy = copy
         self.connection = sqlite3.connect(copy.files[MAIN], isolation_level=None, timeout=0, check_same_thread=False)
         try:
             if AUDIT in copy.files:
@@ -248,7 +256,10 @@ class FileSession:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
             name = type(error).__name__ if code is None else _NAMES.get(code, error.sqlite_errorname)
-            return statement, replace_state(ProbeAnswer(name, str(error)), self._indexes)
+            answer = replace_state(ProbeAnswer(name, str(error)), self._copy.catalogue.rows("indexes"))
+            if answer.sqlstate == "23514":
+                answer = structs.replace(answer, constraint=self._copy.violated(text, str(error)))
+            return statement, answer
 
     def begin(self) -> None:
         """See `Session`."""

@@ -52,7 +52,7 @@ def admission(builder: ProbeBuilder, session: Session, first: Sample) -> Iterato
             same = (each for each in WORDS if each not in _OF_AN_ATTEMPT)
             yield one("same-key-new-attempt", Part.EFFECT, word, *same)
         made = {**NEIGHBOURS, **(NUL_NEIGHBOURS if builder.in_files else {})}
-        for suffix, make in {"null": _null, **{name: make for name, (make, _) in made.items()}}.items():
+        for suffix, make in {"null": _null, **{name: _of_text(make) for name, (make, _) in made.items()}}.items():
             yield one(f"{stem}-{suffix}", Part.EFFECT, word, change=make)
         if builder.in_files:
             yield one(f"{stem}-blob", Part.EFFECT, word, change=Blob.of)
@@ -80,15 +80,26 @@ def admission(builder: ProbeBuilder, session: Session, first: Sample) -> Iterato
 
 
 # What a neighbour of a known value is made of; None is NULL.
-_Twin: TypeAlias = Callable[[str], Value]
+_Twin: TypeAlias = Callable[[str | Blob], Value]
 
 
-def _null(_known: str) -> None:
+def _null(_known: str | Blob) -> None:
     return None
 
 
-def _neighbour(value: str, other: str) -> str:
+def _of_text(make: Callable[[str], str]) -> _Twin:
+    """What is made of the text of a value, or of the digits of bytes."""
+    return lambda known: make(known.hex if isinstance(known, Blob) else known)
+
+
+def _neighbour(value: str | Blob, other: str | Blob) -> str | Blob:
     """Another value of the same form: what differs last between two of them is that of the other one."""
+    if isinstance(value, Blob) and isinstance(other, Blob):
+        return Blob(_differing(value.hex, other.hex))
+    return other if isinstance(value, Blob) or isinstance(other, Blob) else _differing(value, other)
+
+
+def _differing(value: str, other: str) -> str:
     places = [place for place in range(min(len(value), len(other))) if value[place] != other[place]]
     return value[: places[-1]] + other[places[-1]] + value[places[-1] + 1 :] if places else other
 

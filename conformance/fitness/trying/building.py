@@ -23,6 +23,7 @@ from holdfast.conformance.fitness.trying.rows import (
     quoted,
 )
 from holdfast.conformance.fitness.trying.sessions import Attempt, Session
+from holdfast.conformance.fitness.trying.values import Blob
 
 KEY, REPLAY_KEY = KEYS
 _NO_EQUALITY = frozenset({"json", "xml", "point"})
@@ -146,9 +147,10 @@ class ProbeBuilder(RowBuilder):
             return (upto,)
         return self.order[: self.order.index(upto) + 1]
 
-    def value(self, part: Part, word: str, sample: Sample) -> str:
+    def value(self, part: Part, word: str, sample: Sample) -> str | Blob:
         """The value of a word's column in the row of a sample."""
-        return str(self.insert(part, sample).values[self.policy.column(word)])
+        value = self.insert(part, sample).values[self.policy.column(word)]
+        return value if isinstance(value, Blob) else str(value)
 
     def count(
         self, samples: Mapping[str, tuple[Part, Sample]], *, before: Mapping[str, int] | None = None

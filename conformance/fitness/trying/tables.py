@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.conformance.fitness.model import RelationName, Row
-from holdfast.conformance.fitness.postgres.catalogue import MADE_UP, Catalogue
+from holdfast.conformance.fitness.postgres.catalogue import MADE_UP, Catalogue, longest
 
 # The queries of a catalogue that say all of it.
 NEEDED = ("relations", "columns", "constraints", "domain_checks", "indexes", "references", "inheritance")
@@ -21,8 +21,6 @@ _CATEGORIES = {
 }
 # What takes bytes as well, and what makes numbers of texts that look so.
 _AFFINITIES = {"BLOB": "blob", **dict.fromkeys(("INTEGER", "REAL", "NUMERIC"), "affine")}
-# With the header of a length: a varchar(10) has the modifier 14.
-_HEADER = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,17 +135,16 @@ def table_of(catalogue: Catalogue, relation: RelationName, *, refers: bool = Tru
 def _column(row: Row) -> Column:
     kind, default = _AFFINITIES.get(row.get("affinity", ""), str(row["base_type"]).rpartition(".")[2]), row["default"]
     category = "A" if kind.startswith("_") else "R" if kind.endswith("range") else _CATEGORIES.get(kind, "U")
-    limited = kind in ("varchar", "bpchar") and row["modifier"] >= _HEADER
     return Column(
         name=str(row["name"]),
         type=kind,
         category=category,
-        length=row["modifier"] - _HEADER if limited else None,
+        length=longest(row),
         not_null=bool(row["not_null"]),
         has_default=default is not None or bool(row["identity"]),
         generated=bool(row["generated"]),
         numbered=row["identity"] == "a",
-        made_up=bool(row["identity"] or row.get("numbered") or re.match(MADE_UP, str(default or ""))),
+        made_up=bool(row["identity"] or row.get("random") or re.match(MADE_UP, str(default or ""))),
         labels=row["labels"] or (),
     )
 

@@ -86,9 +86,9 @@ class Blob:
     hex: str
 
     @classmethod
-    def of(cls, text: str) -> Blob:
-        """The bytes of a text."""
-        return cls(text.encode().hex())
+    def of(cls, value: str | Blob) -> Blob:
+        """The bytes of a text; of bytes these."""
+        return value if isinstance(value, Blob) else cls(value.encode().hex())
 
 
 # From a number to the text of a value.

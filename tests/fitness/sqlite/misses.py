@@ -153,14 +153,14 @@ KEYS = (
         FIT + "CREATE TRIGGER effect_said AFTER INSERT ON effect BEGIN SELECT 1; END;",
         unproven={"a": "TRIGGER_UNREVIEWED"},
     ),
-    miss(
+    Schema(
         "key-a-number",
         changed(
             ("UNIQUE (replay_key)\n) STRICT", "UNIQUE (replay_key)\n)"),
             (KEY_COLUMN, KEY_COLUMN.replace("TEXT", "NUMERIC")),
         ),
-        a="KEY_TYPE",
-        c="BINDING_MAY_BE_EMPTY",
+        {"a": "KEY_TYPE", "c": "BINDING_MAY_BE_EMPTY"},
+        says="logical_request_key of main.effect is of the type NUMERIC, which makes numbers of texts",
     ),
     miss(
         "key-has-a-default",
@@ -222,6 +222,15 @@ KEYS = (
         ),
         unproven={"a": "KEY_NARROW"},
     ),
+    Schema(
+        "key-of-few-octets",
+        FIT.replace("length(logical_request_key) = 64 AND", "instr(logical_request_key, char(0)) = 0 AND").replace(
+            "length(CAST(logical_request_key AS BLOB)) = 64", "length(CAST(logical_request_key AS BLOB)) = 8"
+        ),
+        policy=Policy(values={"logical_request_key": "{hex:8}"}),
+        unproven={"a": "KEY_NARROW"},
+        says="bits: keys may meet",
+    ),
     # What many a surface has, the reference's own among them: length() and GLOB end at a NUL.
     miss(
         "key-goes-on-behind-a-nul",
@@ -232,6 +241,9 @@ KEYS = (
         "key-form-that-no-probe-exhausts",
         changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", "CHECK (logical_request_key GLOB 'urn:*' OR "))),
         unproven={"a": "KEY_NOT_CANONICAL"},
+        says="has one spelling: CHECK (logical_request_key glob 'urn:*' OR length ( logical_request_key ) = 64"
+        " AND length ( cast ( logical_request_key as blob ) ) = 64"
+        " AND logical_request_key not glob '*[^0-9a-f]*'); write one as",
     ),
     Schema(
         "key-of-another-form-in-some-rows",
@@ -268,6 +280,23 @@ NONCES = (
         changed(("UNIQUE (authorization_nonce)\n) STRICT", "UNIQUE (authorization_nonce)\n)")),
         b="NONCE_REUSED",
     ),
+    *(
+        Schema(
+            f"nonce-of-{name}",
+            changed(("CHECK (authorization_nonce <> '')", f"CHECK ({check.format('authorization_nonce')})")),
+            policy=Policy(values={"authorization_nonce": f"{{hex:{count}}}"}),
+            unproven={"b": "KEY_NARROW"},
+            says="bits: nonces may meet",
+        )
+        for name, count, check in (
+            ("six-signs", 6, "length({0}) = 6"),
+            ("six-digits-or-fewer", 6, "length({0}) <= 6 AND {0} NOT GLOB '*[^0-9a-f]*' AND {0} <> ''"),
+            ("less-than-seven-signs", 6, "length({0}) < 7"),
+            ("six-signs-at-the-most", 6, "length({0}) BETWEEN 1 AND 6"),
+            ("eight-digits-of-any-case", 8, f"{{0}} GLOB '{'[0-9A-Fa-f]' * 8}'"),
+            ("six-signs-of-a-pattern", 6, f"{{0}} GLOB '{'?' * 6}'"),
+        )
+    ),
     Schema(
         "nonce-missing",
         refuted={"b": "MISSING_RELATION", "e": "MISSING_RELATION", "f": "MISSING_RELATION", "i": "MISSING_RELATION"},
@@ -303,16 +332,70 @@ ROWS = (
         changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL DEFAULT 'unknown'")),
         c="BINDING_DEFAULT",
     ),
-    miss(
+    Schema(
         "binding-null-becomes-its-default",
         changed(("run_id TEXT NOT NULL", "run_id TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'unknown'")),
-        a="CHANGE_ADMITTED",
-        c="BINDING_DEFAULT BINDING_NULLABLE",
+        {"a": "CHANGE_ADMITTED", "c": "BINDING_DEFAULT BINDING_NULLABLE"},
+        says="deletes the stored row, or writes the default in the place of NULL, and says nothing",
     ),
     miss(
         "binding-generated",
         changed(("run_id TEXT NOT NULL CHECK (run_id <> '')", "run_id TEXT NOT NULL AS ('run-' || attempt_id)")),
         c="BINDING_GENERATED",
+    ),
+    *(
+        miss(
+            f"binding-of-{name}",
+            changed(("run_id TEXT NOT NULL", f"run_id {kind} NOT NULL"), sql=RELAXED).replace(
+                "typeof(run_id) = 'text'", "1"
+            ),
+            c="KEY_TYPE",
+        )
+        for name, kind in (("whole-numbers", "INTEGER"), ("numbers", "REAL"))
+    ),
+    replace(
+        miss(
+            "binding-a-number-within-a-primary-key",
+            changed(
+                ("run_id TEXT NOT NULL CHECK (run_id <> '')", "run_id INTEGER NOT NULL CHECK (run_id > 0)"),
+                ("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT NOT NULL"),
+                ("UNIQUE (replay_key)", "UNIQUE (replay_key), PRIMARY KEY (run_id, decision_id)"),
+            ),
+            c="KEY_TYPE",
+        ),
+        says="run_id of main.effect is of the type INTEGER, which makes numbers of texts",
+    ),
+    Schema(
+        "binding-empty-where-another-column-says-so",
+        changed(
+            (" CHECK (run_id <> '')", " CHECK (run_id <> 'q')"),
+            ("UNIQUE (replay_key)", "UNIQUE (replay_key), CHECK (run_id <> '' OR attempt_id = 'skip')"),
+        ),
+        unproven={"c": "PROBE_FAILED"},
+    ),
+    *(
+        Schema(
+            f"binding-empty-{name}",
+            changed(("CHECK (run_id <> '')", f"CHECK (run_id <> '' OR {check})")),
+            unproven={"c": "CHECK_VOLATILE"},
+        )
+        for name, check in (("in-late-rows", "rowid > 1000"), ("by-chance", "abs(random() % 1000000) = 0"))
+    ),
+    Schema(
+        "binding-empty-by-a-check-of-the-same-name",
+        changed(
+            (" CHECK (run_id <> '')", " CONSTRAINT said CHECK (run_id <> 'q')"),
+            ("UNIQUE (replay_key)", "UNIQUE (replay_key), CONSTRAINT said CHECK (run_id <> '' OR attempt_id = 'skip')"),
+        ),
+        unproven={"c": "PROBE_FAILED"},
+    ),
+    *(
+        Schema(
+            f"binding-of-one-{name}",
+            changed(("CHECK (run_id <> '')", f"CHECK (run_id {check})")),
+            unproven={"c": "BINDING_CONSTANT"},
+        )
+        for name, check in (("word", "IS 'prod'"), ("pattern", "GLOB 'prod'"))
     ),
     miss(
         "operation-free",
@@ -336,7 +419,7 @@ ROWS = (
         changed((OPERATION_COLUMN, "operation TEXT NOT NULL CHECK (operation <> ''),"))
         + "CREATE TRIGGER domain BEFORE INSERT ON effect WHEN NEW.operation <> 'register_dot'"
         " BEGIN SELECT RAISE(ABORT, 'no'); END;",
-        unproven={"d": "DOMAIN_UNCLEAR"},
+        unproven={"c": "PROBE_FAILED", "d": "DOMAIN_UNCLEAR"},
         policy=Policy(reviewed=("domain",)),
     ),
     Schema(
@@ -362,6 +445,21 @@ ROWS = (
         "decision-nullable",
         changed(("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id TEXT UNIQUE")),
         h="DECISION_NULLABLE",
+    ),
+    *(
+        miss(
+            f"decision-nullable-{name}",
+            changed(("decision_id TEXT NOT NULL PRIMARY KEY", column), *more, sql=RELAXED),
+            h="DECISION_NULLABLE",
+        )
+        for name, column, more in (
+            ("in-falling-order", "decision_id INTEGER PRIMARY KEY DESC", ()),
+            (
+                "within-a-key",
+                "decision_id INTEGER",
+                (("UNIQUE (replay_key)", "UNIQUE (replay_key), PRIMARY KEY (decision_id, run_id)"),),
+            ),
+        )
     ),
     Schema(
         "binding-empty-in-some-rows",
@@ -411,10 +509,11 @@ COMMITS = (
 
 GUARDS = (
     miss("guards-missing", changed((EFFECT_GUARDS, "")), **_UNGUARDED),
-    miss(
+    Schema(
         "guard-of-update-missing",
         changed((EFFECT_GUARDS, EFFECT_GUARDS.split("\n")[2])),
-        f="GUARD_MISSING CHANGE_ADMITTED",
+        {"f": "GUARD_MISSING CHANGE_ADMITTED"},
+        says="write SELECT RAISE(ABORT, text) and nothing else, without a condition, or name it",
     ),
     miss(
         "guard-with-a-condition",
@@ -541,6 +640,14 @@ AUDITS = (
             "logical_request_key TEXT)", "logical_request_key TEXT PRIMARY KEY)"
         ),
         refuted={"g": "AUDIT_UNWRITABLE"},
+    ),
+    Schema(
+        "audit-of-few-records",
+        audit_sql=AUDIT.replace(
+            "logical_request_key TEXT)",
+            "logical_request_key TEXT, mark TEXT NOT NULL DEFAULT (substr(hex(randomblob(16)), 1, 8)) UNIQUE)",
+        ),
+        unproven={"g": "AUDIT_UNWRITABLE"},
     ),
     Schema("audit-of-everybody", modes={"audit": 0o646}, refuted={"g": "OTHERS_MAY_WRITE"}),
     Schema(

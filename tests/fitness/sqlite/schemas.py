@@ -88,6 +88,8 @@ class Schema:
     modes: Mapping[str, int] = field(default_factory=dict)
     journal: str = "wal"
     linked: bool = False
+    # What must stand in the reasons, word for word.
+    says: str = ""
 
 
 def changed(*pairs: tuple[str, str], sql: str = FIT) -> str:
@@ -261,6 +263,42 @@ FIT_ONES = (
     Schema(
         "fit-decision-is-a-number",
         changed(("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id INTEGER PRIMARY KEY")),
+    ),
+    Schema(
+        "fit-decision-is-a-number-of-the-writer",
+        changed(("decision_id TEXT NOT NULL PRIMARY KEY", "decision_id INTEGER NOT NULL"), sql=RELAXED),
+    ),
+    Schema(
+        "fit-keys-and-nonces-of-bytes",
+        changed(
+            (KEY_COLUMN, "logical_request_key BLOB NOT NULL CHECK (length(logical_request_key) = 32),"),
+            (REPLAY_COLUMN, "replay_key BLOB NOT NULL CHECK (length(replay_key) = 32),"),
+            (
+                "authorization_nonce TEXT NOT NULL CHECK (authorization_nonce <> '')",
+                "authorization_nonce BLOB NOT NULL CHECK (length(authorization_nonce) = 32)",
+            ),
+        ),
+    ),
+    Schema(
+        "fit-of-any-type-that-checks-ask-for",
+        changed(
+            (
+                "logical_request_key TEXT NOT NULL CHECK (",
+                "logical_request_key ANY NOT NULL CHECK (typeof(logical_request_key) = 'text' AND ",
+            ),
+            ("run_id TEXT NOT NULL CHECK (", "run_id ANY NOT NULL CHECK (typeof(run_id) = 'text' AND "),
+        ),
+    ),
+    *(
+        Schema(
+            f"fit-nonce-of-{name}",
+            changed(("CHECK (authorization_nonce <> '')", f"CHECK ({check})")),
+            policy=Policy(values={"authorization_nonce": f"{{hex:{count}}}"}),
+        )
+        for name, count, check in (
+            ("printable-signs", 30, "length(authorization_nonce) = 30 AND authorization_nonce NOT GLOB '*[^ -~]*'"),
+            ("some-length", 32, "length(authorization_nonce) BETWEEN 22 AND 64"),
+        )
     ),
     Schema(
         "fit-kept-for-ever",

@@ -34,6 +34,7 @@ def test_each_schema_is_judged_as_it_deserves(schema: Schema, tmp_path: Path) ->
     assert _letters(findings, Standing.REFUTED) == sorted(schema.refuted), text
     assert _letters(findings, Standing.UNPROVEN) == sorted(schema.unproven), text
     assert judgement.status is (Status.NOT_FIT if schema.refuted or schema.unproven else Status.FIT)
+    assert schema.says in text
     _has_codes(findings, {**schema.refuted, **schema.unproven}, text)
     shared = translated(evidence)
     assert contradictions(evidence, judgement, lambda name: _refused(shared, name)) == [], text

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 
 import pytest
 
-from holdfast.conformance.fitness.criteria.spelling import WRITE_AS_IN_FILES, conditions, one_spelling_in_files
+from holdfast.conformance.fitness.criteria.spelling import (
+    WRITE_AS_IN_FILES,
+    capacity,
+    conditions,
+    one_spelling_in_files,
+)
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.sqlite.catalogue import check_text
 from holdfast.conformance.fitness.sqlite.sqltext import checks
@@ -84,3 +90,27 @@ def test_a_text_leaves_it_open_whether_there_is_one_spelling(condition: str) -> 
 
 def test_a_strict_table_needs_no_typeof() -> None:
     assert _one(f"{_LONG} AND {_BYTES} AND {_ONLY}", typed=True)
+
+
+@pytest.mark.parametrize(
+    ("condition", "bits"),
+    [
+        (_BYTES, 512),
+        ("octet_length(k) = 8", 64),
+        (f"octet_length(k) = 8 AND {_ONLY}", 32),
+        ("length(k) < 7", 123),
+        ("length(k) BETWEEN 1 AND 6 AND k NOT GLOB '*[^01]*'", 8),
+        (f"k GLOB '{'[0-9A-Fa-f]' * 8}'", 35),
+        ("k GLOB 'a?[^b]'", 40),
+        ("k GLOB 'abc'", 0),
+        ("k GLOB 'a*'", math.inf),
+        ("k GLOB '[0-9'", math.inf),
+        ("k NOT GLOB '*[^0-9a-f]*'", math.inf),
+        ("length(k) >= 6", math.inf),
+        ("lower(k) GLOB 'abc'", math.inf),
+    ],
+)
+def test_what_a_check_leaves_a_column_is_counted_in_bits(condition: str, bits: float) -> None:
+    (check,) = checks(_table(condition))
+    found = capacity(conditions(check_text(check, ["k"])), "k")
+    assert (found if math.isinf(found) else int(found)) == bits
