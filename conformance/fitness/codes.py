@@ -72,7 +72,7 @@ class Code(Enum):
     ACCESS_METHOD = "ACCESS_METHOD"  # an extension keeps the rows
     TABLESPACE = "TABLESPACE"  # a disk of its own holds it, of which nothing is known
     RACE_LOST = "RACE_LOST"  # of two sessions with one key not exactly one won
-    NOT_DURABLE = "NOT_DURABLE"  # fsync or full_page_writes is off
+    NOT_DURABLE = "NOT_DURABLE"  # fsync or full_page_writes is off, or another setting may lose a commit
     ASYNC_COMMIT = "ASYNC_COMMIT"  # an acknowledged commit may be lost
     COMMIT_UNKNOWN = "COMMIT_UNKNOWN"  # what a session of the writer starts with could not be read
     PREPARED_TRANSACTIONS = "PREPARED_TRANSACTIONS"  # a forgotten one holds its locks for ever
@@ -115,7 +115,6 @@ class Code(Enum):
     RETENTION_UNKNOWN = "RETENTION_UNKNOWN"
     PARTITION_DROPPABLE = "PARTITION_DROPPABLE"
     JOB = "JOB"  # a job touches the table
-    ERASABLE = "ERASABLE"  # a consumed record was erased
 
     # SQLite files
     CORRUPT = "CORRUPT"  # the file's pages, indexes or rows do not agree with its schema

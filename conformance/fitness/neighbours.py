@@ -25,10 +25,3 @@ NUL_NEIGHBOURS: Mapping[str, Neighbour] = {
     "nul": (lambda key: f"{key}\0", "with a NUL at its end"),
     "nul-tail": (lambda key: f"{key}\0x", "with a NUL and more at its end"),
 }
-# Operations of other domains, and other spellings of this one, by the names of their probes in SQLite.
-OTHER_OPERATIONS = {
-    "other-operation": "unregister_dot",
-    "other-operation-2": "outbound",
-    "other-operation-3": "REGISTER_DOT",
-    "other-operation-4": "register_dot ",
-}

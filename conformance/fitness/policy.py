@@ -137,7 +137,7 @@ class Policy:
         if self.max_age > DEFAULT_MAX_AGE:
             yield f"the policy lets a proof stand for {self.max_age} instead of {DEFAULT_MAX_AGE}"
         for name in sorted(self.reviewed):
-            yield f"the policy says that the trigger, rule, constraint or function {name} was reviewed"
+            yield f"the policy says that {name} was reviewed"
         if self.domain_evidence is not None:
             yield f"the policy declares the domain in words: {self.domain_evidence}"
         if self.sqlite_writer_uid is not None:

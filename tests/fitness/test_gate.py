@@ -158,7 +158,7 @@ def test_a_policy_that_maps_columns_or_reviews_stands_in_the_notes(asked: Asked,
     found = asked(_looked_with(documented, policy_of(data, where="p")))
     described = "\n".join(found.notes)
     assert "takes the column run_id for attempt" in described
-    assert "the trigger, rule, constraint or function no_change was reviewed" in described
+    assert "the policy says that no_change was reviewed" in described
     assert ReasonCode.FITNESS_DEPARTS not in {reason.code for reason in found.reasons}
     assert "horizon" not in "\n".join(asked().notes)
 

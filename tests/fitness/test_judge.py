@@ -196,8 +196,10 @@ CHECK: dict[str, Any] = {
     "deferrable": False, "deferred": False, "no_inherit": False, "definition": "", "volatile": [], "calls": [],
 }  # fmt: skip
 PLAIN: dict[str, Any] = {**ATTEMPTS, "name": "plain", "unique": False}
-WATCH = {"name": "watch", "event": "ddl_command_end", "enabled": "O"}
-LOGIN = {"name": "greet", "enabled": "O", "function": "public.greet", "definition": ""}
+WATCH = {
+    "name": "watch", "event": "ddl_command_end", "enabled": "O", "function": "public.watch", "definition": "",
+}  # fmt: skip
+LOGIN = {**WATCH, "name": "greet", "event": "login", "function": "public.greet"}
 FILES = {"schema": "pg_catalog", "name": "lo_export", "arguments": "oid, text", "grantee": None}
 
 
@@ -496,15 +498,13 @@ CHANGES: dict[str, tuple[_Edit, tuple[_Expected, ...]]] = {
     "e a table space": (edit("relations", at(EFFECT), tablespace="fast"), (("e", U, "TABLESPACE"),)),
     "e a table space of an index": (index(UNIQUE, tablespace="fast"), (("e", U, "TABLESPACE"),)),
     "e what developers set": (add("durability", name="zero_damaged_pages", value="on"), (("e", U, "NOT_DURABLE"),)),
-    "e a way to sync that is not known": (
-        edit("durability", {"name": "wal_sync_method"}, value="none"), (("e", U, "NOT_DURABLE"),),
-    ),
+    "e what is retried": (add("durability", name="data_sync_retry", value="on"), (("e", U, "NOT_DURABLE"),)),
     "e fsync after a reload": (add("waiting", name="fsync", value="off"), (("e", R, "NOT_DURABLE"),)),
     "e full pages after a reload": (add("waiting", name="full_page_writes", value="F"), (("e", R, "NOT_DURABLE"),)),
     "e late commits after a reload": (
         add("waiting", name="synchronous_commit", value="no"), (("e", R, "ASYNC_COMMIT"),),
     ),
-    "e login trigger": (add("login_triggers", **LOGIN), (("e", U, "TRIGGER_UNREVIEWED"),)),
+    "e login trigger": (add("event_triggers", **LOGIN), (("e", U, "TRIGGER_UNREVIEWED"),)),
     "e server commits late": (edit("commit", {"name": "synchronous_commit"}, value="off"), (("e", R, "ASYNC_COMMIT"),)),
     "e writer commits late": (setting("synchronous_commit", "off"), (("e", R, "ASYNC_COMMIT"),)),
     "e database commits late": (
@@ -935,6 +935,12 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         add("triggers", **at(EFFECT), **TRIGGER), Policy(reviewed=(f"{EFFECT}.stamp",)),
     ),
     "f reviewed event trigger": (add("event_triggers", **WATCH), Policy(reviewed=("watch",))),
+    "f reviewed function of an event trigger": (
+        add("event_triggers", **WATCH), Policy(reviewed=("public.watch",)),
+    ),
+    "e reviewed function of a login trigger": (
+        add("event_triggers", **LOGIN), Policy(reviewed=("public.greet",)),
+    ),
     "e reviewed table space": (edit("relations", at(EFFECT), tablespace="fast"), Policy(reviewed=("fast",))),
     "f reviewed administrator": (
         both(role("dba"), member("registrar_owner", "dba", admin=True)), Policy(reviewed=("dba",)),
@@ -1122,8 +1128,8 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
         Policy(),
     ),
     "others who append to the audit": (both(role("other"), grant(AUDIT, "other", "INSERT")), Policy()),
-    "a login trigger that was reviewed": (add("login_triggers", **LOGIN), Policy(reviewed=("greet",))),
-    "a login trigger that is off": (add("login_triggers", **{**LOGIN, "enabled": "D"}), Policy()),
+    "a login trigger that was reviewed": (add("event_triggers", **LOGIN), Policy(reviewed=("greet",))),
+    "a login trigger that is off": (add("event_triggers", **{**LOGIN, "enabled": "D"}), Policy()),
     "the server will commit late, the writer not": (
         both(add("waiting", name="synchronous_commit", value="off"), setting("synchronous_commit", "on")), Policy(),
     ),
@@ -1290,7 +1296,8 @@ def _reads(fit: Evidence, query: str) -> str:
         ("functions", "f"), ("mentions", "f"), ("views", "f"), ("schemas", "f"), ("grants", "fgh"), ("roles", "fgh"),
         ("memberships", "fgh"),
         ("database", "fgh"), ("role_settings", "ef"), ("parameters", "f"), ("subscriptions", "f"), ("durability", "e"),
-        ("owners", "fg"), ("rules_elsewhere", "f"), ("definers", "f"), ("file_functions", "f"), ("login_triggers", "e"),
+        ("owners", "fg"), ("rules_elsewhere", "f"), ("definers", "f"), ("file_functions", "f"),
+        ("event_triggers", "ef"), ("administrators", "f"),
         ("references", "gi"), ("prepared", "e"), ("commit", "e"), ("jobs_cron", "i"), ("jobs_partman", "i"),
     ],
 )  # fmt: skip
@@ -1335,7 +1342,7 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
         add("prepared", gid="stuck", owner="x"),
         add("extensions", name="citus", version="12", schema="public"),
         add("publications", **at(EFFECT, publication="out")),
-        add("event_triggers", name="watch", event="ddl_command_end", enabled="O"),
+        add("event_triggers", **WATCH),
         add("administrators", role="maker", superuser=False, create_role=True, bypass_row_security=False,
             replication=False, login=True),
         setting("search_path", "mine, public"),

@@ -60,7 +60,7 @@ def test_an_empty_file_is_the_contract(tmp_path: Path) -> None:
         ({"operations": ["register_dot", "send"]}, "admits the operations register_dot, send"),
         ({"horizon_seconds": 86400}, "lowers the replay horizon to 1 day"),
         ({"max_age_seconds": 2678400}, "stand for 31 days"),
-        ({"reviewed": ["stamp"]}, "the trigger, rule, constraint or function stamp was reviewed"),
+        ({"reviewed": ["stamp"]}, "the policy says that stamp was reviewed"),
         ({"domain_evidence": "A. Registrar, 2026-01-01: only registrations"}, "declares the domain in words"),
         ({"sqlite_writer_uid": 1000}, "the writer runs as the user 1000"),
         ({"sqlite_connection": {"synchronous": "full"}}, "every connection of the writer sets synchronous=full"),

@@ -49,6 +49,8 @@ def test_queries_only_read() -> None:
         # Names of verbs stand in quotes only.
         assert words.search(re.sub(r"'[^']*'|indisexclusion", "", re.sub(r"--[^\n]*", "", query.sql))) is None
         assert query.kind is QueryKind.STRUCTURE or not query.clone
+        # Categories and descriptions of settings are said in the language of the server.
+        assert re.search(r"(category|short_desc|extra_desc)( =| IN| LIKE|) *\(?'", query.sql) is None
 
 
 def test_rows_are_sorted_alike_everywhere() -> None:

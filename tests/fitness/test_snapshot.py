@@ -77,6 +77,18 @@ CHANGES = [
     ("ALTER ROLE w CREATEROLE", "roles"),
     ("ALTER ROLE w SET synchronous_commit = off", "role_settings"),
     ("ALTER DATABASE registry SET session_replication_role = replica", "role_settings"),
+    ("ALTER ROLE w SET zero_damaged_pages = on", "durability"),
+    ("ALTER DATABASE registry SET ignore_checksum_failure = on", "durability"),
+    (
+        "CREATE FUNCTION watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';"
+        " CREATE EVENT TRIGGER watch ON sql_drop EXECUTE FUNCTION watch()",
+        "event_triggers",
+    ),
+    (
+        "CREATE OR REPLACE FUNCTION watch() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''x''; END'",
+        "event_triggers",
+    ),
+    ("CREATE ROLE maker CREATEROLE", "administrators"),
     ("GRANT SET ON PARAMETER session_replication_role TO w", "parameters"),
     ("CREATE INDEX more ON rs4a_replay.registration (run_id)", "indexes"),
     ("CREATE TABLE child () INHERITS (rs4a_replay.registration)", "inheritance"),
@@ -118,6 +130,27 @@ def test_what_changes_the_surface_changes_the_structure(live: psycopg.Connection
         before = after
     # Parameters are the server's, and no database takes them with it.
     live.execute("REVOKE SET ON PARAMETER session_replication_role FROM w")
+
+
+def test_a_table_space_is_the_relations_own_or_that_of_the_database(
+    live: psycopg.Connection[Any], live_server: LiveServer
+) -> None:
+    live.execute("SET allow_in_place_tablespaces = on")
+    live.execute("CREATE TABLESPACE fast LOCATION ''")
+    live.execute("ALTER TABLE rs4a_replay.registration SET TABLESPACE fast")
+    own = {row["relation"]: row["tablespace"] for row in observed(live).structure["relations"]}
+    assert (own["registration"], own["nonce_consume"]) == ("fast", None)
+    live.execute("ALTER TABLE rs4a_replay.registration SET TABLESPACE pg_default")
+    live.execute("CREATE DATABASE spaced TABLESPACE fast TEMPLATE template0")
+    with live_server.database("spaced") as connection:
+        provision_postgres(live_server.dsn_of("spaced"), load_terms(CONTRACT).relations, writer=WRITER)
+        connection.execute("ALTER TABLE rs4a_replay.nonce_consume SET TABLESPACE pg_default")
+        structure = observed(connection).structure
+    own = {row["relation"]: row["tablespace"] for row in structure["relations"]}
+    assert (own["registration"], own["nonce_consume"]) == ("fast", None)
+    assert "fast" in {row["tablespace"] for row in structure["indexes"]}
+    live.execute("DROP DATABASE spaced")
+    live.execute("DROP TABLESPACE fast")
 
 
 def test_helpers_of_a_guard_are_part_of_it(live: psycopg.Connection[Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.files import commits
@@ -17,10 +17,6 @@ from holdfast.conformance.fitness.postgres.catalogue import UnreadError
 _ONCE = {Part.EFFECT: KEYS[0], Part.NONCE: NONCE}
 _COMMIT = "synchronous_commit"
 _DURABLE = ("fsync", "full_page_writes")
-_KEEPING: Mapping[str, tuple[str, ...]] = {
-    "data_sync_retry": ("off",),
-    "wal_sync_method": ("fdatasync", "fsync", "fsync_writethrough", "open_datasync", "open_sync"),
-}
 # Sources of a setting from which no session of another role takes it.
 _OF_THIS_READER = ("user", "database user", "client", "session")
 
@@ -82,10 +78,10 @@ def _durable(judging: Judging) -> None:
             judging.refute(Code.NOT_DURABLE, text, rows=[row])
         else:
             judging.rest_on(row)
-    # What else is not as it comes: a value that is not known to keep what was committed is not shown to.
+    # What else is not at its default: a value that is not known to keep what was committed is not shown to.
     for name, row in rows.items():
-        if name not in _DURABLE and str(row["value"]) not in _KEEPING.get(name, ()):
-            text = f"{name} is {row['value']}, which is not known to keep what was committed; set it as it comes"
+        if name not in _DURABLE:
+            text = f"{name} is {row['value']}, which is not known to keep what was committed; set it to its default"
             judging.unproven(Code.NOT_DURABLE, text, rows=[row])
 
 
@@ -146,13 +142,19 @@ def _waiting(judging: Judging) -> None:
         judging.refute(Code.NOT_DURABLE if name in _DURABLE else Code.ASYNC_COMMIT, text, rows=[row])
 
 
+def unreviewed_triggers(judging: Judging, *, at_login: bool) -> Iterator[Row]:
+    """Event triggers that fire when a session begins, or at changes of the schema, and that nobody has reviewed."""
+    for row in judging.catalogue.rows("event_triggers"):
+        names = {str(row["name"]), str(row.get("function"))}
+        if (row["event"] == "login") is at_login and row["enabled"] != OFF and not names & set(judging.policy.reviewed):
+            yield row
+
+
 def _at_login(judging: Judging) -> None:
-    for row in judging.catalogue.rows("login_triggers"):
-        if row["enabled"] == OFF or {str(row["name"]), str(row["function"])} & set(judging.policy.reviewed):
-            continue
+    for row in unreviewed_triggers(judging, at_login=True):
         text = (
-            f"the event trigger {row['name']} ({row['function']}) runs when a session of the writer begins, and may "
-            "set anything in it, synchronous_commit too; drop it, or name it in a policy as reviewed"
+            f"the event trigger {row['name']} ({row.get('function')}) runs when a session of the writer begins, and "
+            "may set anything in it, synchronous_commit too; drop it, or name it in a policy as reviewed"
         )
         judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
 
@@ -224,8 +226,6 @@ def counts(
 ) -> None:
     """A probe that ends by counting rows from another session."""
     for probe, answer in judging.staged(name):
-        # Of SQLite older proofs do not count all.
-        wanted = {key: value for key, value in wanted.items() if not judging.older or key in (*answer.rows, {})[0]}
         found = {key: answer.rows[0].get(key) for key in wanted} if len(answer.rows) == 1 else {}
         if answer.sqlstate is not None or not found:
             shown = f"the probe {probe.name} shows nothing: {answer.sqlstate} {answer.message}".strip()

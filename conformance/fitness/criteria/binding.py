@@ -16,7 +16,6 @@ from holdfast.conformance.fitness.criteria.spelling import (
 )
 from holdfast.conformance.fitness.criteria.tables import there
 from holdfast.conformance.fitness.model import Part, ProbeAnswer, RelationName, Row
-from holdfast.conformance.fitness.neighbours import OTHER_OPERATIONS
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
 
 _OPERATION, _OTHER = "operation", "other-operation"
@@ -188,21 +187,10 @@ def _domain(judging: Judging, relation: RelationName) -> None:
     _restricted(judging, relation, row, declared=declared)
     if declared:
         return
-    for trial in _trials(judging, "own-operation"):
-        judging.admitted(trial, Code.WRONG_DOMAIN, "the contract's own operation was refused", part=Part.EFFECT)
+    text = "the contract's own operation was refused"
+    judging.admitted("own-operation", Code.WRONG_DOMAIN, text, part=Part.EFFECT)
     text = f"another operation than {', '.join(judging.policy.operations)} went in"
-    for trial in _trials(judging, _OTHER):
-        judging.refused(trial, Code.DOMAIN_UNRESTRICTED, text, part=Part.EFFECT)
-
-
-def _trials(judging: Judging, name: str) -> tuple[str, ...]:
-    """The probes of other operations, or of the own ones: in SQLite there is one for each."""
-    known = judging.policy.operations
-    if not judging.older:
-        return (name,)
-    if name == _OTHER:
-        return tuple(each for each, said in OTHER_OPERATIONS.items() if said not in known)
-    return tuple(f"operation-{place}" for place in range(1, len(known) + 1))
+    judging.refused(_OTHER, Code.DOMAIN_UNRESTRICTED, text, part=Part.EFFECT)
 
 
 def _other_domain(judging: Judging, relation: RelationName) -> None:
@@ -261,8 +249,7 @@ def _unclear(judging: Judging, relation: RelationName, row: Row, checks: tuple[R
 
 def _open(judging: Judging, text: str, rows: Sequence[Row], listed: frozenset[str] = frozenset()) -> None:
     """The catalogue shows no restriction; other operations, all `listed` ones, may have been refused all the same."""
-    names = _trials(judging, _OTHER)
-    probes = [each for each in judging.evidence.probes if each.name in names]
+    probes = [each for each in judging.evidence.probes if each.name == _OTHER]
     values = {value for probe in probes for statement in probe.statements for value in statement.parameters}
-    by, code, doubt = judging.refusal(*names), Code.DOMAIN_UNRESTRICTED, Code.DOMAIN_UNCLEAR
+    by, code, doubt = judging.refusal(_OTHER), Code.DOMAIN_UNRESTRICTED, Code.DOMAIN_UNCLEAR
     judging.refute_unless(by if listed <= values else "", code, text, Part.EFFECT, rows, doubt=doubt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.atomic import server_setting, setting_of
+from holdfast.conformance.fitness.criteria.atomic import server_setting, setting_of, unreviewed_triggers
 from holdfast.conformance.fitness.criteria.files import rights
 from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded, is_refusal
 from holdfast.conformance.fitness.criteria.owners import acts_as, owned, owners_of
@@ -385,13 +385,12 @@ def _administrators(judging: Judging) -> None:
 
 
 def _event_triggers(judging: Judging) -> None:
-    for row in judging.catalogue.rows("event_triggers"):
-        if row["event"] != "login" and row["enabled"] != OFF and row["name"] not in judging.policy.reviewed:
-            text = (
-                f"the event trigger {row['name']} ({row['event']}) runs with the rights of whoever changes the schema, "
-                "the owner of the surface too; drop it, or name it in a policy as reviewed"
-            )
-            judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
+    for row in unreviewed_triggers(judging, at_login=False):
+        text = (
+            f"the event trigger {row['name']} ({row['event']}) runs with the rights of whoever changes the schema, "
+            "the owner of the surface too; drop it, or name it in a policy as reviewed"
+        )
+        judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
 
 
 # What was tried

@@ -60,8 +60,6 @@ class NoRows(Enum):
 
 # Classes of evidence that consist of probes.
 _TRIED = (EvidenceClass.CLONE, EvidenceClass.CONCURRENCY)
-# Of SQLite older proofs have none of these.
-_OF_SESSIONS = ("second", "replay-key-prefix", "nonce-prefix", "race-nonce", "race-arbiter", "race-after-rollback")
 
 
 @dataclass(slots=True)
@@ -135,11 +133,6 @@ class Judging:
         """Whether the surface lies in SQLite files: there are no roles, and a connection sets what a server would."""
         return self.evidence.snapshot.dialect is Dialect.SQLITE
 
-    @property
-    def older(self) -> bool:
-        """Whether the trials are those that were made of SQLite files before they were those of every database."""
-        return self.in_files and self.evidence.probe("operation-1") is not None
-
     def part(self, part: Part) -> RelationName | None:
         """The relation of a part, if the surface has one."""
         return self.evidence.surface.parts.get(part)
@@ -196,8 +189,6 @@ class Judging:
         A probe that is not there, or could not be tried, is remembered and leaves the criterion unproven.
         """
         found: list[tuple[Probe, ProbeAnswer]] = []
-        if self.older and name in _OF_SESSIONS:
-            return ()
         for wanted in (name, LIVE + name):
             for probe in self.evidence.probes:
                 if probe.name == wanted:

@@ -38,16 +38,11 @@ def _decision(judging: Judging, relation: RelationName) -> None:
         judging.refute(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
         return
     judging.rest_on(row)
-    must_be_said(judging, Part.EFFECT, relation, row, _without(judging), Code.DECISION_NULLABLE)
+    must_be_said(judging, Part.EFFECT, relation, row, "without-decision", Code.DECISION_NULLABLE)
     if row.get("affinity") != "INTEGER":
         # A decision may be a number, and numbers are what it keeps.
         kept(judging, relation, row)
     says_something(judging, relation, row)
-
-
-def _without(judging: Judging) -> str:
-    """The probe of a row without a decision, which SQLite's proofs call otherwise."""
-    return "decision-null" if judging.older else "without-decision"
 
 
 def _readable(judging: Judging, relation: RelationName) -> None:
@@ -111,7 +106,7 @@ def _read_back(judging: Judging) -> None:
     text = f"a row without {judging.policy.column('decision')} went in"
     # A number that SQLite gives where none is said is there in each row.
     if not (judging.in_files and row["identity"]):
-        judging.refused(_without(judging), Code.DECISION_NULLABLE, text, part=Part.EFFECT)
+        judging.refused("without-decision", Code.DECISION_NULLABLE, text, part=Part.EFFECT)
     for probe, answer in judging.tried("read-back"):
         code = Code.DECISION_HIDDEN
         if answer.sqlstate is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from holdfast.conformance.fitness.model import Evidence, Row
+from holdfast.conformance.fitness.model import Evidence, EvidenceClass, Row
 from holdfast.conformance.fitness.sqlite.catalogue import structure_of
 
 _STATES = {
@@ -28,7 +28,15 @@ _STATES = {
 
 
 def translated(evidence: Evidence) -> Evidence:
-    """The same evidence, with the catalogue of the files in the rows that all databases share."""
+    """The same evidence, with the catalogue of the files in the rows that all databases share.
+
+    Trials of another release, whose errors are no SQLSTATEs, ended otherwise: they show nothing.
+    """
+    if any(len(answer.sqlstate or "00000") != 5 for probe in evidence.probes for answer in probe.answers):
+        why = "its trials are those of another release; look again"
+        evidence = replace(
+            evidence, probes=(), lost=dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), why)
+        )
     structure = structure_of(evidence.snapshot, evidence.surface)
     snapshot = structs.replace(evidence.snapshot, structure={**evidence.snapshot.structure, **structure})
     return replace(evidence, snapshot=snapshot)

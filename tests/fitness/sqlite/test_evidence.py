@@ -14,6 +14,7 @@ from holdfast.conformance.fitness.model import (
     EvidenceClass,
     FitnessJudgement,
     Observed,
+    ProbeAnswer,
     Standing,
     Status,
     Surface,
@@ -55,6 +56,23 @@ def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: Eviden
         assert found[criterion].standing is not Standing.PROVEN
         described = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
         assert described == [f"no evidence of the class {each.value}: nothing of it was tried"]
+
+
+def test_trials_of_another_release_refute_nothing_and_prove_nothing(tmp_path: Path) -> None:
+    evidence, _ = judged(FIT_ONES[0], tmp_path)
+    there = ProbeAnswer(rows=({"tried": 0, "first": 1},), affected=1)
+    older = tuple(
+        structs.replace(
+            probe,
+            statements=(*probe.statements, probe.statements[-1]),
+            answers=(*(structs.replace(a, sqlstate=a.sqlstate and "SQLITE_CONSTRAINT") for a in probe.answers), there),
+        )
+        for probe in evidence.probes
+    )
+
+    found = judge(replace(evidence, probes=older), policy_of(FIT_ONES[0])).findings
+
+    assert {finding.standing for finding in found} == {Standing.UNPROVEN}
 
 
 _BROKEN = "CREATE TABLE gone (a TEXT); CREATE VIEW {} AS SELECT a FROM gone; DROP TABLE gone;"
