@@ -6,7 +6,6 @@ holds locks on rows of its own. A session that inserts the same keys waits for i
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
@@ -24,7 +23,7 @@ from holdfast.conformance.fitness.postgres.ground import PostgresGround
 from holdfast.conformance.fitness.postgres.sessions import GRACE_S, Guest
 from holdfast.conformance.fitness.target import Target
 from holdfast.conformance.fitness.trying.admission import admission
-from holdfast.conformance.fitness.trying.building import ProbeBuilder
+from holdfast.conformance.fitness.trying.building import ProbeBuilder, first_number
 from holdfast.conformance.fitness.trying.rows import RowError
 from holdfast.conformance.fitness.trying.tampering import gentle
 
@@ -35,8 +34,6 @@ _SLOW_S = 0.2
 # Asked on a connection of its own, of a server that may not answer.
 _END_S = 3.0
 _TERMINATE = "SELECT pg_catalog.pg_terminate_backend(%s::pg_catalog.int4)"
-# Numbers of live rows begin low, and those of an integer end above two thousand million.
-_LOW, _SPREAD = 1_000_000_000, 1_000_000_000
 
 
 def live_connection(target: Target, deadline: Deadline) -> Connection:
@@ -96,10 +93,9 @@ def probe_live(
 def _probes(
     ground: PostgresGround, connection: psycopg.Connection[Any], surface: Surface, policy: Policy, writer: str
 ) -> Iterator[Probe]:
-    number = _LOW + secrets.randbelow(_SPREAD)
     session = Guest("live", writer, connection)
     builder = ProbeBuilder(
-        ground, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=LIVE, first=number + 1
+        ground, surface, policy, helper=session, evidence=EvidenceClass.LIVE, prefix=LIVE, first=first_number()
     )
     first, attempt = builder.fresh(), builder.attempt("first")
     session.begin()

@@ -16,15 +16,8 @@ from holdfast.conformance.fitness.postgres.clone import Clone
 from holdfast.conformance.fitness.postgres.scratch import RECOVERY_S
 from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.trying.building import ProbeBuilder, rolled_back
-from holdfast.conformance.fitness.trying.races import (
-    ARBITER,
-    NOT_ADMITTED,
-    RACES,
-    outlived,
-    tried,
-    undone,
-    why_no_audit,
-)
+from holdfast.conformance.fitness.trying.races import NOT_ADMITTED, left
+from holdfast.conformance.fitness.trying.races import races as all_races
 from holdfast.conformance.fitness.trying.rows import Parameters, Sample
 from holdfast.conformance.fitness.trying.sessions import Attempt, gone
 
@@ -37,13 +30,8 @@ _BLOCKED = "SELECT $1::int = ANY (pg_catalog.pg_blocking_pids($2::int)) AS waits
 def races(builder: ProbeBuilder, clone: Clone, writer: str, helper: Session, first: Sample) -> Iterator[Probe]:
     """All of them. The last one makes the server restart, so that every other session is gone."""
     with clone.opened(("one", writer), ("two", writer)) as (one, two):
-        for name, part, word, ends in RACES:
-            suffix = builder.conflict(word) if name == ARBITER else ""
-            race = partial(_race, builder, one, two, helper, part, word, ends, suffix)
-            yield tried(builder, name, builder.lacks(part, word), race)
-        yield tried(builder, "rollback", "", partial(undone, builder, one, helper))
-        yield tried(builder, "audit-survives", why_no_audit(builder), partial(outlived, builder, one, two, helper))
-        yield tried(builder, "killed", "", partial(_killed, builder, clone, one, helper, first))
+        race = partial(_race, builder, one, two, helper)
+        yield from all_races(builder, race, partial(_killed, builder, clone, one, helper, first), one, two, helper)
 
 
 def _race(
@@ -100,8 +88,7 @@ def _killed(
     os.kill(session.backend, signal.SIGKILL)
     # Too late: there is no listener.
     session.send("COMMIT")
-    wanted = {"effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample), "committed": (Part.EFFECT, first)}
-    statement, answer = _after_recovery(helper, clone, *builder.count(wanted))
+    statement, answer = _after_recovery(helper, clone, *left(builder, sample, first))
     attempt.keep(statement, answer)
     return ""
 

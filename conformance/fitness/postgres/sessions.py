@@ -57,11 +57,11 @@ class Session:
             return statement, _refusal(error)
 
     def begin(self) -> None:
-        """Begin what `rollback` undoes. Never raises: the next statement reports the error."""
+        """See `Session` of all databases."""
         self.send("BEGIN")
 
     def rollback(self) -> None:
-        """Undo what was not committed. Never raises."""
+        """See `Session` of all databases."""
         with contextlib.suppress(psycopg.Error):
             self._connection.rollback()
 

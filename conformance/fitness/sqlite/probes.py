@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 import sqlite3
 import subprocess
 import sys
@@ -40,16 +39,8 @@ from holdfast.conformance.fitness.sqlite.live import MAIN, read
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, files_of, take
 from holdfast.conformance.fitness.sqlite.translating import state_of, translated, violated
 from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
-from holdfast.conformance.fitness.trying.building import ProbeBuilder, rolled_back
-from holdfast.conformance.fitness.trying.races import (
-    ARBITER,
-    NOT_ADMITTED,
-    RACES,
-    outlived,
-    tried,
-    undone,
-    why_no_audit,
-)
+from holdfast.conformance.fitness.trying.building import ProbeBuilder, first_number, rolled_back
+from holdfast.conformance.fitness.trying.races import NOT_ADMITTED, left, races
 from holdfast.conformance.fitness.trying.rows import Insert, Refusal, RowError, Sample, quoted
 from holdfast.conformance.fitness.trying.sessions import Attempt, Session
 from holdfast.conformance.fitness.trying.tables import Table, table_of
@@ -62,8 +53,6 @@ _INSTRUCTIONS = 100_000
 _NAMES = {3091: "SQLITE_CONSTRAINT_DATATYPE"}
 # What a connection has that sets nothing, for what a policy does not declare.
 _DEFAULTS: Mapping[str, str] = {"recursive_triggers": "off", "foreign_keys": "off"}
-# The copy holds the rows of the live file: numbers there begin low, and those of an integer end far above.
-_LOW, _SPREAD = 1_000_000_000, 1_000_000_000
 # The process that is killed interrupts a trigger that never ends.
 _PATIENCE_S = 10.0
 # It has nothing of ours: what it needs it reads. It says one line for each statement, then kills itself.
@@ -283,7 +272,7 @@ def _probes(copy: FileCopy, surface: Surface, policy: Policy) -> Iterator[Probe]
     parts = {part: name for part, name in surface.parts.items() if copy.is_table(name)}
     if Part.EFFECT not in parts:
         return
-    there, number, name = Surface(surface.name, parts, None), _LOW + secrets.randbelow(_SPREAD), "first"
+    there, number, name = Surface(surface.name, parts, None), first_number(), "first"
     names = (("writer", FILE_ROLE), ("another writer", FILE_ROLE), ("reader", FILE_ROLE))
     try:
         builder = ProbeBuilder(copy, there, policy, helper=None, evidence=EvidenceClass.CLONE, first=number)
@@ -297,14 +286,10 @@ def _probes(copy: FileCopy, surface: Surface, policy: Policy) -> Iterator[Probe]
             yield from admission(builder, writer, first)
             yield read_back(builder, copy, FILE_ROLE, first)
             yield from tampering(builder, copy, there, first)
-            for called, part, word, ends in RACES:
-                suffix = builder.conflict(word) if called == ARBITER else ""
-                race = partial(_race, builder, writer, other, part, word, ends, suffix)
-                yield tried(builder, called, builder.lacks(part, word), race)
-            yield tried(builder, "rollback", "", partial(undone, builder, writer, reader))
-            run = partial(outlived, builder, writer, other, reader)
-            yield tried(builder, "audit-survives", why_no_audit(builder), run)
-            yield tried(builder, "killed", "", partial(_killed, builder, copy, writer, reader, first))
+            race = partial(_race, builder, writer, other)
+            yield from races(
+                builder, race, partial(_killed, builder, copy, writer, reader, first), writer, other, reader
+            )
     except RowError as error:
         yield Probe(name, EvidenceClass.CLONE, (), (), f"the probes could not go on: {error}")
 
@@ -348,6 +333,5 @@ def _killed(
         attempt.keep(Statement("killed", FILE_ROLE, text, tuple(parameters)), answer)
     if len(answers) < len(sent):
         return "the process that was to be killed ended by itself"
-    wanted = {"effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample), "committed": (Part.EFFECT, first)}
-    attempt.send(reader, *builder.count(wanted))
+    attempt.send(reader, *left(builder, sample, first))
     return ""

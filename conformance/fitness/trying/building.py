@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -192,6 +193,11 @@ class ProbeBuilder(RowBuilder):
     def intact(self, part: Part, sample: Sample) -> tuple[str, Parameters]:
         """A query that counts the rows that have every value of a sample."""
         return _counted(self.insert(part, sample))
+
+
+def first_number() -> int:
+    """That of the first of rows beside live ones: these begin low, and integers end above two thousand million."""
+    return 1_000_000_001 + secrets.randbelow(1_000_000_000)
 
 
 def _counted(insert: Insert) -> tuple[str, Parameters]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Protocol
 
 import psycopg
 
@@ -11,21 +13,47 @@ from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe
 from holdfast.conformance.fitness.policy import NONCE
 from holdfast.conformance.fitness.trying.building import KEY, ProbeBuilder, rolled_back
-from holdfast.conformance.fitness.trying.rows import RowError
+from holdfast.conformance.fitness.trying.rows import Parameters, RowError, Sample
 from holdfast.conformance.fitness.trying.sessions import Attempt, Session
 
-ARBITER = "race-arbiter"
+_ARBITER = "race-arbiter"
 NOT_ADMITTED = "a fresh row was not admitted, so that nothing can be undone or lost"
 # Two rows that are equal in a word: the first is inserted, the second waits, and then the first one ends.
-RACES = (
+_RACES = (
     ("race", Part.EFFECT, KEY, "COMMIT"),
     ("race-after-rollback", Part.EFFECT, KEY, "ROLLBACK"),
-    (ARBITER, Part.EFFECT, KEY, "COMMIT"),
+    (_ARBITER, Part.EFFECT, KEY, "COMMIT"),
     ("race-nonce", Part.NONCE, NONCE, "COMMIT"),
 )
 
 
-def tried(builder: ProbeBuilder, name: str, reason: str, run: Callable[[Attempt], str]) -> Probe:
+class Race(Protocol):
+    """Two sessions for one value of a word of a part; says why it could not be run."""
+
+    def __call__(self, part: Part, word: str, ends: str, suffix: str, attempt: Attempt) -> str:
+        """The first one `ends` while the second one waits, whose INSERT has a `suffix`."""
+
+
+def races(
+    builder: ProbeBuilder, race: Race, kill: Callable[[Attempt], str], one: Session, two: Session, reader: Session
+) -> Iterator[Probe]:
+    """All of them. The last one kills a session; after that every other one may be gone."""
+    for name, part, word, ends in _RACES:
+        suffix = builder.conflict(word) if name == _ARBITER else ""
+        yield _tried(builder, name, builder.lacks(part, word), partial(race, part, word, ends, suffix))
+    yield _tried(builder, "rollback", "", partial(_undone, builder, one, reader))
+    why = "" if builder.audit else "there is no audit relation of its own"
+    yield _tried(builder, "audit-survives", why, partial(_outlived, builder, one, two, reader))
+    yield _tried(builder, "killed", "", kill)
+
+
+def left(builder: ProbeBuilder, sample: Sample, first: Sample) -> tuple[str, Parameters]:
+    """A query that counts what a killed session left of a sample, and what was committed before."""
+    wanted = {"effect": (Part.EFFECT, sample), "nonce": (Part.NONCE, sample), "committed": (Part.EFFECT, first)}
+    return builder.count(wanted)
+
+
+def _tried(builder: ProbeBuilder, name: str, reason: str, run: Callable[[Attempt], str]) -> Probe:
     """Run a probe; the probe says why it failed, if it did."""
     attempt = builder.attempt(name, evidence=EvidenceClass.CONCURRENCY)
     try:
@@ -35,7 +63,7 @@ def tried(builder: ProbeBuilder, name: str, reason: str, run: Callable[[Attempt]
     return attempt.done(reason)
 
 
-def undone(builder: ProbeBuilder, session: Session, reader: Session, attempt: Attempt) -> str:
+def _undone(builder: ProbeBuilder, session: Session, reader: Session, attempt: Attempt) -> str:
     """What was rolled back is not there."""
     sample = builder.fresh()
     with rolled_back(session):
@@ -46,12 +74,7 @@ def undone(builder: ProbeBuilder, session: Session, reader: Session, attempt: At
     return ""
 
 
-def why_no_audit(builder: ProbeBuilder) -> str:
-    """Why no record can outlive a transaction; empty if one can."""
-    return "" if builder.audit else "there is no audit relation of its own"
-
-
-def outlived(builder: ProbeBuilder, session: Session, auditor: Session, reader: Session, attempt: Attempt) -> str:
+def _outlived(builder: ProbeBuilder, session: Session, auditor: Session, reader: Session, attempt: Attempt) -> str:
     """A record of another session while the transaction is open, which is found after that was rolled back."""
     sample = builder.fresh()
     # Values that the server makes up do not identify a record, and all else may be equal in two of them.
