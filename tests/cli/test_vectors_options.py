@@ -18,7 +18,7 @@ import holdfast.vectors.jcs.es6.job
 import holdfast.vectors.jcs.spark.fingerprints
 import holdfast.vectors.jcs.spark.numbers
 from holdfast.conformance.cli.commands import app
-from holdfast.conformance.cli.console import Format
+from holdfast.conformance.cli.console import Format, PlainConsole
 from holdfast.conformance.cli.vectors import es6 as numbers
 from holdfast.conformance.cli.vectors import fingerprints as fingerprints_command
 from holdfast.conformance.cli.vectors.es6 import es6
@@ -27,8 +27,10 @@ from holdfast.specs import schema
 from holdfast.vectors.jcs.es6.job import PUBLISHED, Es6Result
 from holdfast.vectors.jcs.es6.stream import StreamBrokenError, StreamLostError
 from holdfast.vectors.jcs.sdk import manifest
+from holdfast.vectors.jcs.spark.fingerprints import Family
 from holdfast.vectors.jcs.spark.numbers import Departure, NumberResult
 from holdfast.vectors.jcs.spark.tally import Meaning
+from tests.cli.test_widths import is_readable
 
 MATCHING = Es6Result(1000, 37_967, PUBLISHED[1000].sha256, 1, 0.5)
 
@@ -210,7 +212,11 @@ def test_fingerprints_says_of_which_seed_they_are(
 ) -> None:
     work = SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
     monkeypatch.setattr(fingerprints_command, "working", lambda *_: contextlib.nullcontext(work))
-    monkeypatch.setattr(holdfast.vectors.jcs.spark.fingerprints, "check_fingerprints", lambda *_, **__: [])
+    families = [Family("rs4a.logical_request_key", 5, 3, 3, 0, 0, ())] * 2
+    monkeypatch.setattr(holdfast.vectors.jcs.spark.fingerprints, "check_fingerprints", lambda *_, **__: families)
+    monkeypatch.setattr(fingerprints_command, "out", lambda: PlainConsole(width=80))
     with pytest.raises(typer.Exit):
         fingerprints_command.fingerprints(5, seed=77)
-    assert "5 requests, seed 77" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "5 requests, seed 77" in said
+    is_readable(said, 80, ("rs4a.logical_request_key", "differing"))

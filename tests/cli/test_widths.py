@@ -40,7 +40,6 @@ COMMANDS: Mapping[tuple[str, ...], Sequence[str]] = {
     ("gallery", "list"): ("camel-idempotent-consumer", "fastapi-asgi-idempotency-header", "Valkey 9.1.2"),
     ("selfcheck", "--contract", "jcs", "--mutant", "mark-skipped"): ("mark-skipped", "JCS-BOM-01"),
     ("vectors", "sdk", "list"): ("reference-i-json-strict", "cpp-nlohmann", "runs here"),
-    ("vectors", "fingerprints", "--count", "50"): ("rs4a.logical_request_key", "differing"),
 }
 
 
