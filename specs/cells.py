@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
+from msgspec import structs
+
 from holdfast.specs.consistency import step_facts
 from holdfast.specs.leaves import leaves
-from holdfast.specs.matrix import DATABASE, LATER, WHILE, Attack, Matrix, Row, attack_of, cell
+from holdfast.specs.matrix import LATER, WHILE, Attack, Matrix, Row, attack_of, cell, grouped
 from holdfast.specs.model import Case, Contract, Group, Method
 from holdfast.specs.mutants import Mutants
 
@@ -27,6 +29,7 @@ from holdfast.specs.mutants import Mutants
 _FIRST = {second: first for first, second in (*LATER.items(), *WHILE.items())}
 # The subject of `inert` and `disclosure` for a command, which has an exit status in place of a reason.
 FAILED = "failed"
+_UNFILLED = "no case does it yet"
 
 
 def rows_of(contract: Contract, matrix: Matrix) -> Mapping[str, Row]:
@@ -74,6 +77,42 @@ def _cells(contract: Contract, method: Method | None, row: Row, *, horizon: str 
         yield cell(Attack.DISCLOSURE)
 
 
+def fitted(contract: Contract, matrix: Matrix, known: Set[str]) -> Matrix:
+    """The matrix with the cells that the contract has: of the cases those that are `known`, and open what has none."""
+    rows = {}
+    for name, row in rows_of(contract, matrix).items():
+        due, excepted = cells_of(contract, name, row, horizon=matrix.horizon), row.excepted()
+        cells = {each: ids for each in due if (ids := tuple(one for one in row.cells.get(each, ()) if one in known))}
+        rest = [each for each in due if each not in cells]
+        left = {**row.left(), **{each: row.left().get(each, _UNFILLED) for each in rest if each not in excepted}}
+        rows[name] = structs.replace(
+            row,
+            cells=cells,
+            exceptions=grouped((each, why) for each, why in excepted.items() if each in rest),
+            open=grouped((each, why) for each, why in left.items() if each in rest),
+        )
+    return structs.replace(matrix, operations=rows)
+
+
+def covered(matrix: Matrix, conforming: Set[str]) -> Set[tuple[str, str]]:
+    """The rows and cells that a case fills which conforms."""
+    cells = ((name, each, ids) for name, row in matrix.operations.items() for each, ids in row.cells.items())
+    return {(name, each) for name, each, ids in cells if not conforming.isdisjoint(ids)}
+
+
+def coverage(contract: Contract, matrix: Matrix, conforming: Set[str]) -> str:
+    """How many cells have a case that conforms, for a person."""
+    rows = rows_of(contract, matrix)
+    total = sum(len(cells_of(contract, name, row, horizon=matrix.horizon)) for name, row in rows.items())
+    beside = {
+        "open": sum(len(row.left()) for row in rows.values()),
+        "excepted": sum(len(row.excepted()) for row in rows.values()),
+    }
+    more = ", ".join(f"{count} {what}" for what, count in beside.items() if count)
+    told = f"{contract.name}: matrix: {len(covered(matrix, conforming))} of {total} cells have a case that conforms"
+    return f"{told} ({more})" if more else told
+
+
 def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
     """The rows that each scripted case and each fault calls. Of a suite test only a run shows it."""
     found: dict[str, Set[str]] = {case.id: set(_called(case, matrix)) for case in contract.cases}
@@ -115,7 +154,7 @@ def matrix_problems(
     shared = shared_faults(contract)
     clauses = {**suite, **{fault.id: fault.clauses for fault in contract.faults}}
     for name in rows.keys() - matrix.operations.keys():
-        yield f"matrix: operation {name} has no row; `python -m holdfast.conformance.matrix RUN…` writes it"
+        yield f"matrix: operation {name} has no row; `holdfast lint specs --update` writes it"
     for name, row in matrix.operations.items():
         if name not in rows:
             yield f"matrix: {name} is no operation"
@@ -185,7 +224,7 @@ def _of_row(row: Row, due: tuple[str, ...]) -> Iterator[str]:
                 yield f"{name} stands under `{place}` for no reason; write one after `why`"
     for name in due:
         if not any(name in cells for cells in places.values()):
-            yield f"{name} is blank; write a case for it, or say under `open` what is missing"
+            yield f"{name} is blank; name a case in lock.json, or say under `open` what is missing"
 
 
 def _names(contract: Contract, matrix: Matrix, rows: Mapping[str, Row]) -> Iterator[str]:
@@ -205,8 +244,7 @@ def _names(contract: Contract, matrix: Matrix, rows: Mapping[str, Row]) -> Itera
                 yield f"matrix: {name}: its rival {rival} is no row"
             elif name not in rows[rival].rivals:
                 yield f"matrix: {name} is a rival of {rival}, and not the other way round"
-    hooks = [name for name in matrix.hooks if name != DATABASE]
-    for name in (*matrix.commands, *hooks, *(row.partition(" ")[0] for row in rows if " " in row)):
+    for name in (*matrix.commands, *(row.partition(" ")[0] for row in rows if " " in row)):
         method = contract.methods.get(name)
         if method is None or method.group is not Group.PROVOCATION:
             yield f"matrix: {name} is no provocation"

@@ -1,7 +1,6 @@
-"""`lock.json` of a contract: what a tool writes and no person does.
+"""`lock.json` of a contract: `holdfast lint specs --update` writes it. A person adds the cases of a cell of the matrix.
 
-`holdfast lint specs --update` writes `reviewed`, and `python -m holdfast.conformance.matrix RUN…` writes `cells`. The
-file is outside the digests of a contract.
+The file is outside the digests of a contract.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Reviewed = Mapping[ClauseId, Review]
 
 
 class Lock(Entry, frozen=True, omit_defaults=True):
-    """`reviewed` by clause; `cells` by the row and the cell of the matrix: some of the cases that fill it."""
+    """`reviewed` by clause; `cells` by the row and the cell of the matrix: the cases that fill it."""
 
     contract: ContractName
     reviewed: Mapping[ClauseId, Review] = {}

@@ -1,8 +1,8 @@
 """`matrix.yaml` of a contract: every operation against every attack, and what fills each cell.
 
 The types below are the file's schema, its reader and its writer. Which cells there are follows from the contract
-(`holdfast.specs.cells`); what fills them follows from the exchanges of a run (`holdfast.conformance.matrix`). The file
-is outside the digests of a contract: it says what is tested, and changes no question and no verdict.
+(`holdfast.specs.cells`); which cases fill them stands in lock.json. The file is outside the digests of a contract: it
+says what is tested, and changes no question and no verdict.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Row(Entry, frozen=True, omit_defaults=True):
 
     `declared` is what cannot be derived; `rivals` touch the same rows; `parameters` are those whose boundary it draws.
     `mutants` names for an attack the bugs that show the teeth of the generators that alone fill its cells. `cells` maps
-    each cell to some of the cases that fill it; it stands in lock.json. `exceptions` are reviewed; `open` is work that
+    each cell to the cases that fill it; it stands in lock.json. `exceptions` are reviewed; `open` is work that
     is left.
     """
 
@@ -118,39 +118,19 @@ class Row(Entry, frozen=True, omit_defaults=True):
         return {name: group.why for group in self.open for name in group.cells}
 
 
-class Hook(Entry, frozen=True, omit_defaults=True):
-    """A provocation that attacks: `does` says by the value of an argument what the calls after it are under.
-
-    `once`: only the next call of the same worker.
-    """
-
-    argument: Name
-    does: Annotated[Mapping[Label, Attack], msgspec.Meta(min_length=1)]
-    once: bool = False
-
-
 class Matrix(Entry, frozen=True, omit_defaults=True):
     """matrix.yaml: every operation against every attack, and what fills each cell.
 
-    `horizon` is the parameter after which a retry is late; `volume` is how many rows are many; `store` are the
-    beginnings of the paths of the store in the workdir, where no `inspection` says it. `commands` maps a provocation
-    that runs an operator's command to the argument that holds its words; `hooks` are the provocations that attack, and
-    what the harness does to a database itself (DATABASE).
-    `unbounded` gives the reason for each number among the parameters that no operation draws a boundary by.
+    `horizon` is the parameter after which a retry is late. `commands` maps a provocation that runs a command of
+    operators to the argument that holds its words. `unbounded` gives the reason for each number among the parameters
+    that no operation draws a boundary by.
     """
 
     contract: ContractName
     horizon: Name | None = None
-    volume: Annotated[int, msgspec.Meta(ge=2)] = 1000
-    store: tuple[Text, ...] = ()
     commands: Mapping[Name, Name] = {}
-    hooks: Mapping[Name, Hook] = {}
     unbounded: Mapping[Name, Text] = {}
     operations: Mapping[RowName, Row] = {}
-
-
-# The hook for what the harness does to the database of a session; its argument says which change.
-DATABASE = "alter_database"
 
 
 @cache
@@ -188,7 +168,7 @@ def grouped(reasons: Iterator[tuple[str, str]]) -> tuple[Reasoned, ...]:
     return tuple(Reasoned(why, tuple(names)) for why, names in groups.items())
 
 
-_HEAD = "# `python -m holdfast.conformance.matrix RUN…` writes this file; it keeps no comment.\n"
+_HEAD = "# `holdfast lint specs --update` writes this file; it keeps no comment.\n"
 
 
 class _Items(list[str]):

@@ -18,11 +18,11 @@ from holdfast.conformance.run.plan import Form, generators_of, plan_of
 from holdfast.conformance.run.settings import REFERENCE
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract, SpecError, contract_names, fitness, load_contract
-from holdfast.specs.cells import matrix_problems
+from holdfast.specs.cells import fitted, matrix_problems
 from holdfast.specs.lint import lint_contract, proving
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.lock import Review, load_lock, write_lock
-from holdfast.specs.matrix import load_matrix
+from holdfast.specs.matrix import FILE, load_matrix, written
 from holdfast.specs.mutants import load_mutants
 
 
@@ -39,7 +39,7 @@ def lint(
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat")] = None,
     update: Annotated[
         bool,
-        typer.Option("--update", help="write into lock.json that the cases were reviewed"),
+        typer.Option("--update", help="the cases were reviewed: write lock.json, and fit the matrix to the contract"),
     ] = False,
     format_: OutputFormat = Format.TEXT,
 ) -> None:
@@ -57,6 +57,7 @@ def lint(
             if update:
                 update_digests(loaded, contract_folders()[name])
                 load_contract.cache_clear()
+                load_matrix.cache_clear()
                 loaded = load_contract(name)
             problems += [f"{name}: {problem}" for problem in problems_of(loaded)]
         except SpecError as error:
@@ -104,6 +105,11 @@ def problems_of(contract: Contract) -> list[str]:
 
 
 def update_digests(contract: Contract, folder: Path) -> None:
-    """Write into the lock which cases prove each clause, and the digest of the clause's text."""
+    """Write which cases prove each clause, with the digest of its text, and the cells of the matrix that there are."""
     reviewed = {name: Review(contract.clauses[name].digest, tuple(ids)) for name, ids in proving(contract).items()}
-    write_lock(folder, structs.replace(load_lock(folder), reviewed=reviewed))
+    lock, matrix = structs.replace(load_lock(folder), reviewed=reviewed), load_matrix(contract.name)
+    if matrix is not None:
+        matrix = fitted(contract, matrix, {case.id for case in plan_of(contract)})
+        (folder / FILE).write_text(written(matrix), encoding="utf-8")
+        lock = structs.replace(lock, cells={name: row.cells for name, row in matrix.operations.items() if row.cells})
+    write_lock(folder, lock)

@@ -19,7 +19,6 @@ from holdfast.conformance.durability import verdicts
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE, failure_in, is_recorded, judged, not_tested
 from holdfast.conformance.durability.workload import scopes_of, seed_of
 from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, held, some_of
-from holdfast.conformance.matrix.count import counted
 from holdfast.conformance.run.judge import Recorded, foreign, judge_case
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
 from holdfast.conformance.steps import kinds
@@ -27,7 +26,9 @@ from holdfast.conformance.verdict import EVENT_KINDS, Exit, FailureMode, Verdict
 from holdfast.reports.evidence import Exchange, Header, Run, VerdictLine
 from holdfast.servers.processors import processors
 from holdfast.specs import Contract
+from holdfast.specs.cells import coverage
 from holdfast.specs.faults import FaultCase
+from holdfast.specs.matrix import load_matrix
 from holdfast.specs.model import Level, Proof
 from holdfast.specs.schema import explain, published_validator
 
@@ -422,7 +423,7 @@ def of_cases(
     ]
     wrong = sum(1 for case, line in with_result if case.id in left_out and _is_wrong(line))
     notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out, wrong)]
-    notes += [*_tried(requirement, sides), *_matrix(requirement, with_result, sides)]
+    notes += [*_tried(requirement, sides), *_matrix(requirement, with_result)]
     return CaseFindings(tuple(reasons), tuple(notes), left_out)
 
 
@@ -532,14 +533,11 @@ def _tried(requirement: Requirement, sides: Sides) -> Iterator[str]:
         yield f"{requirement.name}: faults: {tried} of {total} points, states and variants were tried"
 
 
-def _matrix(
-    requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]], sides: Sides
-) -> Iterator[str]:
-    """How much of the contract's matrix stands in the exchanges of the cases that conform."""
-    conforming = [case for case, line in results if line.verdict == Verdict.CONFORMS.value]
-    found = counted(requirement.contract, conforming, sides)
-    if found is not None:
-        yield found.sentence()
+def _matrix(requirement: Requirement, results: Sequence[tuple[PlannedCase, VerdictLine]]) -> Iterator[str]:
+    matrix = load_matrix(requirement.contract.name)
+    if matrix is not None:
+        conforming = {case.id for case, line in results if line.verdict == Verdict.CONFORMS.value}
+        yield coverage(requirement.contract, matrix, conforming)
 
 
 def _is_wrong(line: VerdictLine) -> bool:

@@ -40,7 +40,7 @@ class PlannedCase:
 
     `whole`: it holds the adapter against a model of the whole contract, so a bug in any clause may fail it.
     `roles`: those it is asked of, where its clauses do not say.
-    `generated`: what it asks is generated, by sweeps (`sweeps`), histories, Hypothesis or a fault layer.
+    `generated`: what it asks is generated, by sweeps, histories, Hypothesis or a fault layer.
     """
 
     id: str
@@ -51,7 +51,6 @@ class PlannedCase:
     provocations: frozenset[str]
     whole: bool = False
     generated: bool = False
-    sweeps: bool = False
     roles: tuple[str, ...] = ()
 
     @property
@@ -150,7 +149,6 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
             frozenset(mark.provocations),
             mark.whole,
             (mark.whole and not mark.written) or mark.drawn or function.__module__.endswith(_SWEEPS),
-            function.__module__.endswith(_SWEEPS),
             mark.roles,
         )
         for function, mark in suite_tests(contract.name)

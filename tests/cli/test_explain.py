@@ -116,7 +116,7 @@ def test_the_matrix_of_a_contract_has_a_reason_for_each_cell_without_a_case() ->
     data = explained("calyx-replay", "--matrix")
     assert data["cells"] == len(data["matrix"])
     assert all(one["by"] or one["exception"] or one["open"] for one in data["matrix"])
-    assert {one["pairs"] for one in data["matrix"]} == {None}
+    assert {one["filled"] for one in data["matrix"]} == {None}
 
 
 def test_the_matrix_is_of_one_contract_that_has_one() -> None:

@@ -79,7 +79,7 @@ def test_the_reference_keeps_the_contract_with_its_suite_and_its_faults(kit: Kit
     assert done.returncode == 0, done.stdout + done.stderr
     counted = kit.holdfast("explain", CONTRACT, "--matrix", "--evidence", "run.jsonl", "--format", "json")
     matrix = json.loads(counted.stdout)["matrix"]
-    assert all(bool(one["pairs"]) for one in matrix if one["by"])
+    assert all(one["filled"] for one in matrix if one["by"])
 
 
 def test_explain_names_cases_suite_tests_faults_and_mutants(kit: Kit) -> None:

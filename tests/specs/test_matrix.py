@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from holdfast.specs import Contract, load_contract
-from holdfast.specs.cells import cells_of, matrix_problems, rows_of
+from holdfast.specs.cells import cells_of, coverage, covered, fitted, matrix_problems, rows_of
 from holdfast.specs.loader import contract_folders, contract_names
 from holdfast.specs.matrix import FILE, Matrix, Reasoned, Row, load_matrix, written
 from holdfast.specs.mutants import Mutant, Mutants
@@ -109,6 +109,25 @@ def test_a_generator_alone_needs_a_bug_that_dies_by_it(contract: Contract) -> No
     one(problems(contract, wrong, SUITE.keys(), bug, other), "volume", "generators")
 
 
+def test_a_cell_without_a_case_that_there_is_becomes_open_and_what_does_not_apply_leaves(contract: Contract) -> None:
+    exceptions = (Reasoned("no clock", ("clock-back",)), Reasoned("not now", ("retry-here",)))
+    row = Row(cells={"volume": (CASE, "gone"), "kill": ("gone",), "no-cell": (CASE,)}, exceptions=exceptions)
+    matrix = fitted(contract, Matrix("toy", operations={"put": structs.replace(row, declared=("timeless",))}), {CASE})
+    found = matrix.operations["put"]
+    assert found.cells == {"volume": (CASE,)}
+    assert found.excepted() == {"retry-here": "not now"}
+    assert {*found.cells, *found.excepted(), *found.left()} == {*cells_of(contract, "put", found, horizon=None)}
+    assert "kill" in found.left()
+
+
+def test_a_cell_counts_where_one_of_its_cases_conforms(contract: Contract) -> None:
+    row = Row(cells={"volume": (CASE, "toy/suite/history"), "kill": ("toy/suite/history",)})
+    matrix = fitted(contract, Matrix("toy", operations={"put": row}), {CASE, "toy/suite/history"})
+    assert covered(matrix, {CASE}) == {("put", "volume")}
+    assert f" 1 of {len(cells_of(contract, 'put', row, horizon=None))} cells" in coverage(contract, matrix, {CASE})
+    assert covered(matrix, set()) == set()
+
+
 def test_rivals_are_rivals_of_each_other(contract: Contract) -> None:
     found = problems(contract, full(contract, rivals=("take",)))
     assert any("its rival take is no row" in problem for problem in found)
@@ -135,6 +154,6 @@ def test_a_file_is_read_and_written_as_it_stands(name: str) -> None:
     path: Path = contract_folders()[name] / FILE
     matrix = load_matrix(name)
     assert matrix is not None
-    assert path.read_text(encoding="utf-8") == written(matrix), "run `python -m holdfast.conformance.matrix RUN…`"
+    assert path.read_text(encoding="utf-8") == written(matrix), "run `holdfast lint specs --update`"
     assert explain(published_validator("matrix"), read_yaml(path)) is None
     assert rows_of(load_contract(name), matrix).keys() == matrix.operations.keys()

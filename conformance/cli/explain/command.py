@@ -31,13 +31,16 @@ def explain(
     ] = None,
     matrix: Annotated[bool, typer.Option("--matrix", help="of a contract: operations against attacks")] = False,
     evidence: Annotated[
-        Path | None, typer.Option("--evidence", metavar="RUN", help="with --matrix: the pairs that this run has sent")
+        Path | None,
+        typer.Option(
+            "--evidence", metavar="RUN", help="with --matrix: the cells with a case that conforms in this run"
+        ),
     ] = None,
     format_: OutputFormat = Format.TEXT,
 ) -> None:
     """Explain a clause, a case, a method, a reason or a contract."""
     if evidence is not None and not matrix:
-        stop(Exit.USAGE, "--evidence belongs to --matrix, and says which run's pairs are counted")
+        stop(Exit.USAGE, "--evidence belongs to --matrix, and says in which run cases have to conform")
     if matrix:
         # The readers of a run take longer to import than most explanations take.
         from holdfast.conformance.cli.explain.matrix import explain_matrix

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,15 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from holdfast.conformance.cli.console import Format, ending, out, print_json, print_lines, print_table, stop, table_of
-from holdfast.conformance.matrix.count import Counted, counted, held_against
-from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reports.evidence import EvidenceError, read_evidence
 from holdfast.specs import Contract, SpecError, contract_names, load_contract
-from holdfast.specs.cells import rows_of
+from holdfast.specs.cells import cells_of, coverage, covered, rows_of
 from holdfast.specs.matrix import Attack, Matrix, attack_of, load_matrix
 
 
 def explain_matrix(name: str | None, contract: str | None, evidence: Path | None, format_: Format) -> None:
-    """Print it. `evidence` is a run whose pairs are counted."""
+    """Print it. `evidence` is a run whose cases count."""
     named = {each for each in (name, contract) if each is not None}
     if len(named) != 1 or not named <= set(contract_names()):
         known, got = ", ".join(contract_names()), ", ".join(sorted(named)) or "none"
@@ -30,61 +28,59 @@ def explain_matrix(name: str | None, contract: str | None, evidence: Path | None
         matrix = load_matrix(loaded.name)
     if matrix is None:
         stop(Exit.USAGE, f"--matrix: {loaded.name} has no matrix.yaml; docs/matrix.md says how one is made")
-    found = held_against(loaded, matrix, {}) if evidence is None else _of_run(loaded, evidence)
-    data = matrix_data(loaded, matrix, found, is_counted=evidence is not None)
+    conforming = None if evidence is None else _conforming(evidence)
+    data = matrix_data(loaded, matrix, conforming)
     if format_ is Format.JSON:
         print_json(data)
         return
     console = out()
     print_table(console, _table(loaded, data))
     print_lines(console, _left(data))
-    print_lines(console, [found.sentence()] if evidence is not None else [_summed(data)])
+    print_lines(console, [_summed(data) if conforming is None else coverage(loaded, matrix, conforming)])
 
 
-def _of_run(contract: Contract, path: Path) -> Counted:
+def _conforming(path: Path) -> Set[str]:
     with ending(Exit.USAGE, EvidenceError):
         run = read_evidence(path)
-    good = {line.case for line in run.verdicts if line.verdict == Verdict.CONFORMS.value}
-    found = counted(contract, [case for case in plan_of(contract) if case.id in good], run.sides())
-    assert found is not None, "it has a matrix"
-    return found
+    return {line.case for line in run.verdicts if line.verdict == Verdict.CONFORMS.value}
 
 
-def matrix_data(contract: Contract, matrix: Matrix, found: Counted, *, is_counted: bool) -> dict[str, Any]:
-    """The matrix as plain JSON (explain.schema.json). Without a run nothing is known of pairs."""
-    rows = rows_of(contract, matrix)
+def matrix_data(contract: Contract, matrix: Matrix, conforming: Set[str] | None) -> dict[str, Any]:
+    """The matrix as plain JSON (explain.schema.json). `conforming` are the cases of a run, if there is one."""
+    filled = None if conforming is None else covered(matrix, conforming)
+    cells = [
+        {
+            "operation": name,
+            "cell": each,
+            "by": list(row.cells.get(each, ())),
+            "exception": row.excepted().get(each),
+            "open": row.left().get(each),
+            "filled": None if filled is None else (name, each) in filled,
+        }
+        for name, row in rows_of(contract, matrix).items()
+        for each in cells_of(contract, name, row, horizon=matrix.horizon)
+    ]
     return {
         "contract": f"{contract.name} {contract.version}",
-        "cells": len(found.cells),
-        "open": len(found.open),
-        "excepted": len(found.excepted),
-        "filled": found.filled if is_counted else None,
-        "pairs": sum(found.pairs.get(key, 0) for key in found.cells) if is_counted else None,
-        "matrix": [
-            {
-                "operation": name,
-                "cell": each,
-                "by": list(rows[name].cells.get(each, ())),
-                "exception": rows[name].excepted().get(each),
-                "open": rows[name].left().get(each),
-                "pairs": found.pairs.get((name, each), 0) if is_counted else None,
-            }
-            for name, each in found.cells
-        ],
+        "cells": len(cells),
+        "open": sum(one["open"] is not None for one in cells),
+        "excepted": sum(one["exception"] is not None for one in cells),
+        "filled": None if filled is None else len(filled),
+        "matrix": cells,
     }
 
 
 def _table(contract: Contract, data: Mapping[str, Any]) -> Table:
     """One line for each operation and attack: how many of its cells are filled, by how many cases, with which first."""
-    is_counted = data["pairs"] is not None
+    is_of_a_run = data["filled"] is not None
     words = (Column(each, no_wrap=True) for each in ("operation", "attack"))
-    numbers = (Column(each, justify="right", no_wrap=True) for each in ("cells", "pairs" if is_counted else "cases"))
+    numbers = (Column(each, justify="right", no_wrap=True) for each in ("cells", "conform" if is_of_a_run else "cases"))
     title = f"{contract.name} {contract.version}: the matrix"
     table = table_of(*words, *numbers, "filled by", title=title)
     for (operation, attack), cells in _by_attack(data).items():
         ids = list(dict.fromkeys(case for one in cells for case in one["by"]))
         named = sum(bool(one["by"]) for one in cells)
-        count = sum(one["pairs"] for one in cells) if is_counted else len(ids)
+        count = sum(one["filled"] for one in cells) if is_of_a_run else len(ids)
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
         excepted = sum(one["exception"] is not None for one in cells)
         filled = escape(ids[0]) + more if ids else "exception" if excepted == len(cells) else "open"
@@ -115,5 +111,5 @@ def _summed(data: Mapping[str, Any]) -> str:
     filled = sum(bool(one["by"]) for one in data["matrix"])
     return (
         f"{data['contract']}: {filled} of {data['cells']} cells have a case, {data['excepted']} an exception, "
-        f"{data['open']} are open; --evidence RUN counts the pairs of a run"
+        f"{data['open']} are open; --evidence RUN says which have one that conforms"
     )

@@ -22,7 +22,6 @@ from holdfast.conformance.cases.report import Report
 from holdfast.conformance.suites.disposable import as_usual, asked, at_commit, failing, late, quoted, worked
 from holdfast.conformance.suites.mesh_delivery.sends import PLACES, args_of, made
 from holdfast.conformance.verdict import Verdict
-from holdfast.specs.matrix import DATABASE
 
 # The database of a broker as the harness reads it itself, and what is done to it while the broker runs
 
@@ -208,7 +207,7 @@ LOOK = Report(
     ),
     about=attrgetter("launched"),
 )
-ALTER = Report(name=DATABASE, do=_altered, schema=value_form(error=_MAYBE), about=attrgetter("launched"))
+ALTER = Report(name="alter_database", do=_altered, schema=value_form(error=_MAYBE), about=attrgetter("launched"))
 
 
 # Classes of errors: it may succeed another time, a constraint, there is no room, the server ends the statement.
