@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Indeterminate
-from holdfast.reference_impl.hx_sync import canonical, envelope, instants, ledger
+from holdfast.reference_impl.hx_sync import envelope, instants, ledger
 from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.importing import Importing
 from holdfast.reference_impl.hx_sync.nodes import Node
@@ -16,6 +16,7 @@ from holdfast.reference_impl.hx_sync.publishing import Publishing
 from holdfast.reference_impl.hx_sync.records import Window
 from holdfast.reference_impl.hx_sync.terms import Kind, Reason, RefusedError
 from holdfast.reference_impl.sqlite import StoreError, UncertainError
+from holdfast.specs.strictjson import canonical
 
 
 class Forgetting:
@@ -102,4 +103,4 @@ def _payload(window: Window) -> bytes:
     """The RFC 8785 form of a window."""
     scope = {} if window.node_id is None else {"node_id": window.node_id}
     start, end = instants.write(window.start), instants.write(window.end)
-    return canonical.write({"start_ts": start, "end_ts": end, **scope})
+    return canonical({"start_ts": start, "end_ts": end, **scope})

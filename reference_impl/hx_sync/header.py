@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.reference_impl.hx_sync import canonical, instants
+from holdfast.reference_impl.hx_sync import instants
 from holdfast.reference_impl.hx_sync.layout import HASH, UUID
 from holdfast.reference_impl.hx_sync.terms import COMPRESSIONS, Kind
 from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import canonical, loads
 
 MAGIC, VERSION = "HXOBJ", 0
 _COMMON = ("magic", "version", "object_type", "vault_id", "crypto")
@@ -69,7 +70,7 @@ def read(data: bytes, algorithm: str) -> Header:
 
 def _parsed(data: bytes) -> dict[str, Any]:
     try:
-        members = canonical.read(data)
+        members = loads(data)
     except StrictJsonError as error:
         raise MalformedError(f"expected I-JSON as header: {error}") from error
     if not isinstance(members, dict):
@@ -111,7 +112,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
 
 def write(kind: Kind, vault_id: str, algorithm: str, own: Mapping[str, Any]) -> bytes:
     """The RFC 8785 form of a header with these members of its type."""
-    return canonical.write(
+    return canonical(
         {
             "magic": MAGIC,
             "version": VERSION,

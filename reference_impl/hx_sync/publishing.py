@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect
-from holdfast.reference_impl.hx_sync import blobs, canonical, envelope, instants, records
+from holdfast.reference_impl.hx_sync import blobs, envelope, instants, records
 from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
 from holdfast.reference_impl.hx_sync.nodes import Node
@@ -19,6 +19,7 @@ from holdfast.reference_impl.hx_sync.objects import Found, Objects, hash_of
 from holdfast.reference_impl.hx_sync.storage import Put, TooLargeError
 from holdfast.reference_impl.hx_sync.terms import Hex, Kind, Reason, RefusedError
 from holdfast.specs.errors import StrictJsonError
+from holdfast.specs.strictjson import canonical
 
 
 class Publishing:
@@ -40,7 +41,7 @@ class Publishing:
         node_id = node.index.node_id
         own = {"node_id": node_id, "segment_id": segment_id, "created_at": instants.write(instants.of(now))}
         try:
-            payload = canonical.write(batch)
+            payload = canonical(batch)
             # The rules of an import, so that every published object can be imported.
             records.batch(payload, Header(Kind.SEGMENT, self._settings.vault_id, segment_id, node_id, own))
         except StrictJsonError as error:
@@ -70,7 +71,7 @@ class Publishing:
         """List the node's own segments in the store; the one object that its node may replace."""
         node_id = node.index.node_id
         key = self._layout.manifest(node_id)
-        payload = canonical.write({"objects": self._inventory(node_id)})
+        payload = canonical({"objects": self._inventory(node_id)})
         try:
             found = self._objects.fetch(key, master)
             same = self._objects.payload(found) == payload

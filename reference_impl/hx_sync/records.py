@@ -7,20 +7,19 @@ database would refuse or ignore never reach it. Every function raises MalformedE
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from holdfast.reference_impl.hx_sync import canonical, instants
+from holdfast.reference_impl.hx_sync import instants
 from holdfast.reference_impl.hx_sync.header import Header, MalformedError
 from holdfast.reference_impl.hx_sync.layout import HASH, MAX_KEY, UUID
 from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.strictjson import MAX_SAFE_INTEGER
+from holdfast.specs.strictjson import MAX_SAFE_INTEGER, canonical, loads
 
 # node_id, session_id, seq
 EventKey: TypeAlias = tuple[str, str, int]
 # Writes the RFC 8785 form of what is in one payload.
-_Write: TypeAlias = Callable[[Any], bytes]
 # The columns of the tables in their order; times in microseconds.
 EventRow: TypeAlias = tuple[str, str, int, str, int, str, str]
 SessionRow: TypeAlias = tuple[str, str, str, int, str]
@@ -57,7 +56,7 @@ class Window:
 
 def _parsed(payload: bytes) -> dict[str, Any]:
     try:
-        value = canonical.read(payload)
+        value = loads(payload)
     except StrictJsonError as error:
         raise MalformedError(f"expected I-JSON as payload: {error}") from error
     if not isinstance(value, dict):
@@ -68,18 +67,16 @@ def _parsed(payload: bytes) -> dict[str, Any]:
 def batch(payload: bytes, header: Header) -> Batch:
     """The records of a segment."""
     value = _parsed(payload)
-    # One check decides for all records on the fast path.
-    write = canonical.write_easy if canonical.is_easy(payload) else canonical.write
     lists = _lists(value)
     if len(lists["events"]) > MOST_EVENTS:
         raise MalformedError(f"expected at most {MOST_EVENTS} events, got {len(lists['events'])}")
-    events = [_event(record, header, write) for record in lists["events"]]
+    events = [_event(record, header) for record in lists["events"]]
     if len({row[:3] for row in events}) != len(events):
         raise MalformedError("expected every event once, got one twice")
     return Batch(
         events=events,
-        sessions=[_session(record, header, write) for record in lists["sessions"]],
-        artifacts=[_artifact(record, header, write) for record in lists["artifacts"]],
+        sessions=[_session(record, header) for record in lists["sessions"]],
+        artifacts=[_artifact(record, header) for record in lists["artifacts"]],
         pins=[row for record in lists["pins"] if (row := _pin(record)) is not None],
         ignored=sorted(value.keys() - lists.keys()),
     )
@@ -98,12 +95,12 @@ def _lists(value: Mapping[str, Any]) -> Mapping[str, list[Any]]:
 # Records
 
 
-def _digest(record: Mapping[str, Any], write: _Write) -> str:
+def _digest(record: Mapping[str, Any]) -> str:
     """SHA-256 over the record as it came: whether two contents are equal, and which of them comes first."""
-    return hashlib.sha256(write(record)).hexdigest()
+    return hashlib.sha256(canonical(record)).hexdigest()
 
 
-def _event(record: Any, header: Header, write: _Write) -> EventRow:
+def _event(record: Any, header: Header) -> EventRow:
     _check_members("event", record, _EVENT)
     node_id, kind, data = record["node_id"], record["kind"], record["data"]
     # A node publishes only its own events. Otherwise it could publish before their owner.
@@ -117,30 +114,30 @@ def _event(record: Any, header: Header, write: _Write) -> EventRow:
         node_id,
         _uuid("event.session_id", record["session_id"]),
         _seq(record["seq"]),
-        _digest(record, write),
+        _digest(record),
         _instant("event.ts", record["ts"]),
         kind,
-        write(data).decode(),
+        canonical(data).decode(),
     )
 
 
-def _session(record: Any, header: Header, write: _Write) -> SessionRow:
+def _session(record: Any, header: Header) -> SessionRow:
     _check_members("session", record, _SESSION)
     return (
         header.node_id,
         _uuid("session.session_id", record["session_id"]),
-        _digest(record, write),
+        _digest(record),
         _instant("session.started_at", record["started_at"]),
         _text("session.title", record["title"]),
     )
 
 
-def _artifact(record: Any, header: Header, write: _Write) -> ArtifactRow:
+def _artifact(record: Any, header: Header) -> ArtifactRow:
     _check_members("artifact", record, _ARTIFACT)
     return (
         header.node_id,
         _uuid("artifact.artifact_id", record["artifact_id"]),
-        _digest(record, write),
+        _digest(record),
         _uuid("artifact.session_id", record["session_id"]),
         _seq(record["seq"]),
         _hash("artifact.blob_hash", record["blob_hash"]),

@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.reference_impl.answers import Accepted, Answer, Effect, Fault, Indeterminate, Ok, Senseless
 from holdfast.reference_impl.commanding import commanded, session_words
-from holdfast.reference_impl.hx_sync import canonical, keys, ledger, views
+from holdfast.reference_impl.hx_sync import keys, ledger, views
 from holdfast.reference_impl.hx_sync.algorithms import Key
 from holdfast.reference_impl.hx_sync.folder import FolderStore
 from holdfast.reference_impl.hx_sync.forgetting import Forgetting
@@ -29,6 +29,7 @@ from holdfast.reference_impl.sqlite import StoreError, UncertainError
 from holdfast.specs import kept_terms
 from holdfast.specs.model import Group
 from holdfast.specs.schema import explain
+from holdfast.specs.strictjson import canonical
 
 
 class Parts:
@@ -229,7 +230,7 @@ class Service:
             for each, rows in lists.items():
                 found[each].extend({"at": name, **row} for row in rows)
             found["digests"].append({"at": name, "digest": views.digest(lists)})
-        return Ok({each: sorted(rows, key=canonical.write) for each, rows in found.items()})
+        return Ok({each: sorted(rows, key=canonical) for each, rows in found.items()})
 
     def objects(self, _: Any) -> Answer:
         """See methods.yaml."""

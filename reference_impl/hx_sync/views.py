@@ -11,8 +11,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from holdfast.reference_impl.hx_sync import canonical, instants
+from holdfast.reference_impl.hx_sync import instants
 from holdfast.reference_impl.hx_sync.nodes import Node
+from holdfast.specs.strictjson import canonical
 
 Rows: TypeAlias = list[dict[str, Any]]
 
@@ -40,12 +41,12 @@ def lists(connection: sqlite3.Connection, node: Node) -> dict[str, Rows]:
         "tombstones": _rows(connection, "SELECT tombstone_id, node_id, start_ts, end_ts FROM applied_tombstones"),
         "segments": _rows(connection, "SELECT segment_id, node_id, object_hash FROM imported_segments"),
     }
-    return {name: sorted(rows, key=canonical.write) for name, rows in found.items()}
+    return {name: sorted(rows, key=canonical) for name, rows in found.items()}
 
 
 def digest(shown: Mapping[str, Rows]) -> str:
     """SHA-256 over the RFC 8785 form of what converges."""
-    return hashlib.sha256(canonical.write({name: shown[name] for name in DIGESTED})).hexdigest()
+    return hashlib.sha256(canonical({name: shown[name] for name in DIGESTED})).hexdigest()
 
 
 def _events(connection: sqlite3.Connection) -> Rows:
