@@ -115,8 +115,8 @@ class HistoryPlayer(Generic[S]):
 
 def any_history(bench: Bench, kind: type[HistoryModel[S]], count: int) -> None:
     """This number of histories, or fewer if one differs."""
-    owed = frozenset((feature, row) for row, features in kind.relations.items() for feature in features)
-    met = Explorer(frozenset(), owed, floor=_FLOOR)
+    owed = ((feature, row) for row, features in kind.relations.items() for feature in features)
+    met = Explorer(owed, floor=_FLOOR)
 
     @contextmanager
     def begin() -> Iterator[HistoryPlayer[S]]:

@@ -118,7 +118,7 @@ def explore_histories(
     opening: Callable[[Random], Sequence[S]] = lambda _: (),
     trials: int = _TRIALS,
 ) -> None:
-    """Run at most `count` histories, until `steering` has reached all that is wanted.
+    """Run at most `count` histories, until `steering` has reached all that was offered.
 
     The costs of the steps of each amount to `length` at most, because a session has a deadline. `opening` draws the
     first steps of each, which lead to situations that are rare. Raises NonConformance as `run_histories` does, and
@@ -127,7 +127,7 @@ def explore_histories(
 
     def walks() -> Iterator[tuple[str, Steps[ExploringRunner[S], S]]]:
         for number in range(math.ceil(count * bench.thorough)):
-            if not steering.missing:
+            if number and not steering.missing:
                 break
             dice = bench.dice(str(number))
 

@@ -155,7 +155,7 @@ def test_what_neither_happened_nor_was_there_is_a_finding() -> None:
 
 
 def test_a_relation_that_was_not_met_is_not_proven() -> None:
-    met = Explorer(frozenset(), frozenset({("is stored already", "put"), ("is new", "put")}), floor=0.9)
+    met = Explorer({("is stored already", "put"), ("is new", "put")}, floor=0.9)
     met.meet([("is new", "put")])
     with pytest.raises(NonConformance) as found:
         met.conclude()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from holdfast.conformance.attacks.explore import Candidate, Pair
+from holdfast.conformance.attacks.explore import Candidate
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES, UNSOUND, LeftBehind
 from holdfast.conformance.suites.calyx_replay.generate import POINTS, WORKERS, Step, leap
 from holdfast.conformance.suites.calyx_replay.model import Left, Letter, State, Terms
@@ -23,8 +23,6 @@ _SECOND = timedelta(seconds=1)
 _FIRST_YEAR = 1980
 # What is done with a letter, and remembered as the last thing that was.
 _LAST = ("send", "again", "same id", "leave one", "leave an id", "prune near", "forge")
-# With which operations what was pruned is looked for.
-_AFTER_PRUNES = (*_LAST, "clock to", "migrate", "restart", "send from ahead", "leap", "command prune")
 # A step that starts a process takes as long as this number of calls.
 _PROCESS, _COMMAND = 4.0, 12.0
 
@@ -37,83 +35,12 @@ _BY = {
     "crash": "a start",
 }
 _BY_RECEIPT = "a receipt"
-_BECAME = (
-    "it is recorded",
-    "it never came",
-    *(f"{by} has pruned it" for by in (*dict.fromkeys(_BY.values()), _BY_RECEIPT)),
-)
-_PLACES = ("in the window", "too early", "too late")
-# Features of a letter that came, and of every letter.
-_OF_CAME = ("delivered", "migrated", "the clock went back", *(f"from ahead, {where}" for where in _PLACES))
-_OF_ALL = (*_PLACES, "its id came with another")
-_NAMING = ("again", "same id", "leave one", "leave an id", "prune near", "clock to", "forge")
 # What a forgery can be about.
 _FORGED = ("it never came", "it is recorded", "its id is blocked", "its envelope is left", "last: ")
-# A letter whose envelope is left cannot be one of which the id alone is left.
-_NO_ID = ("migrated", "its envelope is left", "last: leave one")
-_MAILBOX = (
-    "something is recorded",
-    "nothing is recorded",
-    "a record is older than the retention",
-    "a record is older than the shortest retention",
-    "a record is ahead of the clock",
-    "a cutoff is in the window",
-    "the clock is behind a cutoff",
-    "an id is blocked",
-    *(f"{by} has pruned" for by in (*dict.fromkeys(_BY.values()), _BY_RECEIPT)),
-    "there is no list",
-    "the list is unsound",
-    "the list is new",
-    "the list was taken over",
-    "another list was taken over",
-)
-# Features of a list, by what it names.
-_ENVELOPES = tuple(f"an envelope is left that {what}" for what in ("never came", "was recorded", "is recorded"))
-_ALONE = ("an id is listed alone that never came", "an id is listed alone that came")
-_TWIN_LEFT, _BLOCKED_LEFT = "an envelope is left whose id came with another", "an envelope is left whose id is blocked"
-_BLOCKED_ALONE, _TWICE = "an id is listed alone that is blocked", "an id is listed twice"
-# A letter in the window that a prune has removed, and then another prune with a lower cutoff took place.
-_LOWER = "a lower cutoff came second"
-_LISTS = (*_ENVELOPES, *_ALONE, _TWIN_LEFT, _BLOCKED_LEFT, _BLOCKED_ALONE, _TWICE)
-_BLOCKED_EARLIER = "its id is blocked by an earlier list"
+# What a list is about.
+_OF_LISTS = ("an envelope is left", "an id is listed")
 # How many of what is listed are looked at.
 _LISTED = 40
-# What a sound mailbox may leave to others, or do by another clock: it is looked for, and not owed.
-_OPEN = ("a start", "the command line")
-
-
-def wanted(not_claimed: Collection[str], *, after_prunes: bool = False) -> frozenset[Pair]:
-    """The pairs that the model can reach with this adapter; or those of letters that a prune has removed."""
-    came = [f"{became}, {what}" for became in _BECAME for what in _OF_CAME if became != "it never came"]
-    came += [f"{became}, near the cutoff" for became in _BECAME if became.startswith("an operator")]
-    came += [f"{became}, {_LOWER}" for became in _BECAME if became.startswith("an operator")]
-    letters = [*came, *(f"{became}, {what}" for became in _BECAME for what in _OF_ALL)]
-    letters += [f"its id is blocked, {where}" for where in _PLACES]
-    letters += [
-        _BLOCKED_EARLIER,
-        "its envelope is left",
-        "its id is left",
-        *(f"last: {name}" for name in (*_LAST, "migrate")),
-    ]
-    moments = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC))
-    steps = [each for now in moments for each in _anywhere(Random(0), now) if _can(each[1], now, not_claimed)]  # noqa: S311
-    names = (*(name for name in _NAMING if name != "forge"), *dict.fromkeys(name for name, _, _ in steps))
-    if after_prunes:
-        letters = [feature for feature in letters if "pruned it" in feature]
-        names = tuple(name for name in names if name in _AFTER_PRUNES)
-    found = {(feature, name) for feature in letters for name in _NAMING if not _is_contrary(feature, name)}
-    found |= {(feature, name) for feature in _MAILBOX for name in names}
-    found |= {(feature, name) for feature in _LISTS for name in names if "migrat" in name}
-    return frozenset(pair for pair in found if "command_line" not in not_claimed or "command line" not in pair[0])
-
-
-def owed(pairs: frozenset[Pair]) -> frozenset[Pair]:
-    """Those that every adapter reaches, whenever it prunes by itself, and by whichever clock."""
-    return frozenset(pair for pair in pairs if not pair[0].startswith(_OPEN) and not pair[1].startswith("command"))
-
-
-def _is_contrary(feature: str, name: str) -> bool:
-    return (name == "leave an id" and feature.endswith(_NO_ID)) or (name == "forge" and not feature.startswith(_FORGED))
 
 
 @dataclass(slots=True)
@@ -144,46 +71,55 @@ class TraceLog:
             self.last.update({letter.key: "migrate" for letter in made if letter.key in after.records})
 
 
-def situations(
-    terms: Terms, state: State, now: datetime, made: Sequence[Letter], left: LeftBehind, traces: TraceLog
-) -> dict[str, frozenset[str]]:
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a step would meet."""
+
+    terms: Terms
+    state: State
+    now: datetime
+    made: Sequence[Letter]
+    left: LeftBehind
+    traces: TraceLog
+
+
+def situations(at: Snapshot) -> dict[str, frozenset[str]]:
     """The features of each letter by its key, and of the mailbox by an empty one."""
     ids: dict[str, set[str]] = {}
-    for letter in made:
+    for letter in at.made:
         ids.setdefault(letter.msg_id, set()).add(letter.key)
-    found = {"": frozenset((*_around(terms, state, now, left, traces), *_listed(state, left, ids)))}
-    for letter in made:
-        twins = ids[letter.msg_id] - {letter.key}
-        found[letter.key] = frozenset(_letter(terms, state, now, letter, left, traces, twins))
-    return found
+    found = {"": frozenset((*_around(at), *_listed(at, ids)))}
+    return found | {each.key: frozenset(_letter(at, each, ids[each.msg_id] - {each.key})) for each in at.made}
 
 
-def offered(
-    dice: Random,
-    window: timedelta,
-    now: datetime,
-    made: Sequence[Letter],
-    left: LeftBehind,
-    found: Mapping[str, frozenset[str]],
-    not_claimed: Collection[str],
-) -> list[Candidate[Step]]:
+def offered(dice: Random, at: Snapshot, not_claimed: Collection[str]) -> list[Candidate[Step]]:
     """All that can be done now, in these situations; with one letter of each situation, the latest.
 
     What version 0 left from beyond the window is not migrated here.
     """
+    found = situations(at)
     offers = [
-        Candidate(name, found[""], step, cost=cost)
-        for name, step, cost in _anywhere(dice, now)
-        if _can(step, now, not_claimed) and ("migrate" not in name or left.latest <= now + window)
+        Candidate(name, _counting(at, name, found[""]), step, cost=cost)
+        for name, step, cost in _anywhere(dice, at.now)
+        if _can(step, at.now, not_claimed) and ("migrate" not in name or at.left.latest <= at.now + at.terms.window)
     ]
     met: set[frozenset[str]] = set()
-    for which, letter in enumerate(reversed(made)):
+    for which, letter in enumerate(reversed(at.made)):
         if found[letter.key] not in met:
             met.add(found[letter.key])
             around = found[""] | found[letter.key]
-            steps = _with_letter(dice, now, which, letter, left, window.total_seconds())
-            offers += [Candidate(_name(step), around, step, letter.key) for step in steps]
+            steps = ((_name(step), step) for step in _with_letter(dice, at, which, letter))
+            offers += [Candidate(name, _counting(at, name, around), step, letter.key) for name, step in steps]
     return offers
+
+
+def _counting(at: Snapshot, name: str, features: frozenset[str]) -> frozenset[str]:
+    """The features that matter to an operation, and to a mailbox that remembers its prunes."""
+    if name == "forge":
+        features = frozenset(each for each in features if each.startswith(_FORGED))
+    elif "migrate" not in name:
+        features = frozenset(each for each in features if not each.startswith(_OF_LISTS))
+    return frozenset(each for each in features if "prune" in each) if at.terms.remembers else features
 
 
 def _name(step: Step) -> str:
@@ -201,8 +137,9 @@ def _can(step: Step, now: datetime, not_claimed: Collection[str]) -> bool:
 # Situations
 
 
-def _around(terms: Terms, state: State, now: datetime, left: LeftBehind, traces: TraceLog) -> Iterator[str]:
+def _around(at: Snapshot) -> Iterator[str]:
     """The features of the mailbox, its clock, and what version 0 left."""
+    terms, state, now, left = at.terms, at.state, at.now, at.left.now
     ages = [now - record.latest for record in state.records.values()]
     yield "something is recorded" if ages else "nothing is recorded"
     if any(age > terms.retention for age in ages):
@@ -215,66 +152,58 @@ def _around(terms: Terms, state: State, now: datetime, left: LeftBehind, traces:
         yield "the clock is behind a cutoff" if state.surely > now else "a cutoff is in the window"
     if any(now - terms.window <= last for _, last in state.blocked.values()):
         yield "an id is blocked"
-    yield from sorted({f"{by} has pruned" for by in traces.gone.values()})
-    if left.now is None:
+    yield from sorted({f"{by} has pruned" for by in at.traces.gone.values()})
+    if left is None:
         yield "there is no list"
-    elif not left.now.sound:
+    elif not left.sound:
         yield "the list is unsound"
     else:
-        yield "the list is new" if left.now is not traces.migrated else "the list was taken over"
-        if traces.migrated not in (None, left.now):
+        yield "the list is new" if left is not at.traces.migrated else "the list was taken over"
+        if at.traces.migrated not in (None, left):
             yield "another list was taken over"
 
 
-def _listed(state: State, left: LeftBehind, ids: Mapping[str, Collection[str]]) -> Iterator[str]:
+def _listed(at: Snapshot, ids: Mapping[str, Collection[str]]) -> Iterator[str]:
     """The features of what is listed: of the envelopes that are left, and of the ids that are there alone."""
-    if left.now is None or not left.now.sound:
+    state, left = at.state, at.left.now
+    if left is None or not left.sound:
         return
-    for msg_id in left.now.listed[:_LISTED]:
-        letter, keys = left.now.letters.get(msg_id), ids.get(msg_id, ())
+    for msg_id in left.listed[:_LISTED]:
+        letter, keys = left.letters.get(msg_id), ids.get(msg_id, ())
+        what = "an id is listed alone" if letter is None else "an envelope is left"
         if letter is None:
-            yield _ALONE[not state.known.isdisjoint(keys)]
-            if msg_id in state.blocked:
-                yield _BLOCKED_ALONE
+            yield f"{what} that {'never came' if state.known.isdisjoint(keys) else 'came'}"
         else:
-            yield _ENVELOPES[(letter.key in state.known) + (letter.key in state.records)]
+            came = (letter.key in state.known) + (letter.key in state.records)
+            yield f"{what} that {('never came', 'was recorded', 'is recorded')[came]}"
             if letter.key not in state.known and not state.records.keys().isdisjoint(keys):
-                yield _TWIN_LEFT
-            if msg_id in state.blocked:
-                yield _BLOCKED_LEFT
-    if left.now.twice:
-        yield _TWICE
+                yield f"{what} whose id came with another"
+        if msg_id in state.blocked:
+            yield f"{what} whose id is blocked"
+    if left.twice:
+        yield "an id is listed twice"
 
 
-def _letter(
-    terms: Terms,
-    state: State,
-    now: datetime,
-    letter: Letter,
-    left: LeftBehind,
-    traces: TraceLog,
-    twins: Collection[str],
-) -> Iterator[str]:
+def _letter(at: Snapshot, letter: Letter, twins: Collection[str]) -> Iterator[str]:
     """The features of one letter."""
+    state, now, window, traces, left = at.state, at.now, at.terms.window, at.traces, at.left.now
     became = "it is recorded" if letter.key in state.records else "it never came"
     if letter.key in traces.gone:
         became = f"{traces.gone[letter.key]} has pruned it"
     elif letter.key in state.known and letter.key not in state.records:
         became = "it was recorded"
-    ahead = letter.at - now
-    where = "in the window" if abs(ahead) <= terms.window else "too early" if ahead > timedelta() else "too late"
+    in_window = abs(letter.at - now) <= window
+    where = "in the window" if in_window else "too early" if letter.at > now else "too late"
     yield f"{became}, {where}"
     came = traces.came.get(letter.key)
     if came is not None:
-        how = "delivered" if letter.key in state.delivered else "migrated"
-        yield f"{became}, {how}"
+        yield f"{became}, {'delivered' if letter.key in state.delivered else 'migrated'}"
         if came > now:
             yield f"{became}, the clock went back"
-        is_near = timedelta() <= letter.at - state.surely < terms.window
-        if letter.key not in state.records and where == _PLACES[0] and is_near:
+        if in_window and letter.key not in state.records and timedelta() <= letter.at - state.surely < window:
             yield f"{became}, near the cutoff"
-        if state.last < state.surely and letter.key in traces.gone and where == _PLACES[0]:
-            yield f"{became}, {_LOWER}"
+        if in_window and letter.key in traces.gone and state.last < state.surely:
+            yield f"{became}, a lower cutoff came second"
         if letter.at > came + _SECOND:
             yield f"{became}, from ahead, {where}"
     if not state.known.isdisjoint(twins):
@@ -282,12 +211,12 @@ def _letter(
     if letter.msg_id in state.blocked:
         yield f"its id is blocked, {where}"
         end = state.blocked[letter.msg_id][0]
-        blocks = letter.at <= end and end >= state.perhaps + terms.window and where == _PLACES[0]
+        blocks = letter.at <= end and end >= state.perhaps + window and in_window
         # A list was taken over that does not name it, after one that did.
-        if blocks and left.now is not None and left.now is traces.migrated and letter.msg_id not in left.now.listed:
-            yield _BLOCKED_EARLIER
-    if left.now is not None and letter.msg_id in left.now.listed:
-        yield "its envelope is left" if letter.msg_id in left.now.letters else "its id is left"
+        if blocks and left is not None and left is traces.migrated and letter.msg_id not in left.listed:
+            yield "its id is blocked by an earlier list"
+    if left is not None and letter.msg_id in left.listed:
+        yield "its envelope is left" if letter.msg_id in left.letters else "its id is left"
     if letter.key in traces.last:
         yield f"last: {traces.last[letter.key]}"
 
@@ -351,17 +280,15 @@ def _anywhere(dice: Random, now: datetime) -> Iterator[tuple[str, Step, float]]:
         yield "leap", leap(dice), 1
 
 
-def _with_letter(
-    dice: Random, now: datetime, which: int, letter: Letter, left: LeftBehind, width: float
-) -> Iterator[Step]:
+def _with_letter(dice: Random, at: Snapshot, which: int, letter: Letter) -> Iterator[Step]:
     """Steps that name a letter."""
-    worker = dice.randrange(WORKERS)
+    worker, width = dice.randrange(WORKERS), at.terms.window.total_seconds()
     yield Step("again", worker, which)
     yield Step("same id", worker, which)
     yield Step(f"forge {dice.choice(tuple(FORGERIES))}", worker, which)
     yield Step("leave one", which=which, seconds=dice.randrange(2))
-    if not left.has(letter.msg_id):
+    if not at.left.has(letter.msg_id):
         yield Step("leave an id", which=which, seconds=dice.randrange(2))
     yield Step("prune near", worker, which, dice.choice((0.9, 0.00005, -0.3)))
     distance = dice.choice((0.0, width, -width, round(dice.uniform(-width, width), 6)))
-    yield Step("clock to", which=which, seconds=(letter.at - now).total_seconds() + distance)
+    yield Step("clock to", which=which, seconds=(letter.at - at.now).total_seconds() + distance)

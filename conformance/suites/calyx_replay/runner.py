@@ -19,7 +19,7 @@ from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import START, Answer
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, TraceLog, offered, situations
+from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, Snapshot, TraceLog, offered, situations
 from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, LeftBehind
 from holdfast.conformance.suites.calyx_replay.generate import LEAPS, RACES, WORKERS, Step, dice_of
@@ -201,15 +201,16 @@ class HistoryRunner:
 
     def situations(self) -> Mapping[str, frozenset[str]]:
         """See `explore.Explorable`."""
+        return situations(self._around())
+
+    def _around(self) -> Snapshot:
         state = model.aged(self._terms, self._worlds.possible[0], self._now)
-        return situations(self._terms, state, self._now, self._letters.made, self._left, self._traces)
+        return Snapshot(self._terms, state, self._now, self._letters.made, self._left, self._traces)
 
     def offers(self, dice: Random) -> Sequence[Candidate[Step]]:
         """See `explore.Explorable`."""
-        found, window = self.situations(), self._terms.window
-        offers = offered(dice, window, self._now, self._letters.made, self._left, found, self._bench.not_claimed)
-        stretched = ((offer, self._settings.stretched(offer.step)) for offer in offers)
-        return [offer if step is offer.step else replace(offer, step=step) for offer, step in stretched]
+        offers = offered(dice, self._around(), self._bench.not_claimed)
+        return [replace(offer, step=self._settings.stretched(offer.step)) for offer in offers]
 
     def compare(self) -> None:
         """See `histories.HistoryRunner`."""

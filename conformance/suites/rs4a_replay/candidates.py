@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from random import Random
 
-from holdfast.conformance.attacks.explore import Candidate, Pair
+from holdfast.conformance.attacks.explore import Candidate
 from holdfast.conformance.suites.rs4a_replay.generate import AGES, NEAR_NONCES, TAMPERED, TWICE, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.model_state import Effect, ModelState, instant
 
@@ -21,8 +21,6 @@ FREE, REGISTERED, FAILED, COMPENSATED = "the key is free", "it is registered", "
 _STATES = {"COMMITTED": REGISTERED, "FAILED": FAILED, "COMPENSATED": COMPENSATED}
 TAKEN = (REGISTERED, FAILED, COMPENSATED)
 ALL = (FREE, *TAKEN)
-# What the clock says of a key that was taken, where there is a horizon.
-SINCE = ("under a tombstone", "past its horizon", "before its time")
 # What a process knows of a key: it told nothing of it, its present state, or an earlier one; and of its status.
 _ANOTHER_STATUS = "and this process told another state as its status"
 KNOWN = (
@@ -31,7 +29,7 @@ KNOWN = (
     "and this process told another state",
     _ANOTHER_STATUS,
 )
-# What was done with a key last, by the step that names it; with the states in which it can leave the key.
+# What was done with a key last, by the step that names it.
 _BROKEN_OFF, _RIVALLED = "broken off", "met by a rival"
 LAST = {
     "register": "register",
@@ -43,15 +41,8 @@ LAST = {
     "overtake": _RIVALLED,
     "race": _RIVALLED,
 }
-LEFT = {"fail": TAKEN}
-WHERE = ("here", "elsewhere")
-# Features of the registrar.
-_OVER, DUE, NOTHING_DUE = "a horizon is over", "a tombstone is due", "no tombstone is due"
-_BACK, _FAR_BACK = "the clock went back", "a key lies ahead of the clock by more than its horizon"
-_LONG_AGO, STARTED = "a nonce was issued a day ago", "this process was started again"
-REGISTRAR = (_OVER, DUE, NOTHING_DUE, _BACK, _FAR_BACK, _LONG_AGO, STARTED)
-MUTE = "the audit cannot be written"
-MUTE_STARTED = "the audit cannot be written, and this process was started again"
+# What is to be done with retention.
+_TOMBSTONES = frozenset({"a tombstone is due", "no tombstone is due"})
 _DAY = timedelta(days=1)
 
 
@@ -128,19 +119,19 @@ def new_key(around: Snapshot) -> int:
 
 def _registrar(around: Snapshot, traces: TraceLog) -> Iterator[str]:
     if around.world.mute:
-        yield MUTE_STARTED if around.alone in traces.started else MUTE
+        more = ", and this process was started again" if around.alone in traces.started else ""
+        yield f"the audit cannot be written{more}"
         return
-    over = [_is_over(each, around) for each in around.world.effects.values()]
-    if any(over):
-        yield _OVER
-    due = [_is_over(each, around) and not each.tombstoned_at for each in around.world.effects.values()]
-    yield DUE if any(due) else NOTHING_DUE
+    over = [each for each in around.world.effects.values() if _is_over(each, around)]
+    if over:
+        yield "a horizon is over"
+    yield "no tombstone is due" if all(each.tombstoned_at for each in over) else "a tombstone is due"
     if traces.latest is not None and instant(around.now) < traces.latest:
-        yield _BACK
+        yield "the clock went back"
     if any(_is_far_ahead(each, around) for each in around.world.effects.values()):
-        yield _FAR_BACK
+        yield "a key lies ahead of the clock by more than its horizon"
     if traces.issued is not None and instant(around.now) > traces.issued + _DAY:
-        yield _LONG_AGO
+        yield "a nonce was issued a day ago"
 
 
 def _is_over(effect: Effect, around: Snapshot) -> bool:
@@ -165,14 +156,14 @@ def _key(around: Snapshot, traces: TraceLog, key: int, worker: int) -> Iterator[
         yield f"{state}, {_ANOTHER_STATUS}"
     if effect is not None:
         if effect.tombstoned_at:
-            yield f"{state}, {SINCE[0]}"
+            yield f"{state}, under a tombstone"
         elif _is_over(effect, around):
-            yield f"{state}, {SINCE[1]}"
+            yield f"{state}, past its horizon"
         if instant(around.now) < instant(effect.row["committed_at"]):
-            yield f"{state}, {SINCE[2]}"
+            yield f"{state}, before its time"
     last = traces.last.get(key)
     if last is not None:
-        yield f"last: {last[0]} {WHERE[last[1] != worker]}"
+        yield f"last: {last[0]} {'here' if last[1] == worker else 'elsewhere'}"
 
 
 def of_near(features: Collection[str]) -> frozenset[str]:
@@ -193,32 +184,6 @@ _FIRST_YEAR = 2000
 # Steps
 
 
-def wanted(not_claimed: Collection[str]) -> frozenset[Pair]:
-    """The pairs that the model can reach with this adapter."""
-    features = {state: [state, *(f"{state}, {known}" for known in KNOWN)] for state in ALL}
-    # A key that is free was never anything else.
-    del features[FREE][-2:]
-    for state in TAKEN:
-        features[state] += [f"{state}, {since}" for since in SINCE]
-    found: set[Pair] = set()
-    for each in _operations(frozenset(not_claimed)):
-        name, states = each.name, each.states
-        met = {feature for state in states for feature in features[state]}
-        met |= {
-            f"last: {last} {where}"
-            for last in dict.fromkeys(LAST.values())
-            if {*LEFT.get(last, ALL)} & {*states} and _can(last, not_claimed)
-            for where in WHERE
-        }
-        found |= {(feature, name) for feature in (of_near(met) if each.near else met)}
-        found |= {(feature, name) for feature in (DUE, NOTHING_DUE) if each.maintains}
-    found |= {(feature, name) for name, _, _ in _anywhere(Random(0), 0, datetime.max) for feature in REGISTRAR}  # noqa: S311
-    found = {pair for pair in found if _can(pair[1], not_claimed)}
-    if "break_audit" not in not_claimed:
-        found |= {(mute, name) for name in (*_WHILE_MUTE, "mute") for mute in (MUTE, MUTE_STARTED)}
-    return frozenset(found)
-
-
 def _can(name: str, not_claimed: Collection[str]) -> bool:
     """Whether the adapter has what it takes."""
     needs = {
@@ -236,9 +201,9 @@ def offered(dice: Random, around: Snapshot, traces: TraceLog, not_claimed: Colle
     """All that can be done now, in these situations; with one key of each situation, the latest."""
     found = situations(around, traces)
     worker = dice.randrange(WORKERS) if around.alone is None else around.alone
-    registrar = found[""] | ({STARTED} if worker in traces.started and around.alone is None else frozenset())
+    started = {"this process was started again"} if worker in traces.started and around.alone is None else ()
     offers = [
-        Candidate(name, registrar, step, cost=cost)
+        Candidate(name, found[""].union(started), step, cost=cost)
         for name, step, cost in _anywhere(dice, worker, instant(around.now))
         if _can(name, not_claimed)
     ]
@@ -354,7 +319,7 @@ def _with_key(
     for each in _operations(not_claimed):
         if state in each.states and (not each.old or each.old in nonces):
             step = each.step(key, worker, nonces.get(each.old, number))
-            met = nearly if each.near else features | (registrar & {DUE, NOTHING_DUE}) if each.maintains else features
+            met = nearly if each.near else features | (registrar & _TOMBSTONES) if each.maintains else features
             yield Candidate(each.name, met, step, name, each.cost)
 
 

@@ -18,7 +18,6 @@ from holdfast.conformance.attacks.histories import explore_histories, run_histor
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.rs4a_replay.candidates import wanted
 from holdfast.conformance.suites.rs4a_replay.generate import history, openings, volume
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, registration, request
@@ -54,8 +53,8 @@ _HORIZON_S = 7200
 
 # Registrations of one session, and rows that come to five thousand with them.
 _KEYS, _ROWS = 1010, 4010
-# Histories that are explored, what the steps of each may cost, and the part of what is owed that has to be reached.
-_STEERED, _COSTS, _FLOOR = 14, 90, 0.7
+# Histories that are explored, what the steps of each may cost, and how much has to be reached.
+_STEERED, _COSTS, _FLOOR, _LEAST = 14, 90, 0.7, 1000
 
 
 @clause("RS4A-RP-03b", provocations=("fail_verify",), whole=True)
@@ -96,13 +95,12 @@ def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> N
 @clause("RS4A-RP-03b", "RS4A-S4-4", provocations=("fail_verify",), whole=True)
 def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
     """Every state of a key, by whom it was made and who knows of it, with every operation and every near miss of it."""
-    pairs = wanted(bench.not_claimed)
     explore_histories(
         bench,
         count=_STEERED,
         length=_COSTS,
         begin=lambda: playing(bench, horizon_s=_HORIZON_S, hurried=False),
-        steering=Explorer(pairs, pairs, floor=_FLOOR),
+        steering=Explorer(floor=_FLOOR, least=_LEAST),
         opening=openings(horizon_s=_HORIZON_S),
     )
 
