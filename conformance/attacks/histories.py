@@ -239,12 +239,17 @@ class Deck(Generic[W]):
         return self._left.pop()
 
 
-def in_some_order(state: W, calls: Iterable[Callable[[W], Iterable[W]]]) -> Iterator[W]:
-    """The states after calls that overlapped: those of every order. A call gives the states that may follow a state."""
-    for order in permutations(calls):
+def in_some_order(
+    state: W, calls: Sequence[Callable[[W], Iterable[W]]], orders: Iterable[Sequence[int]] | None = None
+) -> Iterator[W]:
+    """The states after calls that overlapped: those of every order. A call gives the states that may follow a state.
+
+    `orders` are those that are possible, as numbers of the calls.
+    """
+    for order in permutations(range(len(calls))) if orders is None else orders:
         states = [state]
-        for after in order:
-            states = [end for each in states for end in after(each)]
+        for number in order:
+            states = [end for each in states for end in calls[number](each)]
         yield from states
 
 

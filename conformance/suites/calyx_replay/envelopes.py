@@ -52,10 +52,6 @@ class Envelopes:
         """All, in the order in which they were made."""
         return self._made
 
-    def called(self, data: str) -> Letter | None:
-        """The one with these bytes."""
-        return next((each for each in reversed((*self._forged, *self._made)) if each.data == data), None)
-
     def of(self, which: int) -> Letter:
         """One that was made before, from the last on; a new one where there is none."""
         return self._made[-1 - which % len(self._made)] if self._made else self.make(0)

@@ -69,16 +69,17 @@ def dice_of(step: Step) -> Random:
     return Random(step.which)  # noqa: S311 - nothing is kept secret with it
 
 
-# What two workers do at once: each with its own call.
-RACES = (
-    "of copies",
-    "of others",
-    "with a prune",
-    "with a migration",
-    "of prunes",
-    "of migrations",
-    "of a prune and a migration",
-)
+# What two workers do at once.
+RACES: Mapping[str, tuple[str, str]] = {
+    "of copies": ("send", "the same"),
+    "of others": ("send", "again"),
+    "with a prune": ("again", "prune"),
+    "with a migration": ("migrate", "again"),
+    "of prunes": ("prune", "prune"),
+    "of migrations": ("migrate", "migrate"),
+    "of a prune and a migration": ("prune", "migrate"),
+    **{f"of {name} commands": (f"command {name}",) * 2 for name in ("prune", "migrate", "inspect")},
+}
 
 # More than a guard would count before it bars a sender.
 _FORGERIES = 24
@@ -157,7 +158,7 @@ def made_ahead(dice: Random) -> list[Step]:
 
 
 def _rivals(dice: Random) -> list[Step]:
-    kinds = [f"race {kind}" for kind in RACES]
+    kinds = [f"race {kind}" for kind in RACES if "command" not in kind]
     steps = [Step("send"), Step("clock", seconds=fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
     return [*steps, *(Step(kind, which=dice.randrange(2)) for kind in dice.sample(kinds, 4)), *_others(dice)]
 

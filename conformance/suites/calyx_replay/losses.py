@@ -11,16 +11,23 @@ neither case a store is made anew or changed by a refusal, and what came before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 
 from holdfast.conformance.attacks.histories import Deck
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay.envelopes import FORGERIES
 from holdfast.conformance.suites.calyx_replay.generate import WORKERS, Draw, Step, dice_of, leap
-from holdfast.conformance.suites.calyx_replay.runner import ASIDE, Call, HistoryRunner, verdict_of
+from holdfast.conformance.suites.calyx_replay.runner import (
+    ASIDE,
+    COMMAND,
+    COMMANDS,
+    HistoryRunner,
+    done,
+    received,
+    verdict_of,
+)
 
-COMMANDS = ("prune", "migrate", "inspect")
 _ASKED = (
     "send",
     "again",
@@ -98,7 +105,7 @@ class LossRunner(HistoryRunner):
         digest = session.file(_STORE)["sha256"]
         session.inspect(damaged=True)
         for what in dice.sample(_ASKED, len(_ASKED)):
-            self._ask(what, step.worker, strict=not runs, gone=way == "lost")
+            self._offered(what, step.worker, strict=not runs, gone=way == "lost")
         session.inspect(damaged=True)
         if (not runs or way == "lost") and session.file(_STORE)["sha256"] != digest:
             self._differs("fail_open", "a store that is left as it is", "one that was made anew, or changed")
@@ -121,14 +128,14 @@ class LossRunner(HistoryRunner):
             session.observe("state", worker=worker)
         session.move(_FOLDER, ASIDE)
         for what in dice.sample(_ASKED, len(_ASKED)):
-            self._ask(what, step.worker, strict=False, gone=True)
+            self._offered(what, step.worker, strict=False, gone=True)
         if session.file(_STORE)["exists"]:
             self._differs(
                 "fail_open", "no store where the folder of the store was moved away", "one that was made anew"
             )
         session.move(ASIDE, _FOLDER)
         for what in dice.sample(_WRITES, len(_WRITES)):
-            self._ask(what, step.worker, strict=False, gone=False)
+            self._offered(what, step.worker, strict=False, gone=False)
         for worker in range(WORKERS):
             shown = "connections" if self._can("connections") else "state"
             if session.sample(shown, worker=worker) is None:
@@ -145,7 +152,7 @@ class LossRunner(HistoryRunner):
             session.restart(worker)
             if runs:
                 # Each has met its store, and may have asked for its mode.
-                self._ask("send", worker, strict=False, gone=False)
+                self._offered("send", worker, strict=False, gone=False)
             else:
                 session.kill(worker)
         is_other = session.switch(_STORE, "delete")
@@ -155,7 +162,7 @@ class LossRunner(HistoryRunner):
             session.reopen(*range(WORKERS))
         if is_other:
             for what in dice.sample((*_WRITES, f"command {dice.choice(COMMANDS[:2])}"), len(_WRITES) + 1):
-                done = self._ask(what, step.worker, strict=False, gone=False)
+                done = self._offered(what, step.worker, strict=False, gone=False)
                 mode = session.inspect()["journal_mode"] if done else None
                 if mode not in (None, "wal"):
                     self._differs("fail_open", "STORE_UNAVAILABLE, or WAL mode", f"{what} is done in mode {mode}")
@@ -181,51 +188,27 @@ class LossRunner(HistoryRunner):
 
     # What is asked meanwhile
 
-    def _ask(self, what: str, worker: int, *, strict: bool, gone: bool) -> bool:
+    def _offered(self, what: str, worker: int, *, strict: bool, gone: bool) -> bool:
         """Ask for one operation or command; whether it was done. `strict`: it must not be. `gone`: there is no file."""
-        verb, _, command = what.partition(" ")
-        if verb == "command":
-            return self._ask_command(command, worker, strict=strict or gone)
-        calls: Mapping[str, Callable[[], Call]] = {
-            "send": lambda: self._accepting(self._letters.make(0)),
-            "again": lambda: self._accepting(self._letters.of(0)),
-            "prune": lambda: self._pruning(0),
-            "migrate": self._migrating,
-            "forge": lambda: self._accepting(self._letters.forged(self._letters.of(1), "signature")),
-            "too early": lambda: self._accepting(self._letters.make(3600)),
-            "prune too much": lambda: self._pruning(300),
-        }
-        method, args, operation = calls[what]()
-        answer = self._session.call(method, args, worker)
-        letter = self._letters.called(args.get("envelope", ""))
-        if letter is not None:
-            self._remaining.answered(letter, answer, aborted=False)
-        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
+        if not self._is_possible(what):
+            return False
+        call = self._calls[what](0)
+        answer, due = self._ask(call, worker), self._due(call)
         if due <= _BEFORE_THE_STORE:
             # The refusal is decided before the store is asked, so what became of the store does not matter.
             if answer.said not in due:
                 self._untrue(answer, " or ".join(sorted(due)))
             return False
-        # The list may be looked for before the store.
-        is_unlisted = answer.reason == "NOTHING_TO_MIGRATE" and what == "migrate" and not self._left.is_there
-        if answer.reason == "STORE_UNAVAILABLE" or is_unlisted:
+        # The list may be looked for before the store. What `inspect` says of a store that is lost is open.
+        is_unlisted = answer.reason == "NOTHING_TO_MIGRATE" and not self._left.is_there
+        is_failed = answer.outcome == "ok" and (not done(answer) or what == "command inspect")
+        if answer.reason == "STORE_UNAVAILABLE" or is_unlisted or is_failed:
             return False
-        if strict or not self._worlds.narrow(lambda state: [end for due, end in operation(state) if due.fits(answer)]):
+        strict = strict or (gone and call.method == COMMAND)
+        if strict or not self._worlds.narrow(partial(call.after, answer, fails=False)):
             self._untrue(answer, "STORE_UNAVAILABLE" if strict else "STORE_UNAVAILABLE, or what was true of it")
-        return answer.outcome == "accepted"
+        return done(answer)
 
     def _untrue(self, answer: Answer, expected: str) -> None:
-        verdict = "fail_open" if answer.outcome == "accepted" else verdict_of([answer], [[]])
-        self._differs(verdict, expected, f"{answer.said} {answer.value or answer.data or ''}".strip())
-
-    def _ask_command(self, command: str, worker: int, *, strict: bool) -> bool:
-        if not self._can("command_line"):
-            return False
-        told = self._session.provoke("command_line", {"arguments": [command]}, worker)
-        # What `inspect` says of a store that is lost is open.
-        if told["status"] != 0 or command == "inspect":
-            return False
-        if strict:
-            self._differs("fail_open", f"no exit status 0 of {command} without its store", f"0: {told['output'][:300]}")
-        self._judge_command(command, told, worker)
-        return True
+        verdict = "fail_open" if done(answer) else verdict_of([answer], [[]])
+        self._differs(verdict, expected, received(answer))

@@ -9,6 +9,7 @@ What an answer does not show stays open in the state until the store is inspecte
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,8 @@ from typing import Any
 
 from holdfast.conformance.cases.session import Answer
 
+EFFECTS = frozenset({"new", "prior"})
+_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}(?![0-9])")
 BEGINNING, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
@@ -125,12 +128,25 @@ class Due:
 
     def fits(self, answer: Answer) -> bool:
         """Whether an answer is this one."""
+        if answer.outcome == "ok":
+            return self._is_printed(**answer.value)
         told: Mapping[str, Any] = (answer.value if answer.outcome == "accepted" else answer.data) or {}
         return (
             answer.said == self.said
             and all(_once(told.get(name)) == value for name, value in self.members.items())
             and all(least <= told.get(name, -1) <= most for name, (least, most) in self.counts.items())
         )
+
+    def _is_printed(self, status: int, output: str) -> bool:
+        """Whether a command printed this. Of a refusal the contract does not say how it is printed.
+
+        That version 0 left nothing may count as done (CALYX-OPS-1).
+        """
+        if self.said not in EFFECTS:
+            return bool(status) or self.said == "NOTHING_TO_MIGRATE"
+        least, most = self.counts.get("removed", (0, 0))
+        is_told = any(least <= int(digits) <= most for digits in _NUMBER.findall(output))
+        return status == 0 and (is_told or "removed" not in self.counts)
 
     def __str__(self) -> str:
         counts = {name: str(a) if a == b else f"{a} to {b}" for name, (a, b) in self.counts.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,50 +24,58 @@ from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, LeftBe
 from holdfast.conformance.suites.calyx_replay.generate import LEAPS, RACES, WORKERS, Step, dice_of
 from holdfast.conformance.suites.calyx_replay.model import (
     BEGINNING,
+    EFFECTS,
     NEVER,
     Due,
     Inserted,
-    Left,
     Letter,
     Outcome,
     State,
-    Terms,
 )
 from holdfast.conformance.suites.calyx_replay.older import Inserting
 from holdfast.conformance.suites.calyx_replay.settings import Settings
 
-# What an answer means beside the answers that the model has for it
-
-
-# What the model says of one call in a state.
-Operation = Callable[[State], Iterable[Outcome]]
-
-EFFECTS = frozenset({"new", "prior"})
+COMMAND = "command_line"
+COMMANDS = ("prune", "migrate", "inspect")
 # A commit returns when the disk has it: FULL and EXTRA, as SQLite numbers them.
 _WAITING = (2, 3)
-_NUMBER = re.compile(r"(?<![0-9])[0-9]{1,9}(?![0-9])")
+_DIFFERS = "the mailbox differs from the model"
+# Where the harness puts a copy of the mailbox.
+ASIDE = "set-aside"
+# Of more rows than these a worker is not asked: the evidence holds them once already.
+_MANY = 100
 
 
-def ends(answer: Answer, operation: Operation, state: State, *, fails: bool) -> Iterator[State]:
-    """What may be after an answer. What `fails` may also have done nothing, or leave open whether it did."""
-    outcomes = list(operation(state))
-    yield from (end for due, end in outcomes if due.fits(answer))
-    if fails and (answer.reason == "STORE_UNAVAILABLE" or answer.outcome == "indeterminate"):
-        yield state
-    if fails and answer.outcome == "indeterminate":
-        yield from (end for _, end in outcomes)
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: how it is sent, what the model says of it in a state, and the letter that it brings."""
+
+    method: str
+    args: Mapping[str, Any]
+    outcomes: Callable[[State], Iterable[Outcome]]
+    letter: Letter | None = None
+
+    def after(self, answer: Answer, state: State, *, fails: bool) -> Iterator[State]:
+        """What may be after an answer. What `fails` may also have done nothing, or leave open whether it did."""
+        outcomes = list(self.outcomes(state))
+        yield from (end for due, end in outcomes if due.fits(answer))
+        is_open, is_failed = answer.outcome == "indeterminate", answer.outcome == "ok" and not done(answer)
+        if fails and (is_open or is_failed or answer.reason == "STORE_UNAVAILABLE"):
+            yield state
+        if fails and is_open:
+            yield from (end for _, end in outcomes)
 
 
-def printed(due: Due, told: Mapping[str, Any], *, counted: bool) -> bool:
-    """Whether what a command printed says this. Of a refusal the contract does not say how it is printed.
+def done(answer: Answer) -> bool:
+    """Whether an operation was accepted, or a command exited with 0."""
+    return answer.outcome == "accepted" or (answer.outcome == "ok" and not answer.value["status"])
 
-    That version 0 left nothing may count as done (CALYX-OPS-1).
-    """
-    if due.said not in EFFECTS:
-        return bool(told["status"]) or due.said == "NOTHING_TO_MIGRATE"
-    least, most = due.counts.get("removed", (0, 0))
-    numbers = [int(digits) for digits in _NUMBER.findall(told["output"])]
-    return told["status"] == 0 and (not counted or any(least <= number <= most for number in numbers))
+
+def received(answer: Answer) -> str:
+    """What came, in words."""
+    if answer.outcome == "ok":
+        return f"{answer.value['status']}: {answer.value['output'][:300]}"
+    return f"{answer.said} {answer.value or answer.data or ''}".strip()
 
 
 def unready(connections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -82,14 +89,14 @@ def unready(connections: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str,
 
 def verdict_of(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:
     """What it means that these answers are not due."""
-    accepted = [answer for answer in answers if answer.outcome == "accepted"]
+    accepted = [answer for answer in answers if done(answer)]
     keys = [answer.value["replay_key"] for answer in accepted if "replay_key" in answer.value]
-    open_to = sum(any(each.said in EFFECTS for each in one) for one in due)
+    open_to = sum(any(each.said in EFFECTS or each.said == "NOTHING_TO_MIGRATE" for each in one) for one in due)
     if len(accepted) > open_to or len(set(keys)) < len(keys):
         return "fail_open"
     if any(answer.outcome == "indeterminate" for answer in answers):
         return "indeterminate"
-    if not accepted and all({each.said for each in one} <= EFFECTS for one in due):
+    if not accepted and answers[0].outcome != "ok" and all({each.said for each in one} <= EFFECTS for one in due):
         return "over_refusal"
     return "wrong_reason"
 
@@ -97,45 +104,6 @@ def verdict_of(answers: Sequence[Answer], due: Sequence[Sequence[Due]]) -> str:
 def in_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Rows as text, in an order that no store decides."""
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
-
-
-# What the model says of the commands of operators, which may go by the clock of the session or of the machine
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One command: its name, the values of its session, the session's time, and what version 0 has left."""
-
-    name: str
-    terms: Terms
-    now: datetime
-    left: Left | None
-
-    def outcomes(self, state: State) -> Iterator[Outcome]:
-        """What the model says of it in a state."""
-        if self.name == "prune":
-            for clock in (self.now, MACHINE[0]):
-                yield from model.prune(self.terms, state, None, clock)
-        elif self.name == "migrate":
-            yield from model.migrate(self.terms, state, self.left, self.now)
-            yield from model.migrate(self.terms, state, self.left, self.now, seen=MACHINE)
-        else:
-            yield Due("prior"), state
-
-    def after(self, told: Mapping[str, Any], state: State, *, fails: bool = False) -> list[State]:
-        """What may be after it has printed this. What `fails` may also have done nothing, where its status says so."""
-        ends = [end for due, end in self.outcomes(state) if printed(due, told, counted=self.name == "prune")]
-        return [*ends, state] if fails and told["status"] else ends
-
-
-# One call of an operation: how it is sent, and what the model says of it.
-Call = tuple[str, Mapping[str, Any], Operation]
-
-# Where the harness puts a copy of the mailbox.
-_DIFFERS = "the mailbox differs from the model"
-ASIDE = "set-aside"
-# Of more rows than these a worker is not asked: the evidence holds them once already.
-_MANY = 100
 
 
 class HistoryRunner:
@@ -152,18 +120,23 @@ class HistoryRunner:
         self._remaining = Remaining(bench, session, listed, f"{envelopes}/", f"{ASIDE}/")
         self._moved, self._steady_until, self._counted = timedelta(), NEVER, (0, timedelta())
         self._judged: int | None = None
-        self._operations: Mapping[str, Callable[[], Call]] = {
-            "send": lambda: self._accepting(self._letters.make(0)),
-            "prune": self._pruning_most,
-            "migrate": self._migrating,
+        # Calls by their names, some about the letter with a number.
+        self._calls: Mapping[str, Callable[[int], Call]] = {
+            "send": lambda _: self._accepting(self._letters.make(0)),
+            "again": lambda which: self._accepting(self._letters.of(which)),
+            "same id": lambda which: self._accepting(self._letters.twin(which)),
+            "forge": lambda which: self._accepting(self._letters.forged(self._letters.of(which), "signature")),
+            "too early": lambda _: self._accepting(self._letters.make(3600)),
+            # To the shortest retention, and to a shorter one.
+            "prune": lambda _: self._pruning(self._terms.least.total_seconds()),
+            "prune too much": lambda _: self._pruning(self._terms.least.total_seconds() / 2),
+            "migrate": lambda _: self._migrating(),
+            **{f"command {name}": partial(self._commanding, name) for name in COMMANDS},
         }
         self._steps: Mapping[str, Callable[[Step], None]] = {
-            "send": lambda step: self._call(step, *self._accepting(self._letters.make(step.seconds))),
-            "again": lambda step: self._call(step, *self._accepting(self._letters.of(step.which))),
-            "same id": lambda step: self._call(step, *self._accepting(self._letters.twin(step.which))),
-            "prune": lambda step: self._call(step, *self._pruning(step.seconds)),
+            "send": lambda step: self._call(step, self._accepting(self._letters.make(step.seconds))),
+            "prune": lambda step: self._call(step, self._pruning(step.seconds)),
             "prune near": self._prune_near,
-            "migrate": lambda step: self._call(step, *self._migrating()) if self._is_migratable() else None,
             "leave": lambda step: self._left.leave(*step.lists),
             "leave unsound": lambda step: self._left.leave(*step.lists, unsound=step.which),
             "leave one": lambda step: self._leave_one(step, found=True),
@@ -172,7 +145,7 @@ class HistoryRunner:
             "clock to": self._clock,
             "leap": lambda step: self._move(step.to or LEAPS[step.which]) if self._now < MACHINE[1] else None,
             "look": lambda step: self._look(step.worker),
-            "send long": lambda step: self._call(step, *self._accepting(self._longest(step.which))),
+            "send long": lambda step: self._call(step, self._accepting(self._longest(step.which))),
             "leave long": lambda step: self._left.leave_one(self._longest(step.which), found=True, more=True),
             "insert": lambda step: self._inserted(self._inserting.recent(step, len(self._worlds.possible[0].known))),
             "insert old": lambda step: self._inserted(self._inserting.of_older_versions(step, dice_of(step))),
@@ -189,15 +162,21 @@ class HistoryRunner:
     def step(self, step: Step) -> None:
         """See `histories.HistoryRunner`."""
         verb, _, rest = step.what.partition(" ")
+        verbs = {"race": self._race, "kill": self._interrupt, "forge": self._forge}
         before = self._worlds.possible[0]
         if step.what in self._steps:
             self._steps[step.what](step)
-        else:
-            verbs = {"race": self._race, "kill": self._interrupt, "command": self._command, "forge": self._forge}
+        elif verb in verbs:
             verbs[verb](step, rest)
+        elif self._is_possible(step.what):
+            self._call(step, self._calls[step.what](step.which))
+        self._left_letters()
+        self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
+
+    def _left_letters(self) -> None:
+        """What lies there for version 0 may come in."""
         for letter in self._left.now.letters.values() if self._left.now is not None else ():
             self._remaining.made(letter)
-        self._traces.note(step, self._letters.made, self._left.now, before, self._worlds.possible[0])
 
     def situations(self) -> Mapping[str, frozenset[str]]:
         """See `explore.Explorable`."""
@@ -234,29 +213,41 @@ class HistoryRunner:
     # Operations
 
     def _accepting(self, letter: Letter) -> Call:
-        return "accept", {"envelope": letter.data}, lambda state: model.accept(self._terms, state, letter, self._now)
+        args = {"envelope": letter.data}
+        return Call("accept", args, lambda state: model.accept(self._terms, state, letter, self._now), letter)
 
     def _forge(self, step: Step, rest: str) -> None:
         """Send a forgery of a letter that never came, or of one that was made before."""
         *new, way = rest.split()
         letter = self._letters.make(0) if new else self._letters.of(step.which)
-        self._call(step, *self._accepting(self._letters.forged(letter, way)))
+        self._call(step, self._accepting(self._letters.forged(letter, way)))
 
     def _pruning(self, seconds: float) -> Call:
         hours = seconds / 3600 if seconds else None
         args = {} if hours is None else {"retention_hours": hours}
-        return "prune", args, lambda state: model.prune(self._terms, state, hours, self._now)
-
-    def _pruning_most(self) -> Call:
-        """To the shortest retention."""
-        return self._pruning(self._terms.least.total_seconds())
+        return Call("prune", args, lambda state: model.prune(self._terms, state, hours, self._now))
 
     def _longest(self, more: int) -> Letter:
         """A letter that has as many bytes as one may have, and some more."""
         return self._letters.long(self._terms.most + more)
 
-    def _migrating(self) -> Call:
-        return "migrate", {}, lambda state: model.migrate(self._terms, state, self._left.now, self._now)
+    def _migrating(self, seen: tuple[datetime, datetime] | None = None) -> Call:
+        return Call("migrate", {}, lambda state: model.migrate(self._terms, state, self._left.now, self._now, seen))
+
+    def _commanding(self, command: str, _: int) -> Call:
+        """The command line, which may go by the clock of the session or of the machine."""
+
+        def outcomes(state: State) -> Iterator[Outcome]:
+            if command == "prune":
+                for clock in (self._now, MACHINE[0]):
+                    yield from model.prune(self._terms, state, None, clock)
+            elif command == "migrate":
+                for seen in (None, MACHINE):
+                    yield from self._migrating(seen).outcomes(state)
+            else:
+                yield Due("prior"), state
+
+        return Call(COMMAND, {"arguments": [command]}, outcomes)
 
     def _prune_near(self, step: Step) -> None:
         """Keep a little more or less than the age of one record."""
@@ -265,80 +256,95 @@ class HistoryRunner:
             return
         seconds = (self._now - record.latest).total_seconds() + step.seconds
         if seconds > self._terms.least.total_seconds() + 1:
-            self._call(step, *self._pruning(seconds))
+            self._call(step, self._pruning(seconds))
 
-    def _is_migratable(self) -> bool:
-        """Not with an envelope from ahead of the window: it outlives its record."""
-        return self._left.latest <= self._now + self._terms.window
+    def _is_possible(self, *names: str) -> bool:
+        """Whether calls can be made. An envelope from ahead of the window is not migrated: it outlives its record."""
+        commands = any(name.startswith("command") for name in names)
+        if commands and (not self._can(COMMAND) or self._now <= MACHINE[1]):
+            return False
+        return self._left.latest <= self._now + self._terms.window or not any("migrate" in name for name in names)
 
-    def _call(self, step: Step, method: str, args: Mapping[str, Any], operation: Operation) -> None:
+    def _due(self, call: Call) -> set[str]:
+        """What may be said of a call."""
+        return {due.said for state in self._worlds.possible for due, _ in call.outcomes(state)}
+
+    def _made(self, *calls: Call) -> None:
+        """The letters of these calls may come in without an answer that says so."""
+        for letter in (call.letter for call in calls if call.letter is not None):
+            self._remaining.made(letter)
+
+    def _ask(self, call: Call, worker: int, *, aborted: bool = False) -> Answer:
+        answer = self._session.call(call.method, call.args, worker)
+        if call.letter is not None:
+            self._remaining.answered(call.letter, answer, aborted=aborted)
+        return answer
+
+    def _call(self, step: Step, call: Call) -> None:
         """Call it, and let it fail at a failpoint if the step says so, and if it is sure to come as far."""
-        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
-        aborted = bool(step.point) and due == {"new"} and self._can("hold_at")
+        is_command, other = call.method == COMMAND, (step.worker + 1) % WORKERS
+        if is_command:
+            self._settle()
+        aborted = bool(step.point) and self._due(call) == {"new"} and self._can("hold_at")
         if aborted:
             self._session.provoke("hold_at", {"point": step.point, "fault": "abort"}, step.worker)
 
         def called() -> State:
-            answer = self._session.call(method, args, step.worker)
-            letter = self._letters.called(args.get("envelope", ""))
-            if letter is not None:
-                self._remaining.answered(letter, answer, aborted=aborted)
-            self._judge([answer], [operation], aborted=aborted)
-            if aborted or method != "accept":
+            answer = self._ask(call, step.worker, aborted=aborted)
+            if is_command:
+                self._remaining.inspect()
+            self._judge([answer], [call], aborted=aborted)
+            if not is_command and (aborted or call.method != "accept"):
                 self._look_at_connections(step.worker)
-            if aborted or method != "accept" or not self._is_sure:
-                self._look((step.worker + 1) % WORKERS)
+            if aborted or call.method != "accept" or not self._is_sure:
+                self._look(other)
             return self._worlds.possible[0]
 
-        if method == "prune":
-            self._remaining.pruning(self._worlds.possible[0], called)
-        else:
+        if call.method in ("accept", "migrate"):
             called()
+        else:
+            self._remaining.pruning(self._worlds.possible[0], called)
 
-    def _judge(self, answers: Sequence[Answer], operations: Sequence[Operation], *, aborted: bool = False) -> None:
+    def _judge(
+        self,
+        answers: Sequence[Answer],
+        calls: Sequence[Call],
+        *,
+        aborted: bool = False,
+        orders: Iterable[Sequence[int]] | None = None,
+    ) -> None:
         """Hold answers of calls at one time against the model: some order of them has to explain all."""
         fails = aborted or len(answers) > 1
         self._judged = answers[-1].n
-        each_after = [partial(ends, *each, fails=fails) for each in zip(answers, operations, strict=True)]
+        after = [partial(call.after, answer, fails=fails) for call, answer in zip(calls, answers, strict=True)]
         possible = self._worlds.possible
-        if self._worlds.narrow(lambda state: in_some_order(state, each_after)):
+        if self._worlds.narrow(lambda state: in_some_order(state, after, orders)):
             return
-        due = [{str(due): due for state in possible for due, _ in operation(state)} for operation in operations]
+        due = [{str(due): due for state in possible for due, _ in call.outcomes(state)} for call in calls]
         effects = [each for each in due[0].values() if each.said in EFFECTS]
         known = all(answer.outcome == "refused" for answer in answers)
-        if len(answers) == 1 and effects and answers[0].outcome == "accepted":
+        if len(answers) == 1 and effects and done(answers[0]):
             # It counts otherwise than the model. What is stored says what that means.
-            self._worlds.narrow(lambda state: [end for each, end in operations[0](state) if each in effects])
+            self._worlds.narrow(lambda state: [end for each, end in calls[0].outcomes(state) if each in effects])
             self._look(0)
             known = True
-        received = [f"{answer.said} {answer.value or answer.data or ''}".strip() for answer in answers]
         expected = ", and ".join(" or ".join(each) for each in due)
         verdict = verdict_of(answers, [list(each.values()) for each in due])
         # Where the state is known all the same, the history goes on: what it finds later may be graver.
         say = self._bench.weigh if known else self._bench.fail
-        say(verdict, _DIFFERS, expected=expected, received=", and ".join(received), at=self._judged)
+        told = ", and ".join(map(received, answers))
+        say(verdict, _DIFFERS, expected=expected, received=told, at=self._judged)
 
     def _race(self, step: Step, rest: str) -> None:
         """Each worker calls at once."""
-        if "migration" in rest and not self._is_migratable():
+        names = RACES[rest]
+        if not self._is_possible(*names):
             return
-        first, copy = self._accepting(self._letters.make(0)), self._accepting(self._letters.of(step.which))
-        pruning, migrating = self._pruning_most(), self._migrating()
-        both = (
-            (first, first),
-            (first, copy),
-            (copy, pruning),
-            (migrating, copy),
-            (pruning, pruning),
-            (migrating, migrating),
-            (pruning, migrating),
-        )
-        calls = dict(zip(RACES, both, strict=True))[rest]
-        for letter in filter(None, (self._letters.called(args.get("envelope", "")) for _, args, _ in calls)):
-            self._remaining.made(letter)
         self._settle()
-        answers = self._session.race([(method, args) for method, args, _ in calls])
-        self._judge(answers, [operation for _, _, operation in calls])
+        first = self._calls[names[0]](step.which)
+        calls = [first, first if names[1] == "the same" else self._calls[names[1]](step.which)]
+        self._made(*calls)
+        self._judge(self._session.race([(call.method, call.args) for call in calls]), calls)
         self._look(step.which % WORKERS)
 
     # What version 0 left
@@ -379,16 +385,15 @@ class HistoryRunner:
     def _interrupt(self, step: Step, what: str) -> None:
         """Kill a worker within an operation: at a failpoint, or a number of seconds after the call."""
         self._settle()
-        method, args, operation = self._operations[what]()
-        due = {due.said for state in self._worlds.possible for due, _ in operation(state)}
+        call = self._calls[what](step.which)
         held = bool(step.point) and self._can("hold_at")
         # One that is to be held may come to an end before its failpoint.
-        if (what == "migrate" and not self._is_migratable()) or (held and due != {"new"}):
+        if not self._is_possible(what) or (held and self._due(call) != {"new"}):
             return
-        self._remaining.made(self._letters.of(0))
+        self._made(call)
         if held:
             self._session.hold_at(step.point, step.worker)
-        self._session.start(method, args, step.worker)
+        self._session.start(call.method, call.args, step.worker)
         if held:
             self._session.reached(step.point)
         else:
@@ -402,46 +407,13 @@ class HistoryRunner:
             if not held or step.point != "after_commit":
                 yield model.aged(self._terms, state, self._now)
             if not held or step.point == "after_commit":
-                yield from (end for _, end in operation(state))
+                yield from (end for _, end in call.outcomes(state))
 
         self._worlds.narrow(after)
         self._look((step.worker + 1) % WORKERS)
 
-    # Operators
-
     def _can(self, capability: str) -> bool:
         return capability not in self._bench.not_claimed
-
-    def _command(self, step: Step, command: str) -> None:
-        """The command line, which may go by the clock of the session or of the machine."""
-        if not self._can("command_line") or self._now <= MACHINE[1] or not self._is_migratable():
-            return
-        self._settle()
-
-        def commanded() -> State:
-            told = self._session.provoke("command_line", {"arguments": [command]}, step.worker)
-            self._remaining.inspect()
-            self._judge_command(command, told, step.worker)
-            return self._worlds.possible[0]
-
-        self._remaining.pruning(self._worlds.possible[0], commanded)
-        self._look((step.worker + 1) % WORKERS)
-
-    def _judge_command(self, command: str, told: Mapping[str, Any], worker: int) -> None:
-        """Hold what a command printed against the model. Raises NonConformance."""
-        possible, commanded = self._worlds.possible, self._commanded(command)
-        if self._worlds.narrow(lambda state: commanded.after(told, state)):
-            return
-        outcomes = [due for state in possible for due, _ in commanded.outcomes(state)]
-        due = " or ".join({str(due): None for due in outcomes})
-        self._look(worker)
-        expected = f"status 0 and its count, or another status where it is refused: {due}"
-        may_be_done = any(each.said in EFFECTS or each.said == "NOTHING_TO_MIGRATE" for each in outcomes)
-        verdict = "wrong_reason" if told["status"] or may_be_done else "fail_open"
-        self._differs(verdict, expected, f"{told['status']}: {told['output'][:300]}")
-
-    def _commanded(self, command: str) -> Command:
-        return Command(command, self._terms, self._now, self._left.now)
 
     # What is stored
 
