@@ -83,33 +83,27 @@ class Snapshot:
     traces: TraceLog
 
 
-def situations(at: Snapshot) -> dict[str, frozenset[str]]:
-    """The features of each letter by its key, and of the mailbox by an empty one."""
-    ids: dict[str, set[str]] = {}
-    for letter in at.made:
-        ids.setdefault(letter.msg_id, set()).add(letter.key)
-    found = {"": frozenset((*_around(at), *_listed(at, ids)))}
-    return found | {each.key: frozenset(_letter(at, each, ids[each.msg_id] - {each.key})) for each in at.made}
-
-
 def offered(dice: Random, at: Snapshot, not_claimed: Collection[str]) -> list[Candidate[Step]]:
-    """All that can be done now, in these situations; with one letter of each situation, the latest.
+    """All that can be done now, with what it meets; with one letter of each situation, the latest.
 
     What version 0 left from beyond the window is not migrated here.
     """
-    found = situations(at)
+    ids: dict[str, set[str]] = {}
+    for letter in at.made:
+        ids.setdefault(letter.msg_id, set()).add(letter.key)
+    around = frozenset((*_around(at), *_listed(at, ids)))
     offers = [
-        Candidate(name, _counting(at, name, found[""]), step, cost=cost)
+        Candidate(name, _counting(at, name, around), step, cost)
         for name, step, cost in _anywhere(dice, at.now)
         if _can(step, at.now, not_claimed) and ("migrate" not in name or at.left.latest <= at.now + at.terms.window)
     ]
     met: set[frozenset[str]] = set()
     for which, letter in enumerate(reversed(at.made)):
-        if found[letter.key] not in met:
-            met.add(found[letter.key])
-            around = found[""] | found[letter.key]
+        features = frozenset(_letter(at, letter, ids[letter.msg_id] - {letter.key}))
+        if features not in met:
+            met.add(features)
             steps = ((_name(step), step) for step in _with_letter(dice, at, which, letter))
-            offers += [Candidate(name, _counting(at, name, around), step, letter.key) for name, step in steps]
+            offers += [Candidate(name, _counting(at, name, around | features), step) for name, step in steps]
     return offers
 
 

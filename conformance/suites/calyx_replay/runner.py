@@ -18,7 +18,7 @@ from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import START, Answer
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, Snapshot, TraceLog, offered, situations
+from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, Snapshot, TraceLog, offered
 from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, LeftBehind
 from holdfast.conformance.suites.calyx_replay.generate import LEAPS, RACES, WORKERS, Step, dice_of
@@ -178,17 +178,11 @@ class HistoryRunner:
         for letter in self._left.now.letters.values() if self._left.now is not None else ():
             self._remaining.made(letter)
 
-    def situations(self) -> Mapping[str, frozenset[str]]:
-        """See `explore.Explorable`."""
-        return situations(self._around())
-
-    def _around(self) -> Snapshot:
-        state = model.aged(self._terms, self._worlds.possible[0], self._now)
-        return Snapshot(self._terms, state, self._now, self._letters.made, self._left, self._traces)
-
     def offers(self, dice: Random) -> Sequence[Candidate[Step]]:
         """See `explore.Explorable`."""
-        offers = offered(dice, self._around(), self._bench.not_claimed)
+        state = model.aged(self._terms, self._worlds.possible[0], self._now)
+        at = Snapshot(self._terms, state, self._now, self._letters.made, self._left, self._traces)
+        offers = offered(dice, at, self._bench.not_claimed)
         return [replace(offer, step=self._settings.stretched(offer.step)) for offer in offers]
 
     def compare(self) -> None:

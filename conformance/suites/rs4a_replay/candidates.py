@@ -98,25 +98,6 @@ def became(effect: Effect | None) -> str:
     return FREE if effect is None else _STATES[effect.state]
 
 
-def thing(key: int, worker: int) -> str:
-    """The name of a key as one process meets it."""
-    return f"{key}@{worker}"
-
-
-def situations(around: Snapshot, traces: TraceLog) -> dict[str, frozenset[str]]:
-    """The features of each key at each worker, and of the registrar by an empty name."""
-    found = {"": frozenset(_registrar(around, traces))}
-    for key in (*around.effects, new_key(around)):
-        for worker in range(WORKERS) if around.alone is None else (around.alone,):
-            found[thing(key, worker)] = frozenset(_key(around, traces, key, worker))
-    return found
-
-
-def new_key(around: Snapshot) -> int:
-    """The number of a key that no step has named."""
-    return max((*around.effects, 99)) + 1
-
-
 def _registrar(around: Snapshot, traces: TraceLog) -> Iterator[str]:
     if around.world.mute:
         more = ", and this process was started again" if around.alone in traces.started else ""
@@ -199,23 +180,24 @@ def _can(name: str, not_claimed: Collection[str]) -> bool:
 
 def offered(dice: Random, around: Snapshot, traces: TraceLog, not_claimed: Collection[str]) -> list[Candidate[Step]]:
     """All that can be done now, in these situations; with one key of each situation, the latest."""
-    found = situations(around, traces)
     worker = dice.randrange(WORKERS) if around.alone is None else around.alone
+    registrar = frozenset(_registrar(around, traces))
     started = {"this process was started again"} if worker in traces.started and around.alone is None else ()
     offers = [
-        Candidate(name, found[""].union(started), step, cost=cost)
+        Candidate(name, registrar.union(started), step, cost)
         for name, step, cost in _anywhere(dice, worker, instant(around.now))
         if _can(name, not_claimed)
     ]
     met: set[frozenset[str]] = set()
-    for key in (new_key(around), *sorted(around.effects, reverse=True)):
+    new_key = max((*around.effects, 99)) + 1
+    for key in (new_key, *sorted(around.effects, reverse=True)):
         # Of two processes one is looked at; the other may be with the next step.
         each = dice.randrange(WORKERS) if around.alone is None else around.alone
-        name = thing(key, each)
-        if found[name] not in met:
-            met.add(found[name])
-            features = found[name] if around.alone is None else found[""]
-            offers += _with_key(dice, around, key, each, features, found[""], frozenset(not_claimed))
+        features = frozenset(_key(around, traces, key, each))
+        if features not in met:
+            met.add(features)
+            features = features if around.alone is None else registrar
+            offers += _with_key(dice, around, key, each, features, registrar, frozenset(not_claimed))
     if around.alone is not None:
         offers = [offer for offer in offers if offer.operation in (*_WHILE_MUTE, "mute")]
     return offers
@@ -314,13 +296,13 @@ def _with_key(
     not_claimed: frozenset[str],
 ) -> Iterator[Candidate[Step]]:
     """What can be done with one key at one worker."""
-    effect, name, number = around.effects.get(key), thing(key, worker), dice.randrange(60)
+    effect, number = around.effects.get(key), dice.randrange(60)
     nonces, state, nearly = _nonces(around, effect), became(effect), of_near(features)
     for each in _operations(not_claimed):
         if state in each.states and (not each.old or each.old in nonces):
             step = each.step(key, worker, nonces.get(each.old, number))
             met = nearly if each.near else features | (registrar & _TOMBSTONES) if each.maintains else features
-            yield Candidate(each.name, met, step, name, each.cost)
+            yield Candidate(each.name, met, step, each.cost)
 
 
 def _chain(key: int, rivals: Sequence[tuple[str, str]]) -> Step | None:

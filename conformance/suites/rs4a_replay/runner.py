@@ -13,7 +13,7 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.explore import Candidate
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLog, offered, situations
+from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLog, offered
 from holdfast.conformance.suites.rs4a_replay.checked_session import ModelCheckedSession
 from holdfast.conformance.suites.rs4a_replay.generate import AGES, WORKERS, Step
 from holdfast.conformance.suites.rs4a_replay.model import Model
@@ -97,10 +97,6 @@ class HistoryRunner:
         for worker in range(self._session.workers) if self._alone is None else (self._alone,):
             self._maintain(Step("maintain", worker=worker))
             self._beside.look(worker)
-
-    def situations(self) -> Mapping[str, frozenset[str]]:
-        """See `explore.Explorable`."""
-        return situations(self._around(), self._traces)
 
     def offers(self, dice: Random) -> Sequence[Candidate[Step]]:
         """See `explore.Explorable`."""
