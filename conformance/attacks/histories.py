@@ -118,26 +118,17 @@ def explore_histories(
     opening: Callable[[Random], Sequence[S]] = lambda _: (),
     trials: int = _TRIALS,
 ) -> None:
-    """Run at most `count` histories, until `steering` has reached all that was offered.
+    """Run `count` histories whose steps `steering` chooses, each for steps whose costs amount to `length` at most.
 
-    The costs of the steps of each amount to `length` at most, because a session has a deadline. `opening` draws the
-    first steps of each, which lead to situations that are rare. Raises NonConformance as `run_histories` does, and
-    where too little was reached.
+    A session has a deadline. `opening` draws the first steps of each, which lead to situations that are rare. Raises
+    NonConformance as `run_histories` does, and where too little was reached.
     """
 
-    def walks() -> Iterator[tuple[str, Steps[ExploringRunner[S], S]]]:
-        for number in range(math.ceil(count * bench.thorough)):
-            if number and not steering.missing:
-                break
-            dice = bench.dice(str(number))
+    def walk(player: ExploringRunner[S], dice: Random, _: int) -> Iterator[S]:
+        yield from opening(dice)
+        yield from steering.walk(player, dice, length)
 
-            def steps(player: ExploringRunner[S], dice: Random = dice) -> Iterator[S]:
-                yield from opening(dice)
-                yield from steering.walk(player, dice, length)
-
-            yield f"{number + 1}, steered", steps
-
-    _judged(bench, begin, walks(), trials)
+    walk_histories(bench, count=count, begin=begin, walk=walk, trials=trials)
     bench.note(steering.conclude())
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 from hypothesis import example, given, settings
@@ -15,32 +15,19 @@ from hypothesis import strategies as st
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
-from holdfast.conformance.attacks.histories import DRAWN
+from holdfast.conformance.attacks.histories import DRAWN, run_histories
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
-from holdfast.conformance.cases.values import base64url, format_instant, from_base64url, parse_instant
+from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, told
+from holdfast.conformance.suites.calyx_replay.generate import Step
 from holdfast.conformance.suites.calyx_replay.model import written
+from holdfast.conformance.suites.calyx_replay.runner import playing
 from holdfast.conformance.suites.spans import SHARED, around, near
 from holdfast.vectors.derive import derive
 from holdfast.vectors.neighbours.catalogue import neighbours
 
 _RIVALS = 8
-
-
-def envelope(
-    session: SuiteSession, label: str, *, at: str | None = None, extra: Mapping[str, str] | None = None
-) -> str:
-    """A signed envelope of its own for each label, base64url; its timestamp is the session's clock unless `at`."""
-    header = {
-        "msg_id": str(uuid.UUID(session.hex64(f"id-{label}")[:32], version=4)),
-        "recipient_fp": session.hex64("recipient"),
-        "timestamp": at or session.now,
-        **(extra or {}),
-    }
-    text = base64url(f"message {label}".encode())
-    made: str = derive("calyx.envelope", {"key": "sender", "header": header, "ciphertext": text})
-    return made
 
 
 def _accept(session: SuiteSession, sent: str, worker: int = 0) -> Answer:
@@ -61,10 +48,11 @@ def _rows(session: SuiteSession) -> int:
 @clause("CALYX-HARD-5", "CALYX-HARD-3")
 def test_of_many_processes_that_receive_one_envelope_one_accepts_it(bench: Bench) -> None:
     """Eight processes, two hundred envelopes, each handed to all of them at once."""
-    for part in range(4):
+    for _ in range(4):
         with bench.session(workers=_RIVALS) as session:
-            for number in range(50):
-                sent = envelope(session, f"{part}-{number}")
+            letters = Envelopes(session)
+            for _ in range(50):
+                sent = letters.make(0).data
                 answers = session.race([("accept", {"envelope": sent})] * _RIVALS)
                 accepted = sum(answer.outcome == "accepted" for answer in answers)
                 if accepted != 1:
@@ -83,8 +71,9 @@ def test_of_many_processes_that_receive_one_envelope_one_accepts_it(bench: Bench
 def test_who_loses_the_race_for_an_envelope_is_told_that_it_is_a_replay(bench: Bench) -> None:
     """Four processes; nothing else holds the database, so that no loser has a reason to wait for long."""
     with bench.session(workers=4) as session:
-        for number in range(25):
-            sent = envelope(session, str(number))
+        letters = Envelopes(session)
+        for _ in range(25):
+            sent = letters.make(0).data
             answers = session.race([("accept", {"envelope": sent})] * 4)
             losers = [answer for answer in answers if answer.outcome != "accepted"]
             wrong = [answer for answer in losers if answer.reason != "REPLAY_DUPLICATE"]
@@ -99,6 +88,7 @@ def test_who_loses_the_race_for_an_envelope_is_told_that_it_is_a_replay(bench: B
 
 # Days of traffic
 
+
 _BY_HAND = 5
 
 
@@ -109,10 +99,11 @@ def test_ten_days_of_traffic_leave_no_more_than_the_retention_allows(bench: Benc
     From the sixth day on an operator prunes often, and keeps more: what is due by itself is due all the same.
     """
     with bench.session() as session:
+        letters = Envelopes(session)
         for day in range(10):
-            for part in range(4):
-                for number in range(10):
-                    _must_accept(bench, session, envelope(session, f"{day}-{part}-{number}"), "a new envelope")
+            for _ in range(4):
+                for _ in range(10):
+                    _must_accept(bench, session, letters.make(0).data, "a new envelope")
                 if day >= _BY_HAND:
                     session.call("prune", {"retention_hours": 240.5})
                 session.clock("+6h")
@@ -130,9 +121,9 @@ def test_a_mailbox_prunes_by_itself_no_more_than_once_a_day(bench: Bench) -> Non
     """Four days with a message every hour to one of two processes, restarts among them; half a second less, or more."""
     day = timedelta(seconds=int(bench.contract.parameters["prune_interval_seconds"].value or 0))
     with bench.session(workers=2) as session:
-        pruned: list[datetime] = []
+        letters, pruned = Envelopes(session), list[datetime]()
         for hour in range(98):
-            _must_accept(bench, session, envelope(session, f"h{hour}"), "a new envelope", worker=hour % 2)
+            _must_accept(bench, session, letters.make(0).data, "a new envelope", worker=hour % 2)
             times, now = session.observe("pruned")["automatic"], datetime.fromisoformat(session.now)
             pruned += [now] * (times - len(pruned))
             if any(later - earlier < day for earlier, later in pairwise(pruned)):
@@ -160,15 +151,13 @@ _BOTH_ORDERS = {"x-\ufb33": "one", "x-\U0001f4a1": "two", "x-\u00e9": "three"}
 def test_any_envelope_has_the_derived_key_in_every_process(bench: Bench) -> None:
     """Keys are compared with those that holdfast derives itself, in two processes one after the other."""
     with bench.session(workers=2) as session:
-        count = 0
+        letters = Envelopes(session)
 
         @settings(DRAWN, max_examples=30)
         @example(_BOTH_ORDERS)
         @given(_EXTRAS)
         def run(extra: dict[str, str]) -> None:
-            nonlocal count
-            count += 1
-            sent = envelope(session, str(count), extra=extra)
+            sent = letters.make(0, more=extra).data
             _must_accept(bench, session, sent, f"an envelope with the header {extra!r}")
             due = derive("calyx.replay_key", sent)
             got = [session.observe("replay_key", {"envelope": sent}, worker)["replay_key"] for worker in (0, 1)]
@@ -200,14 +189,12 @@ def _respelled(sent: str, ways: int) -> bytes:
 def test_no_other_spelling_of_an_envelope_is_a_second_one(bench: Bench) -> None:
     """Some spellings come after the envelope, some before it; at most one of the two is ever delivered."""
     with bench.session() as session:
-        count = 0
+        letters = Envelopes(session)
 
         @settings(DRAWN, max_examples=60)
         @given(st.integers(1, 63), st.booleans(), _EXTRAS)
         def run(ways: int, first: bool, extra: dict[str, str]) -> None:  # noqa: FBT001
-            nonlocal count
-            count += 1
-            sent = envelope(session, f"s{count}", extra=extra)
+            sent = letters.make(0, more=extra).data
             other = _respelled(sent, ways)
             if other == from_base64url(sent):
                 return
@@ -230,10 +217,11 @@ def test_an_envelope_is_as_long_as_the_contract_allows_and_no_longer(bench: Benc
     most = int(bench.contract.parameters["max_envelope_bytes"].value or 0)
     for letter in ("x", "\u00e9", "\U0001f512"):
         with bench.session() as session:
-            room = most - len(from_base64url(envelope(session, "long", extra={"x-filler": ""})))
+            letters = Envelopes(session)
+            room = most - len(from_base64url(letters.long(0).data))
             count, rest = divmod(room, len(letter.encode()))
             longest, longer = (
-                envelope(session, "long", extra={"x-filler": letter * count + "x" * (rest + more)}) for more in (0, 1)
+                letters.make(0, more={"x-filler": letter * count + "x" * (rest + more)}).data for more in (0, 1)
             )
             what = f"an envelope of {most + 1} bytes, most of them of {letter!r}"
             bench.must_be(_accept(session, longer), "refused ENVELOPE_MALFORMED", what)
@@ -246,7 +234,7 @@ def test_an_envelope_is_as_long_as_the_contract_allows_and_no_longer(bench: Benc
 def test_no_altered_envelope_has_the_key_of_the_envelope(bench: Bench) -> None:
     """A bit at any place of the bytes: what can still be read as an envelope has another key, the rest has none."""
     with bench.session() as session:
-        sent = envelope(session, "altered", extra={"x-subject": "a subject"})
+        sent = Envelopes(session).make(0, more={"x-subject": "a subject"}).data
         data = from_base64url(sent)
         known = session.observe("replay_key", {"envelope": sent})["replay_key"]
         if known != derive("calyx.replay_key", sent):
@@ -265,31 +253,17 @@ def test_no_altered_envelope_has_the_key_of_the_envelope(bench: Bench) -> None:
 # Any instant around the edges of the window
 
 
-@clause("CALYX-ALG-7", "CALYX-ALG-6", drawn=True)
+@clause("CALYX-ALG-7", "CALYX-ALG-6", whole=True)
 def test_the_window_is_closed_and_ends_at_the_microsecond(bench: Bench) -> None:
     """Timestamps at any distance, above all around the edges and where a counter comes round, in both directions."""
-    near = st.integers(-3, 3)
-    edges = st.tuples(st.sampled_from([-300_000_000, 300_000_000]), near).map(sum)
-    far = around(-300_000_000, 300_000_000)
-    with bench.session() as session:
-        count = 0
+    edge, far = 300_000_000, 700_000_000
 
-        def check(microseconds: int) -> None:
-            nonlocal count
-            count += 1
-            at = format_instant(parse_instant(session.now) + timedelta(microseconds=microseconds))
-            before = _rows(session)
-            answer = _accept(session, envelope(session, f"w{count}", at=at))
-            within = abs(microseconds) <= 300_000_000
-            due = "accepted" if within else "refused TIMESTAMP_OUT_OF_WINDOW"
-            bench.must_be(answer, due, f"an envelope {microseconds} microseconds from now")
-            if _rows(session) != before + within:
-                bench.fail("state_leak", f"an envelope {microseconds} microseconds from now left no fitting row")
+    def draw(dice: Random) -> list[Step]:
+        near = [side * edge + dice.randint(-3, 3) for side in (-1, 1) for _ in range(13)]
+        drawn = [*near, *(dice.randint(-far, far) for _ in range(14))]
+        return [Step("send", seconds=each / 1e6) for each in (*around(-edge, edge), *drawn)]
 
-        for distance in far:
-            check(distance)
-        drawn = given(st.one_of(edges, edges, st.integers(-700_000_000, 700_000_000)))
-        drawn(settings(DRAWN, max_examples=40)(check))()
+    run_histories(bench, count=1, draw=draw, begin=playing(bench))
 
 
 # Records whose keys are nearly the key of an envelope, and what is nearly a key
