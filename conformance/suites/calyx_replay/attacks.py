@@ -12,7 +12,7 @@ from holdfast.conformance.suites.calyx_replay import losses, rivals
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, told
 from holdfast.conformance.suites.calyx_replay.generate import Step, caller, leap
 from holdfast.conformance.suites.calyx_replay.losses import LossRunner
-from holdfast.conformance.suites.calyx_replay.rivals import RivalRunner, Rivals
+from holdfast.conformance.suites.calyx_replay.rivals import RivalRunner
 from holdfast.conformance.suites.calyx_replay.runner import playing
 from holdfast.conformance.suites.calyx_replay.settings import drawn
 
@@ -77,7 +77,8 @@ def test_no_operation_and_no_command_takes_another_store_for_its_own(bench: Benc
 )
 def test_whatever_overlaps_some_order_explains_it(bench: Bench) -> None:
     """Every operation and every command beside its rivals, and twice at once."""
-    run_histories(bench, count=rivals.HISTORIES, draw=Rivals().draw, begin=playing(bench, RivalRunner), trials=_TRIALS)
+    draw = rivals.rivals()
+    run_histories(bench, count=rivals.HISTORIES, draw=draw, begin=playing(bench, RivalRunner), trials=_TRIALS)
 
 
 @clause("CALYX-OPS-1", "CALYX-HARD-6", whole=True)

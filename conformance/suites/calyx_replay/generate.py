@@ -24,8 +24,6 @@ NEAR_COMMIT = "before_commit"
 _DELTAS = (0.9, 0.3, 0.001, 0.00005)
 # How far ahead a clock may be, in seconds: no retention is as long.
 AHEAD = 1_000 * _HOUR
-# Within the window and beyond it, by a microsecond and by an hour.
-_SKEWS = (0, 0, 0, 12.5, -290.25, 300, -300, 300.000001, -300.000001, 3600, -3600)
 # Behind the machine's own time: where a year begins, where one ends, and a day that most years do not have.
 LEAPS = ("2100-01-01T00:00:00Z", "2100-12-29T21:00:00Z", "2104-02-28T22:00:00Z")
 
@@ -69,18 +67,6 @@ def dice_of(step: Step) -> Random:
     return Random(step.which)  # noqa: S311 - nothing is kept secret with it
 
 
-# What two workers do at once.
-RACES: Mapping[str, tuple[str, str]] = {
-    "of copies": ("send", "the same"),
-    "of others": ("send", "again"),
-    "with a prune": ("again", "prune"),
-    "with a migration": ("migrate", "again"),
-    "of prunes": ("prune", "prune"),
-    "of migrations": ("migrate", "migrate"),
-    "of a prune and a migration": ("prune", "migrate"),
-    **{f"of {name} commands": (f"command {name}",) * 2 for name in ("prune", "migrate", "inspect")},
-}
-
 # More than a guard would count before it bars a sender.
 _FORGERIES = 24
 # What still says that it is of the sender.
@@ -106,18 +92,6 @@ def _others(dice: Random, which: int = 0) -> list[Step]:
 
 
 # Receiving
-
-
-def _copies(dice: Random) -> list[Step]:
-    one = [Step("send", caller(dice), seconds=dice.choice(_SKEWS)), *_others(dice)]
-    return [*one, Step("same id", caller(dice)), Step("again", caller(dice), 1), Step("restart", caller(dice)), *one]
-
-
-def _too_early(dice: Random) -> list[Step]:
-    """Refused by its timestamp first, and due later."""
-    early = fraction(dice, 301, 5000)
-    steps = [Step("send", caller(dice), seconds=early), *_others(dice)[:2]]
-    return [*steps, Step("clock", seconds=early - dice.choice((300, 0, -300))), *_others(dice)]
 
 
 def _from_ahead(dice: Random) -> list[Step]:
@@ -155,12 +129,6 @@ def _days(dice: Random) -> list[Step]:
 def made_ahead(dice: Random) -> list[Step]:
     """The clock was far ahead when the mailbox was made, and is right again before the first receipt."""
     return [Step("clock", seconds=-AHEAD), *_days(dice), *_days(dice)]
-
-
-def _rivals(dice: Random) -> list[Step]:
-    kinds = [f"race {kind}" for kind in RACES if "command" not in kind]
-    steps = [Step("send"), Step("clock", seconds=fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
-    return [*steps, *(Step(kind, which=dice.randrange(2)) for kind in dice.sample(kinds, 4)), *_others(dice)]
 
 
 # Pruning
@@ -237,14 +205,6 @@ def _too_short(dice: Random) -> list[Step]:
 # Migrating
 
 
-def _migration(dice: Random) -> list[Step]:
-    one = [Step("leave", lists=(dice.randrange(3), dice.randrange(1, 3), dice.randrange(1, 3)))]
-    again = [Step("migrate", caller(dice)), Step("look"), *(Step("again", caller(dice), which) for which in range(4))]
-    later = Step("clock", seconds=dice.choice((0.5, 600, 600.000001, 601, 90_000)))
-    blocked = [Step("same id", caller(dice), 0), Step("same id", caller(dice), 2)]
-    return [Step("send"), Step("send"), *one, *again, *blocked, Step("restart", caller(dice)), later, *blocked, *again]
-
-
 def _two_lists(dice: Random) -> list[Step]:
     """A second list is taken over, and the blocks of the first end when they are due."""
     lists = Step("leave", lists=(0, 1, 1))
@@ -281,25 +241,6 @@ def _killed_when_due(dice: Random) -> list[Step]:
     return [*steps, Step("clock", seconds=_HOUR), Step("send", caller(dice)), Step("look")]
 
 
-def _aborted(dice: Random) -> list[Step]:
-    steps = [Step("send"), Step("clock", seconds=fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
-    for what in dice.sample(("send", "prune", "migrate"), 3):
-        worker = caller(dice)
-        retry = Step("again", worker) if what == "send" else Step(what, worker, seconds=600)
-        steps += [Step(what, worker, seconds=600 * (what == "prune"), point=dice.choice(POINTS)), retry, Step("look")]
-    return [*steps, *_others(dice)]
-
-
-def _killed(dice: Random) -> list[Step]:
-    steps = [Step("send"), Step("clock", seconds=fraction(dice, 700, 9000)), Step("leave", lists=(1, 2, 1))]
-    what = dice.choice(("send", "prune", "migrate"))
-    if what == "send" and dice.randrange(3):
-        steps.append(Step("kill send", caller(dice), point=dice.choice(POINTS)))
-    else:
-        steps.append(_kill(dice, what, within=0.01))
-    return [*steps, *_others(dice), Step(what, caller(dice), seconds=600 * (what == "prune")), Step("look")]
-
-
 # Operators
 
 
@@ -316,12 +257,9 @@ def _operator(dice: Random) -> list[Step]:
 
 
 SCENARIOS: Mapping[str, Scenario] = {
-    "copies": _copies,
-    "too early": _too_early,
     "from ahead": _from_ahead,
     "forged": _forged,
     "days": _days,
-    "rivals": _rivals,
     "at the cutoff": _at_the_cutoff,
     "at the cutoff again": _at_the_cutoff,
     "usual retention": _usual_retention,
@@ -330,14 +268,10 @@ SCENARIOS: Mapping[str, Scenario] = {
     "lower cutoff second": lower_cutoff_second,
     "a window behind a cutoff": _provable,
     "too short": _too_short,
-    "migration": _migration,
     "two lists": _two_lists,
     "nothing to migrate": _nothing_to_migrate,
     "a block's end": _blocks_end,
     "killed when due": _killed_when_due,
-    "aborted": _aborted,
-    "aborted again": _aborted,
-    "killed": _killed,
     "operator": _operator,
 }
 # Those in which the clock goes back behind a cutoff.

@@ -9,14 +9,27 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from random import Random
 
+from holdfast.conformance.attacks.histories import Deck
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.suites.calyx_replay import model
-from holdfast.conformance.suites.calyx_replay.generate import NEAR_COMMIT, RACES, WORKERS, Step, dice_of, leap
-from holdfast.conformance.suites.calyx_replay.runner import HistoryRunner
+from holdfast.conformance.suites.calyx_replay.generate import NEAR_COMMIT, WORKERS, Draw, Step, dice_of, leap
+from holdfast.conformance.suites.calyx_replay.runner import COMMANDS, HistoryRunner
 from holdfast.conformance.suites.calyx_replay.settings import Settings
 
+# What two workers do at once.
+_RACES: Mapping[str, tuple[str, str]] = {
+    "of copies": ("send", "the same"),
+    "of others": ("send", "again"),
+    "with a prune": ("again", "prune"),
+    "with a migration": ("migrate", "again"),
+    "of prunes": ("prune", "prune"),
+    "of migrations": ("migrate", "migrate"),
+    "of a prune and a migration": ("prune", "migrate"),
+    **{f"of {name} commands": (f"command {name}",) * 2 for name in COMMANDS},
+}
 # How many receipts come while a command is under way, and how far apart they are, in seconds.
 _RECEIPTS, _APART = 12, 0.04
 _BESIDE = ("prune", "migrate")
@@ -30,27 +43,22 @@ IMPATIENT = Settings(config={"busy_timeout_seconds": "0"})
 _TIMES = 2
 
 
-# How many histories have all of them, because a session has a deadline.
+# All of them, each as often as it is to be met, and how many histories have them, because a session has a deadline.
+_KINDS = (
+    *(f"race {kind}" for kind in _RACES for _ in range(1 if "command" in kind else _TIMES)),
+    *(f"beside {name}" for name in _BESIDE),
+    *(f"held {name}" for name in (*_HELD, _EARLY)),
+)
 HISTORIES = 3
 
 
-class Rivals:
-    """Deals the races. Each has something to do for both: letters that version 0 left, and old records."""
+def rivals() -> Draw:
+    """Draws histories with the races. Each has letters that version 0 left, and old records, for both to do."""
+    deck = Deck(_KINDS)
 
-    def __init__(self) -> None:
-        self._left: list[str] = []
-        self._each = 0
-
-    def draw(self, dice: Random) -> list[Step]:
-        """The steps of one history."""
-        if not self._left:
-            kinds = [f"race {kind}" for kind in RACES for _ in range(1 if "command" in kind else _TIMES)]
-            kinds += [f"beside {name}" for name in _BESIDE]
-            kinds += [f"held {name}" for name in (*_HELD, _EARLY)]
-            self._left, self._each = dice.sample(kinds, len(kinds)), math.ceil(len(kinds) / HISTORIES)
-        kinds, self._left = self._left[: self._each], self._left[self._each :]
+    def draw(dice: Random) -> list[Step]:
         steps = [leap(dice)]
-        for kind in kinds:
+        for kind in (deck.deal(dice) for _ in range(math.ceil(len(_KINDS) / HISTORIES))):
             # Records that a prune to the shortest retention removes, and one that every command removes.
             steps += [Step("insert", which=dice.randrange(2, 9), seconds=7200), Step("insert", which=2)]
             steps.append(Step("leave", lists=(0, 1, 1)))
@@ -60,6 +68,8 @@ class Rivals:
             # What was refused meanwhile comes again.
             steps += [Step("again", dice.randrange(WORKERS), which) for which in range(_WAITING) if "held" in kind]
         return steps
+
+    return draw
 
 
 def busy(dice: Random) -> list[Step]:
@@ -86,6 +96,17 @@ class RivalRunner(HistoryRunner):
         self._left_letters()
         self._look(step.worker)
         self._worlds.narrow(lambda state: [model.settled(state)])
+
+    def _race(self, step: Step, rest: str) -> None:
+        """Each worker calls at once."""
+        names = _RACES[rest]
+        if not self._is_possible(*names):
+            return
+        self._settle()
+        first = self._calls[names[0]](step.which)
+        calls = [first, first if names[1] == "the same" else self._calls[names[1]](step.which)]
+        self._made(*calls)
+        self._judge(self._session.race([(call.method, call.args) for call in calls]), calls)
 
     def _beside(self, step: Step, command: str) -> None:
         """Receipts by one worker, while a command of the other one is under way."""

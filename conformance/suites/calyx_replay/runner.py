@@ -21,7 +21,7 @@ from holdfast.conformance.suites.calyx_replay import model
 from holdfast.conformance.suites.calyx_replay.candidates import MACHINE, Snapshot, TraceLog, offered
 from holdfast.conformance.suites.calyx_replay.data_at_rest import Remaining
 from holdfast.conformance.suites.calyx_replay.envelopes import Envelopes, LeftBehind
-from holdfast.conformance.suites.calyx_replay.generate import LEAPS, RACES, WORKERS, Step, dice_of
+from holdfast.conformance.suites.calyx_replay.generate import LEAPS, WORKERS, Step, dice_of
 from holdfast.conformance.suites.calyx_replay.model import (
     BEGINNING,
     EFFECTS,
@@ -162,7 +162,7 @@ class HistoryRunner:
     def step(self, step: Step) -> None:
         """See `histories.HistoryRunner`."""
         verb, _, rest = step.what.partition(" ")
-        verbs = {"race": self._race, "kill": self._interrupt, "forge": self._forge}
+        verbs = {"kill": self._interrupt, "forge": self._forge}
         before = self._worlds.possible[0]
         if step.what in self._steps:
             self._steps[step.what](step)
@@ -328,18 +328,6 @@ class HistoryRunner:
         say = self._bench.weigh if known else self._bench.fail
         told = ", and ".join(map(received, answers))
         say(verdict, _DIFFERS, expected=expected, received=told, at=self._judged)
-
-    def _race(self, step: Step, rest: str) -> None:
-        """Each worker calls at once."""
-        names = RACES[rest]
-        if not self._is_possible(*names):
-            return
-        self._settle()
-        first = self._calls[names[0]](step.which)
-        calls = [first, first if names[1] == "the same" else self._calls[names[1]](step.which)]
-        self._made(*calls)
-        self._judge(self._session.race([(call.method, call.args) for call in calls]), calls)
-        self._look(step.which % WORKERS)
 
     # What version 0 left
 
