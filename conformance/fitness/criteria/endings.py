@@ -7,10 +7,11 @@ Everything else that moves along with the clock, or is not read here, is said to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, unique
+from typing import TypeAlias
 
 from holdfast.conformance.fitness.criteria.spelling import without_parentheses
 
@@ -37,10 +38,10 @@ class Ending:
 
 
 # Texts in quotes are set aside and stand as their number between marks that no expression has.
-_OPEN, _CLOSE, _NOW = "\x01", "\x02", "\x03"
+OPEN, CLOSE, NOW = "\x01", "\x02", "\x03"
 _TEXT = re.compile(r"""(?P<escaped>E)?'(?P<said>(?:[^']|'')*)'|(?P<name>"(?:[^"]|"")*")""")
 _ODD_NAME = re.compile(r"[^\w$ \"-]")
-_LITERAL = rf"{_OPEN}(\d+){_CLOSE}"
+LITERAL = rf"{OPEN}(\d+){CLOSE}"
 _NAME = r'(?:"(?:[^"]|"")*"|(?!\d)[\w$]+)'
 _WORDS_OF_TYPES = r"precision|varying|with time zone|without time zone|year|month|day|hour|minute|second|to"
 _TYPE = rf"(?:{_NAME}\.)?{_NAME}(?:\(\d+(?:,\d+)?\))?(?: (?:{_WORDS_OF_TYPES})(?:\(\d+\))?)*(?:\[\])*"
@@ -48,7 +49,7 @@ _CAST = re.compile(rf"::({_TYPE})")
 _TIMES = re.compile(r"(?:timestamp|timestamptz|date|time|timetz)\b|(?:ts|tstz|date)(?:multi)?range\b")
 _CALL = re.compile(rf"(?<![\w$.\"])(?:(?P<schema>{_NAME})\.)?(?P<name>{_NAME})\(")
 
-# Rewritten until nothing changes any more. Every other expression for the moment of making becomes `_NOW`.
+# Rewritten until nothing changes any more. Every other expression for the moment of making becomes `NOW`.
 _MAKING = re.compile(
     r"\b(?:(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)"
     r"|(?:CURRENT_TIMESTAMP|LOCALTIMESTAMP|CURRENT_TIME|LOCALTIME)(?:\(\d\))?|CURRENT_DATE)(?![\w$(])"
@@ -62,20 +63,21 @@ _UNIT = r"\(?(?:1000|1000000)(?:\.0+)?\)?(?:::(?:numeric|double precision|bigint
 _ZONE = re.compile(r"[A-Za-z]+(?:[/_-][A-Za-z]+)*").fullmatch
 _ALONE = r"(?<![\w$.\"])"
 # What is the moment of making too; of a text in it, such as a zone or a field, only if that is as said.
-_SAME: tuple[tuple[str, Callable[[str], object] | None], ...] = (
-    (rf"{_ALONE}\({_NOW}\)", None),
-    (rf"{_NOW}::{_PLAIN_TYPE}(?![\w$.(\[])", None),
-    (rf"\bEXTRACT\(epoch FROM {_NOW}\)", None),
-    (rf"{_ALONE}(?:floor|round|trunc|to_jsonb)\({_NOW}\)", None),
+Same: TypeAlias = tuple[str, Callable[[list[str]], object] | None]
+_SAME: tuple[Same, ...] = (
+    (rf"{_ALONE}\({NOW}\)", None),
+    (rf"{NOW}::{_PLAIN_TYPE}(?![\w$.(\[])", None),
+    (rf"\bEXTRACT\(epoch FROM {NOW}\)", None),
+    (rf"{_ALONE}(?:floor|round|trunc|to_jsonb)\({NOW}\)", None),
     # As milliseconds or microseconds.
-    (rf"{_NOW} \* {_UNIT}(?= *(?:\)|\Z))", None),
-    (rf"{_ALONE}timezone\({_LITERAL}::text, {_NOW}\)", _ZONE),
-    (rf"{_ALONE}date_part\({_LITERAL}::text, {_NOW}\)", lambda said: said == "epoch"),
-    (rf"{_ALONE}date_trunc\({_LITERAL}::text, {_NOW}\)", lambda _: True),
-    (rf"{_NOW} AT TIME ZONE {_LITERAL}::text", _ZONE),
+    (rf"{NOW} \* {_UNIT}(?= *(?:\)|\Z))", None),
+    (rf"{_ALONE}timezone\({LITERAL}::text, {NOW}\)", lambda said: _ZONE(said[0])),
+    (rf"{_ALONE}date_part\({LITERAL}::text, {NOW}\)", lambda said: said == ["epoch"]),
+    (rf"{_ALONE}date_trunc\({LITERAL}::text, {NOW}\)", lambda _: True),
+    (rf"{NOW} AT TIME ZONE {LITERAL}::text", lambda said: _ZONE(said[0])),
     # Digits and letters of the form itself would stand in what is written.
-    (rf"{_ALONE}to_char\({_NOW}, {_LITERAL}::text\)", lambda said: not re.search(r"\d", said)),
-    (rf"\({_LITERAL}::text\)::{_PLAIN_TYPE}(?![\w$.(\[])", lambda said: said.strip().lower() == "now"),
+    (rf"{_ALONE}to_char\({NOW}, {LITERAL}::text\)", lambda said: not re.search(r"\d", said[0])),
+    (rf"\({LITERAL}::text\)::{_PLAIN_TYPE}(?![\w$.(\[])", lambda said: said[0].strip().lower() == "now"),
 )
 
 _EVER = "infinity"
@@ -89,11 +91,11 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 # The largest numbers of a column are said for "never"; from here on others may be seconds since 1970.
 _LARGEST = ("9223372036854775807",)
 _EPOCH_FLOOR = 1_000_000_000
-_CONSTANT = re.compile(rf"(?:{_LITERAL}|(?P<word>true|false|NULL)|(?P<number>-?\d+(?:\.\d+)?))")
-_INTERVAL = rf"{_LITERAL}::interval(?: [a-z ]+)?(?:\(\d\))?"
-_AFTER = re.compile(rf"{_NOW} \+ {_INTERVAL}|{_INTERVAL} \+ {_NOW}")
+_CONSTANT = re.compile(rf"(?:{LITERAL}|(?P<word>true|false|NULL)|(?P<number>-?\d+(?:\.\d+)?))")
+_INTERVAL = rf"{LITERAL}::interval(?: [a-z ]+)?(?:\(\d\))?"
+_AFTER = re.compile(rf"{NOW} \+ {_INTERVAL}|{_INTERVAL} \+ {NOW}")
 _LENGTH = re.compile(rf"{_INTERVAL}")
-_RANGE = re.compile(rf"(?:tstzrange|tsrange|daterange)\({_NOW}, (?P<end>[^,]+)(?:, {_LITERAL}::text)?\)")
+_RANGE = re.compile(rf"(?:tstzrange|tsrange|daterange)\({NOW}, (?P<end>[^,]+)(?:, {LITERAL}::text)?\)")
 _MOVES = re.compile(r"\+|\binterval\b|\bmake_interval\(|\bdate_add\(|_pl_")
 _SPEAKS = re.compile(
     r"\b(?:age|date_|isfinite|justify_|make_(?:date|time|interval)|to_timestamp|to_date|timezone|(?:ts|tstz|date)range"
@@ -124,8 +126,8 @@ def ending(text: str, *, timed: bool = False, moments: Collection[str] = (), rev
     if re.search(r"[\x00-\x08]", text) or any(map(_ODD_NAME.search, names)):
         return Ending(Sense.UNCLEAR, why="a name in it has signs that are not read here")
     said: list[str] = []
-    masked = without_parentheses(_reduced(_masked(text, moments, said), said))
-    if masked == _NOW:
+    masked = without_parentheses(reduced(_masked(text, moments, said), said, _SAME))
+    if masked == NOW:
         return Ending(Sense.MOMENT)
     return (
         _constant(masked, said, timed=timed)
@@ -140,24 +142,26 @@ def _masked(text: str, moments: Collection[str], said: list[str]) -> str:
             return found["name"]
         # The value of a text with escapes is not worked out.
         said.append("\\" if found["escaped"] else found["said"].replace("''", "'"))
-        return f"{_OPEN}{len(said) - 1}{_CLOSE}"
+        return f"{OPEN}{len(said) - 1}{CLOSE}"
 
-    masked = _MAKING.sub(_NOW, _TEXT.sub(aside, text).replace("pg_catalog.", ""))
+    masked = _MAKING.sub(NOW, _TEXT.sub(aside, text).replace("pg_catalog.", ""))
     for name in moments:
-        masked = re.sub(rf"(?<![\w$.\"]){re.escape(name)}(?![\w$.(\"])", _NOW, masked)
+        masked = re.sub(rf"(?<![\w$.\"]){re.escape(name)}(?![\w$.(\"])", NOW, masked)
     return masked
 
 
-def _reduced(masked: str, said: list[str]) -> str:
+def reduced(masked: str, said: list[str], same: Iterable[Same]) -> str:
+    """With one mark for all that is the moment of making, until nothing changes any more."""
     before = ""
     while before != masked:
         before = masked
-        for pattern, fine in _SAME:
+        for pattern, fine in same:
 
-            def same(found: re.Match[str], fine: Callable[[str], object] | None = fine) -> str:
-                return _NOW if fine is None or fine(said[int(found[1])]) else found[0]
+            def put(found: re.Match[str], fine: Callable[[list[str]], object] | None = fine) -> str:
+                texts = [said[int(number)] for number in re.findall(LITERAL, found[0])]
+                return NOW if fine is None or fine(texts) else found[0]
 
-            masked = re.sub(pattern, same, masked)
+            masked = re.sub(pattern, put, masked)
     return masked
 
 
@@ -195,7 +199,7 @@ def _lasting(masked: str, said: list[str]) -> Ending | None:
             return Ending(Sense.FOR_EVER)
         inner = _constant(end, said, timed=True) or _lasting(end, said)
         return inner or Ending(Sense.LATER)
-    if _LENGTH.search(masked) or (_NOW in masked and _MOVES.search(masked)) or "make_interval(" in masked:
+    if _LENGTH.search(masked) or (NOW in masked and _MOVES.search(masked)) or "make_interval(" in masked:
         return Ending(Sense.LATER)
     return None
 
@@ -225,7 +229,7 @@ def _other(masked: str, *, timed: bool, reviewed: frozenset[str]) -> Ending:
         return Ending(Sense.UNCLEAR, why=f"it calls {', '.join(dict.fromkeys(unread))}, which was not reviewed")
     if foreign:
         return Ending(Sense.NO_TIME)
-    if timed or _NOW in masked or _SPEAKS.search(without_casts) or any(_TIMES.match(each) for each in types):
+    if timed or NOW in masked or _SPEAKS.search(without_casts) or any(_TIMES.match(each) for each in types):
         return Ending(Sense.UNCLEAR, why="what time that is is not read here")
     return Ending(Sense.NO_TIME)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeAlias
 
 from holdfast.conformance.fitness.criteria.lasting import JOBS
 from holdfast.conformance.fitness.model import Evidence, Part
@@ -12,16 +14,29 @@ from holdfast.reports.evidence import Redactor
 # Extensions that spread a table over several nodes, or over chunks.
 _SPREADING = ("citus", "timescaledb", "bdr", "pglogical", "spock", "pgactive", "pg_partman")
 
+_Look: TypeAlias = Callable[[Evidence, Catalogue], Iterator[str]]
+
 
 def notes(evidence: Evidence, catalogue: Catalogue) -> tuple[str, ...]:
     """One sentence each."""
     found: list[str] = []
-    for inspect in _LOOKS:
+    looks: list[_Look] = [partial(_list, *each) for each in _LISTS]
+    looks += [_server, _waiting, _administrators, _owners, _search_path, _spreading, _others, _jobs, _secrets]
+    for inspect in looks:
         try:
             found += inspect(evidence, catalogue)
         except UnreadError as error:
             found.append(f"could not be read: {error}")
     return tuple(dict.fromkeys(found))
+
+
+# What is told of the rows of a query, if there are any: one sentence of all, with what of each.
+_LISTS = (
+    ("prepared", "prepared transactions are pending: {}", "{gid}"),
+    ("extensions", "extensions: {}", "{name} {version}"),
+    ("publications", "{}: unique on each node only", "{schema}.{relation} is published by {publication}"),
+    ("event_triggers", "event triggers: {}", "{name}"),
+)
 
 
 def _server(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
@@ -32,11 +47,6 @@ def _server(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
     yield f"PostgreSQL {row['version']}, database {row['database']}, read as {row['reader']}"
     if row["replica"]:
         yield "this server is a replica: settings of commit and what is prepared were read here, not on the primary"
-
-
-def _prepared(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    if rows := catalogue.rows("prepared"):
-        yield f"prepared transactions are pending: {', '.join(str(row['gid']) for row in rows)}"
 
 
 def _waiting(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
@@ -80,25 +90,25 @@ def _search_path(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
         yield f"temporary tables may be made by {', '.join(sorted(set(temporary)))}"
 
 
-def _extensions(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    rows = catalogue.rows("extensions")
-    described = [f"{row['name']} {row['version']}" for row in rows]
-    yield f"extensions: {', '.join(described) or 'none'}"
-    if spread := [str(row["name"]) for row in rows if row["name"] in _SPREADING]:
+def _list(query: str, sentence: str, each: str, _evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    if rows := catalogue.rows(query):
+        yield sentence.format(", ".join(each.format(**row) for row in rows))
+
+
+def _spreading(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
+    names = [str(row["name"]) for row in catalogue.rows("extensions")]
+    if spread := [name for name in names if name in _SPREADING]:
         yield f"{', '.join(spread)} may spread a table: a unique index holds on its own node and chunk only"
 
 
-def _replication(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    for row in catalogue.rows("publications"):
-        yield f"{row['schema']}.{row['relation']} is published by {row['publication']}: unique on each node only"
+def _others(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
     for row in catalogue.rows("commit"):
         if row["name"] == "synchronous_standby_names" and row["value"]:
             yield f"synchronous standbys: {row['value']}"
-
-
-def _event_triggers(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    if rows := catalogue.rows("event_triggers"):
-        yield f"event triggers: {', '.join(str(row['name']) for row in rows)}"
+    surface = {str(name) for part, name in evidence.surface.parts.items() if part is not Part.AUDIT}
+    for key in catalogue.rows("references"):
+        if f"{key['schema']}.{key['relation']}" in surface:
+            yield f"the foreign key {key['name']} is checked as the owner of {key['to_schema']}.{key['to_relation']}"
 
 
 def _jobs(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
@@ -120,29 +130,6 @@ def _secrets(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
                 f"the text of the function {row['schema']}.{row['name']} holds something like a password or a token, "
                 "and stands in the proof: take it out of there"
             )
-
-
-def _references(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    surface = {str(name) for part, name in evidence.surface.parts.items() if part is not Part.AUDIT}
-    for key in catalogue.rows("references"):
-        if f"{key['schema']}.{key['relation']}" in surface:
-            yield f"the foreign key {key['name']} is checked as the owner of {key['to_schema']}.{key['to_relation']}"
-
-
-_LOOKS: tuple[Callable[[Evidence, Catalogue], Iterator[str]], ...] = (
-    _server,
-    _prepared,
-    _waiting,
-    _administrators,
-    _owners,
-    _search_path,
-    _extensions,
-    _replication,
-    _event_triggers,
-    _references,
-    _jobs,
-    _secrets,
-)
 
 
 def notes_in_files(evidence: Evidence) -> Iterator[str]:

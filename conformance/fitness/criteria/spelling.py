@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+
+from holdfast.conformance.fitness.criteria.patterns import (
+    ANY_BITS,
+    bits_of,
+    expanded,
+    is_of_one_case,
+    of_glob,
+    places,
+)
 
 # What a reason suggests for another form.
 WRITE_AS = "~ '^[0-9a-f]{64}$'"
-# Characters that mean themselves in a pattern, and those that do between brackets.
-_PLAIN = r"[A-Za-z0-9_:/@=-]"
-_SET = r"\[([A-Za-z0-9_:/@=.+-]+)\]"
-# Nothing is optional and nothing is repeated without a number, so that each place of a key has its characters.
-_ATOM = re.compile(rf"(?:{_SET}|{_PLAIN})(?:\{{[1-9][0-9]*\}})?")
-_ALPHABETS = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_UNKNOWN = "?"
-# Between brackets; a hyphen at an end is one.
-RANGE = re.compile(r"(.)-(.)", re.DOTALL)
-_LENGTH = "(?:length|char_length|character_length|octet_length)"
 
 
 def one_spelling(conditions: Sequence[str], column: str, *, trusted: Collection[str] = ()) -> bool:
@@ -30,14 +29,12 @@ def one_spelling(conditions: Sequence[str], column: str, *, trusted: Collection[
     `trusted` are functions (schema.name) that a policy vouches for; one that is asked about the column alone will do.
     """
     subject = _subject(column)
-    if any(_is_fixed(pattern) for pattern in _found(rf"{subject} ~ '([^']*)'::text", conditions)):
+    if any(map(_is_fixed, _found(rf"{subject} ~ '([^']*)'::text", conditions))):
         return True
     if any(name in trusted for name in _found(rf"([\w$]+\.[\w$]+)\({subject}\)", conditions)):
         return True
-    long = bool(_found(rf"{_LENGTH}\({subject}\) = ([1-9][0-9]*)", conditions))
-    without = _found(rf"{subject} !~ '\[\^([^']*)\]'::text", conditions)
-    only = _found(rf"{subject} ~ '\^\[([^']*)\][+*]\$'::text", conditions)
-    return long and any(is_of_one_case(inside) for inside in (*without, *only))
+    long = any(how == "=" and most for most, how, _ in _lengths(conditions, column))
+    return long and any(map(is_of_one_case, _sets(conditions, column)))
 
 
 # SQLite has two traps more: without STRICT or typeof() the bytes of a text are another value that every other condition
@@ -45,7 +42,6 @@ def one_spelling(conditions: Sequence[str], column: str, *, trusted: Collection[
 WRITE_AS_IN_FILES = (
     "typeof({0}) = 'text' AND length({0}) = 64 AND length(CAST({0} AS BLOB)) = 64 AND {0} NOT GLOB '*[^0-9a-f]*'"
 )
-_PLACE = re.compile(r"\[([^\]^][^\]]*)\]|(.)", re.DOTALL)
 
 
 def one_spelling_in_files(conditions: Sequence[str], column: str, *, typed: bool) -> bool:
@@ -57,28 +53,32 @@ def one_spelling_in_files(conditions: Sequence[str], column: str, *, typed: bool
 
     if not (typed or found(r"typeof \( {c} \) = ('text')")):
         return False
-    long = set(found(r"length \( {c} \) = ([1-9]\d*)"))
-    octets = set(found(r"(?:length \( cast \( {c} as blob \) \)|octet_length \( {c} \)) = ([1-9]\d*)"))
+    said = {(in_bytes, most) for most, how, in_bytes in _lengths(conditions, column) if how == "=" and most}
     whole = bool(found(r"instr \( {c} , (?:char \( 0 \)|x'00') \) = (0)"))
-    places = filter(None, map(_places, found(r"{c} glob '([^']*)'")))
-    if any(whole or str(each) in octets for each in places):
-        return True
-    only = any(map(is_of_one_case, found(r"{c} not glob '\*\[\^([^\]]+)\]\*'")))
-    return only and bool(long & octets or (whole and long | octets))
+    for text in map(of_glob, found(r"{c} glob '([^']*)'")):
+        if _is_fixed(text) and (whole or (True, sum(each.least for each in places(text))) in said):
+            return True
+    both = any((not in_bytes, most) in said for in_bytes, most in said)
+    return any(map(is_of_one_case, _sets(conditions, column))) and bool(both or (whole and said))
 
 
-def _places(text: str) -> int:
-    """How many places a pattern of GLOB has that names the characters of each; 0 for any other pattern."""
-    found = _PLACE.findall(text)
-    fine = (is_of_one_case(inside) if inside else re.fullmatch(_PLAIN, plain) for inside, plain in found)
-    return len(found) if all(fine) else 0
+def _is_fixed(text: str) -> bool:
+    """Whether a pattern has both anchors, and between them only characters and sets, each a fixed number of times."""
+    found = places(text)
+    return bool(found) and all(each.fixed for each in found)
 
 
-# The bits of a character that may be any, and of a byte.
-_CHARACTER, _BYTE = math.log2(0x110000 - 0x800), 8.0
-_CLASS = r"\[(?P<set>\^?[^\\\[\]^][^\\\[\]]*)\]"
-_PLACE_OF_PATTERN = re.compile(rf"(?:{_CLASS}|{_PLAIN})(?:\{{(?P<least>\d+)(?:,(?P<most>\d+))?\}})?")
-_PLACE_OF_GLOB = re.compile(rf"{_CLASS}|(?P<any>\?)|[^\[*?]", re.DOTALL)
+def _sets(conditions: Sequence[str], column: str) -> list[str]:
+    """What stands between the brackets of a condition that admits nothing but these characters, however many."""
+    subject, bare = _subject(column), re.escape(column)
+    return [
+        *_found(rf"{subject} !~ '\[\^([^']*)\]'::text", conditions),
+        *_found(rf"{subject} ~ '\^\[([^']*)\][+*]\$'::text", conditions),
+        *_found(rf"{bare} not glob '\*\[\^([^\]]+)\]\*'", conditions),
+    ]
+
+
+_BYTE_BITS = 8.0
 
 
 def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, longest: int | None = None) -> float:
@@ -87,80 +87,36 @@ def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, 
     `of_bytes`: its length is one of bytes. `longest`: so many characters go into its type.
     """
     subject, bare = _subject(column), re.escape(column)
-    bound = r" (=|<=|<|BETWEEN \d+ AND) (\d+)"
-    bytes_ = [f"octet_length\\({subject}\\)", rf"octet_length \( {bare} \)", rf"length \( cast \( {bare} as blob \) \)"]
-    texts = [rf"(?:length|char_length|character_length)\({subject}\)", rf"length \( {bare} \)"]
-    sets = [
-        *_found(rf"{subject} !~ '\[\^([^']*)\]'::text", conditions),
-        *_found(rf"{subject} ~ '\^\[([^']*)\][+*]\$'::text", conditions),
-        *_found(rf"{bare} not glob '\*\[\^([^\]]+)\]\*'", conditions),
+    wide = [bits_of(expanded(inside)) for inside in _sets(conditions, column) if not re.search(r"[\\\[]", inside)]
+    lengths = [(longest, "<=", ANY_BITS)] if longest is not None else []
+    lengths += [
+        (most, how, _BYTE_BITS if in_bytes or of_bytes else ANY_BITS)
+        for most, how, in_bytes in _lengths(conditions, column)
     ]
-    wide = [_size(inside) for inside in sets if "\\" not in inside and "[" not in inside]
-    lengths = [(longest, "<=", _CHARACTER)] if longest is not None else []
-    for forms, each in ((bytes_, _BYTE), (texts, _BYTE if of_bytes else _CHARACTER)):
-        said = (re.fullmatch(f"(?:{'|'.join(forms)}){bound}", condition) for condition in conditions)
-        lengths += [(int(found[2]) - (found[1] == "<"), found[1], each) for found in said if found is not None]
-    return min(
-        (
-            *(_room(_PLACE_OF_PATTERN, text[1:-1]) for text in _found(rf"{subject} ~ '(\^[^']*\$)'::text", conditions)),
-            *(_room(_PLACE_OF_GLOB, text) for text in _found(rf"{bare} glob '([^']*)'", conditions)),
-            *(
-                length * each + (0.0 if how == "=" else math.log2(length + 1))
-                for length, how, widest in lengths
-                for each in (widest, *wide)
-            ),
-        ),
-        default=math.inf,
-    )
+    patterns = _found(rf"{subject} ~ '([^']*)'::text", conditions)
+    patterns += map(of_glob, _found(rf"{bare} glob '([^']*)'", conditions))
+    rooms = [sum(each.bits for each in found) for text in patterns if (found := places(text))]
+    rooms += [
+        length * each + (0.0 if how == "=" else math.log2(length + 1))
+        for length, how, widest in lengths
+        for each in (widest, *wide)
+    ]
+    return min(rooms, default=math.inf)
 
 
-def _room(places: re.Pattern[str], text: str) -> float:
-    """The bits of a pattern; a character that means itself has none. Infinite where it is not read to its end."""
-    place, bits = 0, 0.0
-    while place < len(text):
-        if (found := places.match(text, place)) is None:
-            return math.inf
-        named = found.groupdict()
-        least, most = int(named.get("least") or 1), int(named.get("most") or named.get("least") or 1)
-        each = _CHARACTER if named.get("any") else _size(named["set"] or "x")
-        bits += most * each + math.log2(max(most - least, 0) + 1)
-        place = found.end()
-    return bits
+def _lengths(conditions: Sequence[str], column: str) -> Iterator[tuple[int, str, bool]]:
+    """Each upper bound of a length, how it is said, and whether it is one of bytes."""
+    subject, bare = _subject(column), re.escape(column)
+    of_bytes = rf"octet_length\({subject}\)|octet_length \( {bare} \)|length \( cast \( {bare} as blob \) \)"
+    of_text = rf"(?:length|char_length|character_length)\({subject}\)|length \( {bare} \)"
+    form = re.compile(rf"(?:(?P<bytes>{of_bytes})|{of_text}) (=|<=|<|BETWEEN \d+ AND) (\d+)")
+    for found in filter(None, map(form.fullmatch, conditions)):
+        yield int(found[3]) - (found[2] == "<"), found[2], found["bytes"] is not None
 
 
-def _size(inside: str) -> float:
-    """The bits of one of the characters between brackets."""
-    if inside.startswith("^"):
-        return _CHARACTER
-    ranges = [range(ord(first), ord(last) + 1) for first, last in RANGE.findall(inside)]
-    return math.log2(len({*map(ord, RANGE.sub("", inside)), *(each for span in ranges for each in span)}) or 1)
-
-
-def is_of_one_case(inside: str) -> bool:
-    """Whether what stands between brackets names single characters and ranges, and no letter in both cases."""
-    if re.fullmatch(_SET, f"[{inside}]") is None:
-        return False
-    named = RANGE.sub(_span, inside)
-    return _UNKNOWN not in named and not any(each.isalpha() and each.swapcase() in named for each in named)
-
-
-def _span(ends: re.Match[str]) -> str:
-    """Every character of a range; unknown are those of one that goes beyond one alphabet."""
-    alphabet = next((each for each in _ALPHABETS if ends[1] in each and ends[2] in each), "")
-    return alphabet[alphabet.find(ends[1]) : alphabet.find(ends[2]) + 1] or _UNKNOWN
-
-
-def _is_fixed(pattern: str) -> bool:
-    """Whether a pattern has both anchors, and between them only characters and sets, each a fixed number of times."""
-    if not (pattern.startswith("^") and pattern.endswith("$")):
-        return False
-    inside, place = pattern[1:-1], 0
-    while place < len(inside):
-        atom = _ATOM.match(inside, place)
-        if atom is None or (atom.group(1) is not None and not is_of_one_case(atom.group(1))):
-            return False
-        place = atom.end()
-    return place > 0
+def bound(conditions: Sequence[str], column: str) -> int | None:
+    """The length that conditions leave a column at the most; None if they say nothing of it."""
+    return min((most for most, _, _ in _lengths(conditions, column)), default=None)
 
 
 def _subject(column: str) -> str:
@@ -179,7 +135,7 @@ def _found(form: str, conditions: Sequence[str]) -> list[str]:
 _CHECK = re.compile(r"CHECK \((.*)\)(?: NO INHERIT)?(?: NOT VALID)?(?: NOT ENFORCED)?", re.DOTALL)
 # What PostgreSQL writes for `c = 'x'` and `c IN ('x', 'y')`, for text, varchar and enums.
 _QUOTED = r"'(?:[^']|'')*'"
-_LITERAL = rf"\(?({_QUOTED}|-?\d+)\)?(?:::[\w\". ]+(?:\(\d+\))?)?"
+_LITERAL = rf"\(?({_QUOTED}|-?\d+|true|false)\)?(?:::[\w\". ]+(?:\(\d+\))?)?"
 _PARENTHESES = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[()]")
 _SIGNS = re.compile(r"'(?:[^']|'')*(?:'|\Z)|[(\[]|[)\]]| AND | OR | BETWEEN ")
 
@@ -225,6 +181,9 @@ def admitted(definition: str, column: str) -> set[str] | None:
     """The values that a check admits, if it lists them; conditions beside the list only narrow them."""
     subject = _loosely(column)
     for condition in conditions(definition):
+        # A number is that of the column itself, and not of what a cast makes of it.
+        if re.search(r"::\w+\)* (?:=|is) \(?(?:-?\d|true|false)", condition):
+            continue
         if single := re.fullmatch(rf"{subject} (?:=|is) {_LITERAL}", condition):
             return {_unquoted(single[1])}
         several = re.fullmatch(rf"{subject} = ANY \(+ARRAY\[(.*?)\]\)*(?:::[\w\". ]+\[\])?\)*", condition, re.DOTALL)

@@ -11,7 +11,7 @@ from holdfast.conformance.fitness.model import RelationName, Snapshot
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
 from holdfast.conformance.fitness.postgres.snapshot import read
-from holdfast.conformance.fitness.trying.rows import Insert, Refusal, quoted
+from holdfast.conformance.fitness.trying.rows import Insert, quoted
 from holdfast.conformance.fitness.trying.tables import NEEDED, Table, table_of
 from holdfast.specs.fitness import load_queries
 
@@ -35,7 +35,7 @@ class PostgresGround:
             named = [(relation.schema, relation.name)]
             return table_of(Catalogue(read(self._connection, named, None, only=NEEDED)), relation)
 
-    def refusal(self, rows: Sequence[Insert]) -> Refusal | None:
+    def refusal(self, rows: Sequence[Insert]) -> str:
         """See `Ground`."""
         try:
             with (
@@ -49,12 +49,9 @@ class PostgresGround:
             if error.sqlstate is None:
                 raise
             said = error.diag
-            named = said.schema_name is not None and said.table_name is not None
-            relation = RelationName(str(said.schema_name), str(said.table_name)) if named else None
-            column, constraint = said.column_name or "", said.constraint_name or ""
-            message = said.message_primary or ""
-            return Refusal(error.sqlstate, message, relation, column, constraint, said.datatype_name is not None)
-        return None
+            about = ".".join(filter(None, (said.schema_name, said.table_name, said.column_name)))
+            return f"{error.sqlstate}: {said.message_primary}{f' ({about})' if about else ''}"
+        return ""
 
     def text(self, relation: RelationName) -> str:
         """With its schema: a name alone may mean a temporary table."""

@@ -33,7 +33,7 @@ _MADE_UP = re.compile(r"\(?(?:(?:lower\()?hex\()?randomblob\((?:1[6-9]|[2-9]\d)\
 _CHANGING = {"random", "randomblob", "changes", "total_changes", "last_insert_rowid", "rowid", "_rowid_", "oid"}
 _NONE = ("domain_checks", "rules", "policies", "inheritance")
 _PAIRS = ("<>", "!=", "==", "<=", ">=", "||")
-_LISTED = re.compile(r"\bin \( ('(?:[^']|'')*'(?: , '(?:[^']|'')*')*) \)")
+_LISTED = re.compile(r"\bin \( ({0}(?: , {0})*) \)".format(r"(?:'(?:[^']|'')*'|\d+|true|false)"))
 
 
 def structure_of(snapshot: Snapshot, surface: Surface) -> dict[str, tuple[Row, ...]]:

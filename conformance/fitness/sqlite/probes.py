@@ -41,7 +41,7 @@ from holdfast.conformance.fitness.sqlite.translating import state_of, translated
 from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
 from holdfast.conformance.fitness.trying.building import ProbeBuilder, first_number, rolled_back
 from holdfast.conformance.fitness.trying.races import NOT_ADMITTED, left, races
-from holdfast.conformance.fitness.trying.rows import Insert, Refusal, RowError, Sample, quoted
+from holdfast.conformance.fitness.trying.rows import Insert, RowError, Sample, quoted
 from holdfast.conformance.fitness.trying.sessions import Attempt, Session
 from holdfast.conformance.fitness.trying.tables import Table, table_of
 from holdfast.conformance.fitness.trying.tampering import FILE_ROLE, tampering
@@ -168,31 +168,14 @@ class FileCopy:
         """See `Ground`."""
         return f"{quoted(MAIN if relation.schema == MAIN else AUDIT)}.{quoted(relation.name)}"
 
-    def refusal(self, rows: Sequence[Insert]) -> Refusal | None:
+    def refusal(self, rows: Sequence[Insert]) -> str:
         """See `Ground`."""
         with self.opened(("trial", FILE_ROLE)) as (session,), rolled_back(session):
             for row in rows:
                 _, answer = session.send(row.text(), row.parameters)
                 if answer.sqlstate is not None:
-                    return self._refusal(answer, row.relation)
-        return None
-
-    def _refusal(self, answer: ProbeAnswer, relation: RelationName) -> Refusal:
-        message = answer.message.partition(": ")[2]
-        said = message.partition(": ")[2]
-        # A trigger may have written to another relation.
-        about = relation if said.casefold().startswith(f"{relation.name}.".casefold()) else None
-        column = ""
-        if answer.sqlstate == "22P02":
-            # «cannot store TEXT value in BLOB column effect.receipt»
-            said = answer.message.rpartition(" ")[2]
-            about = relation if said.casefold().startswith(f"{relation.name}.".casefold()) else None
-        if answer.sqlstate in ("23502", "22P02") and about is not None:
-            known = {str(row["name"]).casefold(): str(row["name"]) for row in self.catalogue.of("columns", relation)}
-            column = known.get(said.rpartition(".")[2].casefold(), "")
-        if answer.sqlstate == "23514":
-            about = relation
-        return Refusal(str(answer.sqlstate), message, about, column, answer.constraint or "")
+                    return f"{answer.sqlstate}: {answer.message.partition(': ')[2]}"
+        return ""
 
     def violated(self, text: str, message: str) -> str | None:
         """The CHECK that refused a statement; None where several of its relation can be meant."""

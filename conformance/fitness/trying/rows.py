@@ -1,24 +1,21 @@
-"""Rows that a surface accepts: words of the contract have known values, trials find the rest, within bounds."""
+"""Rows that a surface accepts: words of the contract have known values, others those that their checks show."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import KEYS, NONCE, WORDS, Policy
-from holdfast.conformance.fitness.trying.tables import Check, ForeignKey, Table
-from holdfast.conformance.fitness.trying.values import Blob, Shape, sample_shape, shapes_of
+from holdfast.conformance.fitness.trying.tables import ForeignKey, Table
+from holdfast.conformance.fitness.trying.values import Blob, Shape, sample_shape, shape_of
 
 # Values as text, by column; None is NULL, and bytes are of SQLite alone.
 Value: TypeAlias = str | Blob | None
 Values: TypeAlias = dict[str, Value]
 Parameters: TypeAlias = tuple[str | None, ...]
-# How many trials satisfy a table with a dozen checks; beyond that a person must name the values.
-_TRIES = 400
 # About as many rows as probes make.
 _ROWS = 200
 # The number of the rows by which values are found on a clone; nothing of them stays.
@@ -81,18 +78,6 @@ def given(values: Iterable[Value]) -> Parameters:
     return tuple(each for each in values if not isinstance(each, Blob))
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why rows were not accepted: by which column, or constraint, of which relation, as far as it is told."""
-
-    state: str
-    message: str
-    relation: RelationName | None = None
-    column: str = ""
-    constraint: str = ""
-    of_domain: bool = False
-
-
 class Ground(Protocol):
     """Where rows are made: a copy, or the live tables."""
 
@@ -103,8 +88,8 @@ class Ground(Protocol):
     def table(self, relation: RelationName) -> Table | None:
         """What there is of that name; None if there is nothing."""
 
-    def refusal(self, rows: Sequence[Insert]) -> Refusal | None:
-        """Why these rows, in this order, are not accepted; None if they are. Nothing of them stays."""
+    def refusal(self, rows: Sequence[Insert]) -> str:
+        """Why these rows, in this order, are not accepted; empty if they are. Nothing of them stays."""
 
     def text(self, relation: RelationName) -> str:
         """A relation as SQL."""
@@ -129,11 +114,9 @@ class RowBuilder:
         self.policy = policy
         self._words = {policy.column(word): word for word in WORDS}
         self._tables: dict[RelationName, Table] = {}
-        self._chosen: dict[tuple[RelationName, str], int] = {}
-        self._counted: dict[tuple[RelationName, str], int] = {}
         self._wanted: set[tuple[RelationName, str]] = set()
         # Made once: a shape may hold the moment in which it was made, and a row must be the same whenever it is made.
-        self._known: dict[tuple[RelationName, str], tuple[Shape, ...]] = {}
+        self._known: dict[tuple[RelationName, str], Shape] = {}
         self.relations = {part: self._table(relation).relation for part, relation in surface.parts.items()}
 
     def table(self, part: Part) -> Table:
@@ -151,15 +134,14 @@ class RowBuilder:
 
     def learn(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Find values that everything accepts, and an order of the parts; nothing stays. Raises RowError."""
-        reasons: list[str] = []
-        for order in (self._parents_first(parts), tuple(reversed(self._parents_first(parts)))):
-            try:
-                self._learn(order)
-            except RowError as error:
-                reasons.append(str(error))
-            else:
+        reasons, sample = list[str](), Sample(self._trial)
+        for order in (self._parents_first(parts), self._parents_first(parts)[::-1]):
+            inserts = tuple(self.insert(part, sample) for part in order)
+            reasons.append(self.ground.refusal((*self.parents(inserts, sample), *inserts)))
+            if not reasons[-1]:
+                self._must_differ(order)
                 return order
-        raise RowError(reasons[0])
+        raise RowError(f"{reasons[0]}; give values that are accepted under `values` in the policy")
 
     def insert(self, part: Part, sample: Sample, changed: Mapping[str, Value] | None = None) -> Insert:
         """The row of a sample for a part, with the words or columns in `changed` set to these values."""
@@ -183,18 +165,6 @@ class RowBuilder:
                 found.setdefault((parent.relation, parent.parameters), parent)
         return tuple(found.values())
 
-    # Learning.
-
-    def _learn(self, order: tuple[Part, ...]) -> None:
-        sample = Sample(self._trial)
-        for _ in range(_TRIES):
-            inserts = tuple(self.insert(part, sample) for part in order)
-            if (refusal := self.ground.refusal((*self.parents(inserts, sample), *inserts))) is None:
-                self._must_differ(order)
-                return
-            self._adjust(refusal)
-        raise RowError(f"no row was accepted after {_TRIES} tries; give sample values in the policy")
-
     def _must_differ(self, order: tuple[Part, ...]) -> None:
         """A key has a value of its own in each row: else a refusal says nothing of the table. Raises RowError."""
         wanted = {Part.EFFECT: KEYS, Part.NONCE: (NONCE,)}
@@ -211,58 +181,6 @@ class RowBuilder:
                         "use {hex}, {hex:N}, {uuid} or {number} under `values` in the policy"
                     )
 
-    def _adjust(self, said: Refusal) -> None:
-        """Choose something else for what was refused. Raises RowError if there is nothing else."""
-        known = None if said.relation is None else self._tables.get(said.relation)
-        if said.state == "23502" and known is not None:
-            column, wanted = known.columns.get(said.column), (known.relation, said.column)
-            if column is not None and not column.made_by_server and wanted not in self._wanted:
-                self._wanted.add(wanted)
-                return
-        if said.state == "22001" and self._shorten(said.message):
-            return
-        if said.state == "22P02" and known is not None and said.column in known.columns:
-            self._next(known, Check(said.column, False, [said.column], ""), said)
-            return
-        if said.state == "23514":
-            # That of a domain says nothing of the table that was inserted into.
-            for table in (known,) if known is not None else tuple(self._tables.values()):
-                for check in table.checks:
-                    if (check.name, check.of_domain) == (said.constraint, said.of_domain):
-                        self._next(table, check, said)
-                        return
-        raise RowError(f"{said.state}: {said.message}")
-
-    def _shorten(self, message: str) -> bool:
-        """Give columns whose domain has a length the one that was exceeded: the catalogue does not say it."""
-        found, changed = re.search(r"\((\d+)\)", message), False
-        if found is None:
-            return False
-        for relation, table in self._tables.items():
-            for name, column in table.columns.items():
-                if column.type in ("varchar", "bpchar") and column.length is None:
-                    limited = replace(column, length=int(found[1]))
-                    self._tables[relation] = table = replace(table, columns={**table.columns, name: limited})
-                    self._known.pop((relation, name), None)
-                    changed = True
-        return changed
-
-    def _next(self, table: Table, check: Check, said: Refusal) -> None:
-        """The next combination of values for the columns of a check."""
-        columns = [name for name in check.columns if not table.columns[name].made_by_server]
-        known = {name: len(self._shapes(table, name)) for name in columns}
-        for name in columns:
-            self._wanted.add((table.relation, name))
-        key = table.relation, f"{check.of_domain}:{check.name}"
-        self._counted[key] = number = self._counted.get(key, 0) + 1
-        for name in columns:
-            number, self._chosen[table.relation, name] = divmod(number, known[name])
-        if number or not columns:
-            raise RowError(
-                f"{said.state}: {said.message}; no value is known that "
-                f"{' and '.join(columns) or 'it'} may have: give one under `values` in the policy"
-            )
-
     # Values.
 
     def _values(self, relation: RelationName, sample: Sample, generation: int) -> Values:
@@ -273,9 +191,8 @@ class RowBuilder:
         for name, column in table.columns.items():
             if column.made_by_server:
                 continue
-            needed = column.not_null and not column.has_default
             if (
-                needed
+                column.needed
                 or name in self._words
                 or name in keys
                 or (relation, name) in self._wanted
@@ -322,20 +239,16 @@ class RowBuilder:
         return Sample(sample.base + _APART, sample.words) if apart else sample
 
     def _value(self, table: Table, name: str, sample: Sample) -> Value:
-        shapes = self._shapes(table, name)
-        if not shapes:
-            return None
         word = self.word(name)
         # The two keys of a row are not equal: a table may refuse that.
         number = sample.number(word) + (_APART if word == KEYS[1] else 0)
-        return shapes[self._chosen.get((table.relation, name), 0)](number)
+        return self._shape(table, name)(number)
 
-    def _shapes(self, table: Table, name: str) -> tuple[Shape, ...]:
+    def _shape(self, table: Table, name: str) -> Shape:
         key = table.relation, name
         if key not in self._known:
-            given, checks = self._sample(table, name), table.checks_on(name)
-            made = shapes_of(self.word(name), table.columns[name], checks, self.policy.operations)
-            self._known[key] = made if given is None else (given,)
+            given = self._sample(table, name)
+            self._known[key] = given or shape_of(self.word(name), table.columns[name], self.policy.operations)
         return self._known[key]
 
     def _sample(self, table: Table, name: str) -> Shape | None:

@@ -167,11 +167,6 @@ KEYS = (
         changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK", f"DEFAULT '{'0' * 64}' CHECK"))),
         a="KEY_DEFAULT",
     ),
-    miss(
-        "attempt-unique",
-        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), UNIQUE (attempt_id)")),
-        a="ATTEMPT_KEYING",
-    ),
     Schema(
         "key-column-missing",
         changed((KEY_COLUMN, ""), (UNIQUE_KEY, "UNIQUE (run_id, attempt_id)")),
@@ -394,6 +389,7 @@ ROWS = (
             f"binding-of-one-{name}",
             changed(("CHECK (run_id <> '')", f"CHECK (run_id {check})")),
             unproven={"c": "BINDING_CONSTANT"},
+            policy=Policy(values={"run_id": "prod"}),
         )
         for name, check in (("word", "IS 'prod'"), ("pattern", "GLOB 'prod'"))
     ),
@@ -429,17 +425,6 @@ ROWS = (
         + changed((OPERATION_COLUMN, "operation TEXT NOT NULL REFERENCES operations CHECK (operation <> ''),")),
         {"d": "DOMAIN_UNRESTRICTED"},
         connection={**DECLARED, "foreign_keys": "on"},
-    ),
-    miss(
-        "operation-is-routing",
-        changed((OPERATION_COLUMN, "route_kind TEXT NOT NULL CHECK (route_kind IN ('inbound', 'outbound')),")),
-        c="MISSING_COLUMNS",
-        d="WRONG_DOMAIN",
-    ),
-    miss(
-        "decision-missing",
-        changed(("decision_id TEXT NOT NULL PRIMARY KEY", "id INTEGER PRIMARY KEY")),
-        h="MISSING_COLUMNS",
     ),
     miss(
         "decision-nullable",

@@ -358,25 +358,19 @@ FIT_ONES = (
         ),
     ),
     Schema(
-        "fit-columns-that-have-to-be-guessed",
+        "fit-columns-whose-checks-are-read-or-that-a-policy-gives",
         changed(
             (
                 "attempt_id TEXT NOT NULL,",
                 """attempt_id TEXT NOT NULL,
           size INTEGER NOT NULL CHECK (size BETWEEN 3 AND 9),
           phase TEXT NOT NULL CONSTRAINT known_phase CHECK (phase IN ('inert')),
-          receipt BLOB NOT NULL, ratio REAL NOT NULL, made TEXT NOT NULL CHECK (made GLOB '????-??-??T*Z'),""",
+          receipt BLOB NOT NULL, ratio REAL NOT NULL, inert INTEGER NOT NULL CHECK (inert IN (True)),
+          level INTEGER NOT NULL CHECK (level IN (3, 5)),
+          made TEXT NOT NULL CHECK (made GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]*Z'),
+          seal TEXT NOT NULL CHECK (seal = 'a' || hex(zeroblob(2))),""",
             )
         ),
-    ),
-    Schema(
-        "fit-columns-that-nobody-guesses",
-        changed(
-            (
-                "attempt_id TEXT NOT NULL,",
-                "attempt_id TEXT NOT NULL, seal TEXT NOT NULL CHECK (seal = 'a' || hex(zeroblob(2))),",
-            )
-        ),
-        policy=Policy(values={"effect.seal": "a0000"}),
+        policy=Policy(values={"effect.seal": "a0000", "size": 3}),
     ),
 )
