@@ -441,30 +441,28 @@ def test_a_role_that_may_not_read_the_catalogue_is_told_so(call: Call, live_serv
     assert "connect as a role that may" in said(result)
 
 
-def test_what_a_role_may_not_read_is_not_proven(clones: Scratch, live_server: LiveServer) -> None:
-    with live_server.database("half_blinded") as connection:
-        connection.execute(surface_ddl())
-        connection.execute("REVOKE SELECT ON pg_catalog.pg_trigger FROM PUBLIC")
-        connection.execute("CREATE ROLE half LOGIN; GRANT registrar_owner TO half")
-        assessed = assess(live_server.dsn_of("half_blinded", user="half"), DOCUMENTED, Policy(), server=clones)
-    standing = {finding.criterion: finding.standing for finding in assessed.judgement.findings}
-    assert standing[Criterion.APPEND_ONLY] is not Standing.PROVEN
-    assert assessed.judgement.status is Status.NOT_FIT
-
-
-def test_a_clone_that_breaks_down_leaves_its_criteria_unproven(
-    live_server: LiveServer, clones: Scratch, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("part", "error"),
+    [
+        ("probe_clone", psycopg.OperationalError("server closed the connection unexpectedly")),
+        ("scratch", LostError("no scratch server could be started: no room")),
+    ],
+)
+def test_a_clone_that_breaks_down_or_cannot_be_had_leaves_everything_tried_unproven(
+    live_server: LiveServer, clones: Scratch, monkeypatch: pytest.MonkeyPatch, part: str, error: Exception
 ) -> None:
     def broken(*_: Any) -> Any:
-        raise psycopg.OperationalError("server closed the connection unexpectedly")
+        raise error
 
-    monkeypatch.setattr(gather, "probe_clone", broken)
+    monkeypatch.setattr(gather, part, broken)
     with live_server.database("broken") as connection:
         connection.execute(surface_ddl())
-        assessed = assess(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=clones)
+        server = clones if part == "probe_clone" else None
+        assessed = assess(live_server.dsn_of("broken"), DOCUMENTED, Policy(), server=server)
     assert assessed.evidence is not None
-    assert "closed the connection" in assessed.evidence.lost[EvidenceClass.CLONE]
+    assert str(error) in assessed.evidence.lost[EvidenceClass.CLONE]
     assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
+    assert {reason.code for reason in assessed.judgement.reasons} == {"EVIDENCE_MISSING"}
 
 
 def test_a_server_of_an_unknown_version_is_not_judged(call: Call, tables: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,21 +470,6 @@ def test_a_server_of_an_unknown_version_is_not_judged(call: Call, tables: str, m
     result = call(tables, *_NAMED)
     assert result.exit_code == 64
     assert "expected PostgreSQL 13 to 14, got 1" in said(result)
-
-
-def test_a_scratch_server_that_cannot_be_had_leaves_everything_tried_unproven(
-    live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def none(_: Any) -> Any:
-        raise LostError("no scratch server could be started: no room")
-
-    monkeypatch.setattr(gather, "scratch", none)
-    with live_server.database("alone") as connection:
-        connection.execute(surface_ddl())
-        assessed = assess(live_server.dsn_of("alone"), DOCUMENTED, Policy())
-    assert assessed.judgement.status is Status.NOT_FIT
-    assert {finding.standing for finding in assessed.judgement.findings} == {Standing.UNPROVEN}
-    assert {reason.code for reason in assessed.judgement.reasons} == {"EVIDENCE_MISSING"}
 
 
 def test_what_the_programs_of_the_server_say_is_kept_without_the_password(

@@ -100,26 +100,6 @@ def test_crash_empties_what_is_unlogged(live_server: LiveServer, clones: Scratch
         assert probed(made)["killed"].answers[-1].rows == ({"effect": 0, "nonce": 0, "committed": 0},)
 
 
-def test_ledger_takes_one_key_twice_under_two_attempts(live_server: LiveServer, clones: Scratch) -> None:
-    with cloned(live_server, clones, "", _LEDGER, "ledger") as made:
-        found = probed(made, _LEDGER)
-    twice = found["composite-iu_route_attempt_idem_uniq-attempt_no"]
-    assert [(answer.sqlstate, answer.affected) for answer in twice.answers] == [(None, 1), (None, 1)]
-    one, other = ([*statement.parameters] for statement in twice.statements)
-    assert one[:1] != other[:1]
-    same = {
-        name: (first, second) for name, first, second in zip(_columns(twice.statements[0].sql), one, other, strict=True)
-    }
-    assert same["idempotency_key"][0] == same["idempotency_key"][1]
-    assert same["attempt_no"][0] != same["attempt_no"][1]
-    assert found["same-key"].failed == "no column for logical_request_key takes a value in routing.iu_route_attempt"
-    assert found["writer-update"].failed == "no writer is named"
-
-
-def _columns(text: str) -> list[str]:
-    return [name.strip('" ') for name in text.partition("(")[2].partition(")")[0].split(",")]
-
-
 _DEMANDING = """
 CREATE TYPE reg.mood AS ENUM ('calm', 'brisk');
 CREATE DOMAIN reg.code AS varchar(6) CHECK (VALUE ~ '^[0-9a-f]{6}$');

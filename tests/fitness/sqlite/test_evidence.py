@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.fitness.judge import JUDGES, judge
+from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import (
     Evidence,
-    EvidenceClass,
     FitnessJudgement,
     Observed,
     ProbeAnswer,
@@ -37,25 +36,6 @@ def test_evidence_goes_into_a_proof_and_comes_back_equal_and_is_judged_equal(sch
 
     assert judge(back, policy_of(schema)) == judgement
     assert read(json_of(judgement), FitnessJudgement) == judgement
-
-
-@pytest.mark.parametrize("each", [EvidenceClass.CLONE, EvidenceClass.CONCURRENCY])
-def test_without_a_probe_of_a_class_nothing_that_needs_it_is_proven(each: EvidenceClass, tmp_path: Path) -> None:
-    evidence, fit = judged(FIT_ONES[0], tmp_path)
-    less = replace(evidence, probes=tuple(probe for probe in evidence.probes if probe.evidence is not each))
-    # The evidence is forged to claim that the copy was probed.
-    integrity = tuple(probe for probe in evidence.probes if probe.name.startswith("integrity"))
-    less = replace(
-        less, probes=(*(structs.replace(probe, evidence=EvidenceClass.LIVE) for probe in integrity), *less.probes)
-    )
-
-    found = {finding.criterion: finding for finding in judge(less, policy_of(FIT_ONES[0])).findings}
-
-    assert fit.status is Status.FIT
-    for criterion in (criterion for criterion, (_, needs) in JUDGES.items() if each in needs):
-        assert found[criterion].standing is not Standing.PROVEN
-        described = [reason.text for reason in found[criterion].reasons if reason.code == "EVIDENCE_MISSING"]
-        assert described == [f"no evidence of the class {each.value}: nothing of it was tried"]
 
 
 def test_trials_of_another_release_refute_nothing_and_prove_nothing(tmp_path: Path) -> None:

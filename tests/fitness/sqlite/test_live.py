@@ -18,7 +18,7 @@ from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names, search_file
 from holdfast.conformance.fitness.gather import assess as gather
 from holdfast.conformance.fitness.judge import judge
-from holdfast.conformance.fitness.model import EvidenceClass, Part, RelationName, Standing, Status
+from holdfast.conformance.fitness.model import Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.sqlite import gather_evidence, path_of, relation_name, take
 from holdfast.conformance.fitness.sqlite.live import read
 from tests.fitness.sqlite.files import Files, made, policy_of, surface_of
@@ -204,19 +204,6 @@ def test_a_digest_is_bound_to_schema_and_rights_and_not_to_rows_or_log(tmp_path:
         connection.close()
 
         assert len({first, second, now()}) == 3
-
-
-def test_evidence_without_a_copy_proves_nothing(tmp_path: Path) -> None:
-    with made(FIT, tmp_path) as files:
-        evidence = gather_evidence(files.live, surface_of(FIT, files), policy_of(FIT))
-    lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), "the disk is full")
-    bare = type(evidence)(evidence.surface, evidence.snapshot, (), lost)
-
-    found = judge(bare, policy_of(FIT)).findings
-
-    assert {finding.standing for finding in found} == {Standing.UNPROVEN}
-    assert {reason.code for finding in found for reason in finding.reasons} == {"EVIDENCE_MISSING"}
-    assert all(finding.standing is Standing.PROVEN for finding in judge(evidence, policy_of(FIT)).findings)
 
 
 def test_evidence_that_lacks_a_single_probe_proves_no_more_than_the_rest(tmp_path: Path) -> None:
