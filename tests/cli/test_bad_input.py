@@ -6,16 +6,15 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.hostile.verify import HERE, TOY, Outcome, holdfast, temp_folder, verify
+from tests.hostile.verify import TOY, Outcome, adapter, holdfast, temp_folder, verify
 
-HONEST = (sys.executable, str(HERE / "adapters" / "honest.py"))
+HONEST = adapter("honest")
 # A port without a listener: the discard service, which no machine has run for decades.
 DEAD_DSN = "postgresql://nobody:hunter2@127.0.0.1:9/none?connect_timeout=2"
 
@@ -142,7 +141,7 @@ def test_what_is_excused_stands_on_top_of_the_report_and_holds_the_gate(tmp_path
     expected = tmp_path / "xfail.toml"
     entry = '[[expected]]\nid = "{}"\nverdict = "wrong_reason"\nowner = "me"\nissue = "issue 17"\nexpires = {}\n'
     expected.write_text("".join(entry.format(case, expires) for case in cases), encoding="utf-8")
-    words = [sys.executable, str(HERE / "adapters" / "wrong_reason.py")]
+    words = adapter("wrong_reason")
     narrowed = [word for case in cases for word in ("--case", case)]
     outcome = verify(words, options=["--xfail", str(expected), *narrowed], cwd=tmp_path)
     top = outcome.stdout.splitlines()[:2]

@@ -26,10 +26,10 @@ from holdfast.conformance.run.plan import plan_of
 from holdfast.specs import load_contract
 from tests import warm
 from tests.harness.play import toy_case
-from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
+from tests.hostile.verify import ADAPTERS, HERE, LIMIT_S, environment, temp_folder
+from tests.hostile.verify import adapter as named
 from tests.pace import busy
 
-ADAPTERS = HERE / "adapters"
 KEEPER = HERE.parent / "durability" / "keeper.py"
 LEDGER_SPECS = HERE.parent / "durability" / "contracts"
 AGAIN = "toy/once/a-second-put-of-a-key-is-refused"
@@ -121,7 +121,7 @@ def test_a_line_repeats_a_run_with_launcher_environment_seed_workdir_and_a_relat
     lines = place.repeats(
         *("--contract", "toy", "--case", AGAIN, "--seed", "it's a $seed", "--slow", "1.25", "--pass-env", "LEAKS"),
         *("--workdir", str(works), "--config", "note=a b", "--launcher", shlex.join([PYTHON, "-c", ready])),
-        *("--", PYTHON, "my reference_impl/leaks_when_told.py"),
+        *("--", PYTHON, "my reference_impl/flawed.py", "leaks_when_told"),
     )
     assert len(lines) == 1
     assert place.verdicts[AGAIN]["verdict"] == "state_leak"
@@ -211,7 +211,7 @@ def seed_of(*, twin_first: bool) -> str:
 
 @pytest.mark.parametrize("twin_first", [True, False])
 def test_the_transcript_is_of_the_side_that_failed_and_marks_what_was_judged(place: Place, *, twin_first: bool) -> None:
-    adapter = (PYTHON, str(ADAPTERS / "leaks.py"))
+    adapter = named("leaks")
     words = ("--contract", "toy", "--case", AGAIN, "--seed", seed_of(twin_first=twin_first), "--junitxml", "junit.xml")
     told = place.verify(*words, "--", *adapter)
     line = place.verdicts[AGAIN]
@@ -235,7 +235,7 @@ def test_the_transcript_is_of_the_side_that_failed_and_marks_what_was_judged(pla
 
 
 def test_a_twin_that_fails_is_the_side_that_is_shown(place: Place) -> None:
-    adapter = (PYTHON, str(ADAPTERS / "refuses_others.py"))
+    adapter = named("refuses_others")
     told = place.verify("--contract", "toy", "--case", AGAIN, "--seed", "s", "--", *adapter)
     line = place.verdicts[AGAIN]
     assert (line["verdict"], line["side"]) == ("over_refusal", "twin")

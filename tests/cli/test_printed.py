@@ -16,7 +16,7 @@ from rich.table import Table
 from holdfast.conformance.cli.console import out, print_json
 from holdfast.conformance.cli.outermost.streams import Output
 from holdfast.reports.plain import disarmed, line_after, plain
-from tests.hostile.verify import HERE, holdfast, temp_folder
+from tests.hostile.verify import adapter, holdfast, temp_folder
 
 # Commands of CI servers, in pieces too, so that several values in a row can form one.
 PIECES = (
@@ -106,7 +106,7 @@ def test_console_and_tables_print_a_value_on_lines_of_the_kit(value: str, other:
 
 
 def test_names_of_an_adapter_make_no_lines_and_no_commands_in_any_output(tmp_path: Path) -> None:
-    words = ("--", sys.executable, str(HERE / "adapters" / "ci_commands.py"))
+    words = ("--", *adapter("ci_commands"))
     with temp_folder() as temp:
         seen = [
             holdfast("verify", "--contract", "toy", "-k", "refused", "--slow", "0.5", *words, temp=temp, cwd=tmp_path),

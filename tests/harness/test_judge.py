@@ -22,9 +22,8 @@ from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case
 from holdfast.specs.model import Opening
 from tests.harness.play import SEED, TOY, both_sides, toy_case
-from tests.hostile.verify import HERE, temp_folder
+from tests.hostile.verify import ADAPTERS, HERE, adapter, temp_folder
 
-ADAPTERS = HERE / "adapters"
 HELD = "a-put-killed-before-its-commit-left-nothing"
 
 
@@ -34,11 +33,10 @@ def toy_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_SPECS", str(HERE.parent / "toycontract"))
 
 
-def live(words: Sequence[str], *, slow: float, cases: Sequence[Case]) -> Iterator[CaseResult]:
+def live(command: tuple[str, ...], *, slow: float, cases: Sequence[Case]) -> Iterator[CaseResult]:
     """What an adapter shows."""
-    adapter = (sys.executable, str(ADAPTERS / words[0]), *words[1:])
     with temp_folder() as folder:
-        settings = RunSettings(adapter, ("toy",), seed=SEED, slow=slow, workdir=str(folder))
+        settings = RunSettings(command, ("toy",), seed=SEED, slow=slow, workdir=str(folder))
         with Engine(settings) as engine:
             for case in cases:
                 yield engine.run_case(TOY, case)
@@ -47,23 +45,23 @@ def live(words: Sequence[str], *, slow: float, cases: Sequence[Case]) -> Iterato
 @pytest.mark.parametrize(
     ("words", "slow"),
     [
-        (("honest.py",), 1.0),
-        (("forgets.py",), 1.0),
-        (("leaks.py",), 1.0),
-        (("no_audit.py",), 1.0),
-        (("blind.py",), 1.0),
-        (("accept_all.py",), 0.2),
-        (("refuse_all.py",), 0.2),
-        (("crash_instead_of_refusing.py",), 1.0),
-        (("undeclared_reason.py",), 1.0),
-        (("fault_instead_of_refusing.py",), 1.0),
-        (("claims_little.py",), 1.0),
+        (("honest",), 1.0),
+        (("forgets",), 1.0),
+        (("leaks",), 1.0),
+        (("no_audit",), 1.0),
+        (("blind",), 1.0),
+        (("accept_all",), 0.2),
+        (("refuse_all",), 0.2),
+        (("crash_instead_of_refusing",), 1.0),
+        (("undeclared_reason",), 1.0),
+        (("fault_instead_of_refusing",), 1.0),
+        (("claims_little",), 1.0),
     ],
     ids=str,
 )
 def test_the_records_of_a_live_run_are_judged_as_the_run_was(words: tuple[str, ...], slow: float) -> None:
-    lacks = {"hold_at": "no test hooks"} if words[0] == "claims_little.py" else {}
-    for case, result in zip(TOY.cases, live(words, slow=slow, cases=TOY.cases), strict=True):
+    lacks = {"hold_at": "no test hooks"} if words[0] == "claims_little" else {}
+    for case, result in zip(TOY.cases, live(adapter(*words), slow=slow, cases=TOY.cases), strict=True):
         if not result.main:
             assert result.judgement.verdict.is_incomplete
             continue
@@ -73,10 +71,10 @@ def test_the_records_of_a_live_run_are_judged_as_the_run_was(words: tuple[str, .
 
 def test_what_a_case_needs_and_the_adapter_does_not_claim_is_unsupported() -> None:
     needy = structs.replace(toy_case("a-put-key-stands-on-the-shelf"), needs=frozenset({"hold_at"}))
-    (lacking,) = live(("claims_little.py",), slow=1.0, cases=[needy])
+    (lacking,) = live(adapter("claims_little"), slow=1.0, cases=[needy])
     assert lacking.judgement.verdict is Verdict.UNSUPPORTED
     assert "no stop points in production builds" in lacking.judgement.detail
-    (able,) = live(("honest.py",), slow=1.0, cases=[needy])
+    (able,) = live(adapter("honest"), slow=1.0, cases=[needy])
     assert able.judgement.verdict is Verdict.CONFORMS
 
 
@@ -215,15 +213,15 @@ def test_judging_changes_nothing_that_it_was_given() -> None:
 def test_a_kit_that_fails_says_that_it_did(tmp_path: Path) -> None:
     """A request that breaks the protocol is the kit's own fault, not a failure mode of the adapter."""
     case = toy_case("a-put-key-stands-on-the-shelf", opening=Opening(config={"Not A Name": "x"}))
-    (result,) = live(("honest.py",), slow=1.0, cases=[case])
+    (result,) = live(adapter("honest"), slow=1.0, cases=[case])
     assert result.judgement.verdict is Verdict.KIT_FAULT
     assert "breaks the protocol" in result.judgement.detail
 
 
 def test_what_a_worker_says_later_widens_no_excuse(tmp_path: Path) -> None:
     """An adapter that lists more under `not_claimed` each time it is started is held to what it said first."""
-    adapter = tmp_path / "adapter.py"
-    adapter.write_text(
+    mine = tmp_path / "adapter.py"
+    mine.write_text(
         f"import sys\nsys.path.insert(0, {str(ADAPTERS)!r})\n"
         "from pathlib import Path\nfrom honest import Adapter\n"
         f"told = Path({str(tmp_path / 'told')!r})\n"
@@ -240,13 +238,13 @@ def test_what_a_worker_says_later_widens_no_excuse(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     cases = [toy_case("a-put-key-stands-on-the-shelf"), toy_case("a-second-put-of-a-key-is-refused")]
-    results = list(live((str(adapter),), slow=1.0, cases=cases))
+    results = list(live((sys.executable, str(mine)), slow=1.0, cases=cases))
     assert [result.judgement.verdict for result in results] == [Verdict.NO_VERDICT, Verdict.NO_VERDICT]
 
 
 def test_answers_of_fault_do_not_spend_the_budget_of_dead_workers(tmp_path: Path) -> None:
-    adapter = tmp_path / "adapter.py"
-    adapter.write_text(
+    mine = tmp_path / "adapter.py"
+    mine.write_text(
         f"import sys\nsys.path.insert(0, {str(ADAPTERS)!r})\n"
         "from honest import Adapter\n"
         "class Faulty(Adapter):\n"
@@ -256,7 +254,7 @@ def test_answers_of_fault_do_not_spend_the_budget_of_dead_workers(tmp_path: Path
         encoding="utf-8",
     )
     cases = [case for case in TOY.cases if not case.id.endswith(HELD)]
-    results = list(live((str(adapter),), slow=1.0, cases=cases))
+    results = list(live((sys.executable, str(mine)), slow=1.0, cases=cases))
     assert {result.judgement.verdict for result in results} == {Verdict.NO_VERDICT}
     assert not [result for result in results if result.restarts]
 
@@ -266,8 +264,7 @@ def test_the_last_death_is_what_is_said_of_a_case_whichever_side_met_it(seed: st
     """The seed decides which side goes first; a side for which no worker is left does not hide what ended the other."""
     case = toy_case("a-second-put-of-a-key-is-refused")
     with temp_folder() as folder:
-        adapter = (sys.executable, str(ADAPTERS / "crash_on_call.py"))
-        settings = RunSettings(adapter, ("toy",), seed=seed, slow=1.0, workdir=str(folder))
+        settings = RunSettings(adapter("crash_on_call"), ("toy",), seed=seed, slow=1.0, workdir=str(folder))
         with Engine(settings) as engine:
             engine.greet()
             for _ in range(2):

@@ -16,12 +16,19 @@ import pytest
 from holdfast.specs.schema import explain, published_validator
 from tests import warm
 from tests.harness.play import TOY
-from tests.hostile.verify import HERE, LIMIT_S, Outcome, assert_nothing_remains, environment, temp_folder, verify
+from tests.hostile.verify import (
+    LIMIT_S,
+    Outcome,
+    adapter,
+    assert_nothing_remains,
+    environment,
+    temp_folder,
+    verify,
+)
 
-ADAPTERS = HERE / "adapters"
 FAKE = Path(__file__).resolve().parent / "fake_adapter.py"
-LEAKS = (sys.executable, str(ADAPTERS / "leaks.py"))
-HONEST = (sys.executable, str(ADAPTERS / "honest.py"))
+LEAKS = adapter("leaks")
+HONEST = adapter("honest")
 AGAIN = "toy/once/a-second-put-of-a-key-is-refused"
 EMPTY = "toy/once/an-empty-key-is-malformed"
 SHELF = "toy/once/a-put-key-stands-on-the-shelf"
@@ -112,7 +119,7 @@ def test_an_adapter_that_never_starts_is_red_in_both_reports(tmp_path: Path, con
 
 
 def test_an_excused_failure_is_skipped_in_junit_and_known_in_allure(tmp_path: Path) -> None:
-    wrong = (sys.executable, str(ADAPTERS / "wrong_reason.py"))
+    wrong = adapter("wrong_reason")
     issue = "https://example.org/issues/17"
     day = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
     (tmp_path / "xfail.toml").write_text(
@@ -369,15 +376,15 @@ def test_the_doctor_finds_nothing_wrong_with_the_reference(contract: str, temp: 
 
 
 def test_the_doctor_without_the_config_that_an_adapter_needs_says_so(temp: Path, tmp_path: Path) -> None:
-    adapter = (sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter")
-    status, found = doctor(adapter, temp, tmp_path, "--contract", "calyx-replay")
+    reference = (sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter")
+    status, found = doctor(reference, temp, tmp_path, "--contract", "calyx-replay")
     assert status == 11
     assert found["open"]["health"] == "bad"
     assert found["session"]["health"] == "skipped"
 
 
 def test_the_doctor_finds_an_adapter_that_leaves_line_breaks_out_of_base64(temp: Path, tmp_path: Path) -> None:
-    status, found = doctor((sys.executable, str(ADAPTERS / "lenient_base64.py")), temp, tmp_path, "--contract", "jcs")
+    status, found = doctor(adapter("lenient_base64"), temp, tmp_path, "--contract", "jcs")
     assert status == 11
     assert found["line break in base64"]["health"] == "bad"
 
@@ -395,17 +402,17 @@ TO_THE_END = "import sys\nsys.stdin.read()\n"
     ("argv", "status", "where", "words"),
     [
         ((str(Path("/no/such/adapter")),), 13, "start", "does not exist"),
-        ((sys.executable, str(ADAPTERS / "banner.py")), 13, "hello", "Shelf Server 1.0"),
+        (adapter("banner"), 13, "hello", "Shelf Server 1.0"),
         ((sys.executable, "-c", TO_THE_END), 13, "hello", "to its end before answering"),
         ((sys.executable, "-c", "raise ValueError('no config file')"), 13, "hello", "no config file"),
         ((sys.executable, "-c", "raise SystemExit(0)"), 13, "hello", "in a loop"),
         (fake([], "no-outcome"), 13, "hello", "does not fit protocol-hello.schema.json"),
-        ((sys.executable, str(ADAPTERS / "lies_in_hello.py"), "challenge"), 13, "hello", "canned transcript"),
+        (adapter("lies_in_hello", "challenge"), 13, "hello", "canned transcript"),
         (fake([["exit", 3]]), 11, "open", "exited with status 3"),
         (fake(["garbage"]), 11, "open", "print it to standard error"),
         (fake(["nothing"]), 11, "open", "No answer"),
         (fake(["twice"]), 11, "clock", "each request is answered once"),
-        ((sys.executable, str(ADAPTERS / "accept_all.py")), 11, "unknown method", "never accepted"),
+        (adapter("accept_all"), 11, "unknown method", "never accepted"),
     ],
     ids=lambda value: str(value)[-60:],
 )

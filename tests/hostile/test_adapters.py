@@ -16,9 +16,8 @@ import pytest
 
 from holdfast.specs.loader import read_contract
 from holdfast.specs.model import CaseKind
-from tests.hostile.verify import HERE, TOY, Outcome, verify
+from tests.hostile.verify import ADAPTERS, TOY, Outcome, adapter, verify
 
-ADAPTERS = HERE / "adapters"
 PYTHON = sys.executable
 
 # The cases of the toy contract, in the order of its plan, by the last part of their ids.
@@ -54,9 +53,12 @@ class Scenario:
     def command(self) -> list[str]:
         """The adapter's command."""
         name, *rest = self.words.split()
-        interpreter = {".py": PYTHON, ".sh": "sh", ".mjs": "node"}[Path(name).suffix]
         places = {"PYTHON": PYTHON, "HONEST": str(ADAPTERS / "honest.py")}
-        return [interpreter, str(ADAPTERS / name), *(places.get(word, word) for word in rest)]
+        words = [places.get(word, word) for word in rest]
+        stem, _, ending = name.partition(".")
+        if ending == "py":
+            return [*adapter(stem, *words)]
+        return [{"sh": "sh", "mjs": "node"}[ending], str(ADAPTERS / name), *words]
 
 
 def all_the_same(verdict: str) -> str:
@@ -206,7 +208,7 @@ GO_ALIKE = {
 def _swept(scenario: Scenario) -> bool:
     """Whether it misbehaves as another does. By default one script in each other language stands for the rest."""
     script = Path(scenario.words.split()[0])
-    has_twin = script.suffix != ".py" and (ADAPTERS / script.with_suffix(".py")).exists()
+    has_twin = script.suffix != ".py" and any(each.words == f"{script.stem}.py" for each in SCENARIOS)
     return scenario.words in GO_ALIKE or (has_twin and script.name not in {"accept_all.sh", "half_line.mjs"})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,14 +9,15 @@ import pytest
 
 from holdfast.conformance.gate.decision import decide, parse_requirement
 from holdfast.reports.evidence import Attempt, EvidenceWriter, read_evidence
-from tests.hostile.verify import HERE, Outcome, verify
+from tests.hostile.verify import Outcome, verify
+from tests.hostile.verify import adapter as named
 
 SHELF = "toy/once/a-put-key-stands-on-the-shelf"
 
 
 def outcome(how: str, folder: Path, *options: str) -> Outcome:
     """A run of one case, or as the options say, with short deadlines, at an adapter that fails in that way."""
-    adapter = (sys.executable, str(HERE / "adapters" / "hangs_once.py"), str(folder / "mark"), how)
+    adapter = named("hangs_once", str(folder / "mark"), how)
     return verify(adapter, options=["--slow", "0.25", *(options or ("--case", SHELF))], cwd=folder)
 
 

@@ -30,11 +30,10 @@ from holdfast.conformance.steps.calls import START as START_STEP
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.janitor import Janitor
-from tests.hostile.verify import HERE, LIMIT_S, environment, temp_folder
+from tests.hostile.verify import ADAPTERS, LIMIT_S, adapter, environment, temp_folder
 from tests.pace import busy
 from tests.process.leftovers import until
 
-ADAPTERS = HERE / "adapters"
 SHELF = "toy/once/a-put-key-stands-on-the-shelf"
 # Deadlines of a request: of the kit's own runs here, and of the processes that are watched alone.
 SLOW, OP_S = 0.25, 0.6
@@ -60,9 +59,8 @@ def stopped_once(folder: Path, takes: str, seconds: float) -> tuple[Mapping[str,
     mark, evidence = folder / "mark", folder / "run.jsonl"
     with temp_folder() as temp:
         words = ["verify", "--contract", "toy", "--case", SHELF, "--evidence", str(evidence), "--slow", str(SLOW)]
-        adapter = [sys.executable, str(ADAPTERS / "marks.py"), str(mark), takes]
         kit = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.conformance.cli", *words, "--", *adapter],
+            [sys.executable, "-m", "holdfast.conformance.cli", *words, "--", *adapter("marks", str(mark), takes)],
             env=environment(temp),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -112,7 +110,7 @@ def asked(takes: str, folder: Path) -> Event | None:
     """What comes of a put that takes so long, on the last processor; None for an answer."""
     cpu = max(os.sched_getaffinity(0))
     program = f"import os, runpy, sys; os.sched_setaffinity(0, {{{cpu}}}); sys.argv[:1] = []; sys.path[:0] = [{str(ADAPTERS)!r}]; runpy.run_path(sys.argv[0], run_name='__main__')"  # noqa: E501
-    command = [sys.executable, "-c", program, str(ADAPTERS / "marks.py"), str(folder / "mark"), takes]
+    command = [sys.executable, "-c", program, *adapter("marks", str(folder / "mark"), takes)[1:]]
     with Janitor() as janitor:
         deadlines = Deadlines(start=60.0, op=OP_S, session=60.0)
         process = AdapterProcess(command, janitor=janitor, environment=adapter_environment(), deadlines=deadlines)
@@ -159,9 +157,7 @@ def test_a_heartbeat_that_is_in_time_has_lost_nothing_and_one_that_was_held_says
 def _looked(folder: Path, deadlines: Deadlines) -> list[Record]:
     """A session and five calls of an adapter that takes 0.4 s for each."""
     folder.mkdir()
-    command = AdapterCommand(
-        (sys.executable, str(ADAPTERS / "slow_every_time.py"), "0.4"), adapter_environment(), deadlines
-    )
+    command = AdapterCommand(adapter("slow_every_time", "0.4"), adapter_environment(), deadlines)
     with Janitor() as janitor:
         pool = WorkerPool(command, janitor=janitor)
         pool.get(0)
@@ -194,9 +190,7 @@ def test_a_session_whose_time_is_used_up_says_so_and_one_with_more_time_ends(tmp
 
 def test_a_session_with_a_call_that_was_sent_and_not_yet_awaited_has_spent_no_less_than_nothing(tmp_path: Path) -> None:
     deadlines = Deadlines(start=60.0, op=60.0, session=0.3)
-    command = AdapterCommand(
-        (sys.executable, str(ADAPTERS / "slow_every_time.py"), "0.4"), adapter_environment(), deadlines
-    )
+    command = AdapterCommand(adapter("slow_every_time", "0.4"), adapter_environment(), deadlines)
     with Janitor() as janitor:
         # As if the run had begun long ago: a moment that stands alone is a large number.
         pool = WorkerPool(command, janitor=janitor)
@@ -216,7 +210,7 @@ def test_a_session_with_a_call_that_was_sent_and_not_yet_awaited_has_spent_no_le
 
 def test_a_request_that_had_nearly_all_of_its_deadline_hangs_though_the_session_ended_sooner(tmp_path: Path) -> None:
     command = AdapterCommand(
-        (sys.executable, str(ADAPTERS / "slow_every_time.py"), "60"),
+        adapter("slow_every_time", "60"),
         adapter_environment(),
         Deadlines(start=60.0, op=0.5, session=0.5),
     )

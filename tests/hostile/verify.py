@@ -20,11 +20,17 @@ from tests import warm
 from tests.pace import busy
 
 HERE = Path(__file__).resolve().parent
-TOY = HERE.parent / "toycontract"
+TOY, ADAPTERS = HERE.parent / "toycontract", HERE / "adapters"
 # How long what was killed may take to be gone from the process table.
 GONE_S = 3.0
 # No run of the toy contract takes nearly as long, with any adapter; more is a hang of the kit.
 LIMIT_S = 120.0
+
+
+def adapter(name: str, *words: str) -> tuple[str, ...]:
+    """The command of an adapter in Python; those that are honest but for one thing are classes of one module."""
+    own = ADAPTERS / f"{name}.py"
+    return (sys.executable, *([str(own)] if own.exists() else [str(ADAPTERS / "flawed.py"), name]), *words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,28 +134,25 @@ def verify(
 
 
 def processes_of(temp: Path) -> list[psutil.Process]:
-    """Every process of the run: started with this temp folder or one in it, or at work there, as a server is."""
+    """Every process that has to do with the folder: by its environment, its arguments or where it stands."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.status() != psutil.STATUS_ZOMBIE and (
-                Path(process.environ().get("TMPDIR", os.sep)).is_relative_to(temp)
-                or Path(process.cwd()).is_relative_to(temp)
-            ):
+            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            places = [*process.cmdline(), *process.environ().values()]
+            with contextlib.suppress(psutil.Error):
+                places.append(process.cwd())
+            if any(str(temp) in place for place in places):
                 found.append(process)
     return found
 
 
-def something_remains(temp: Path) -> bool:
-    """Whether a process or a folder of the run is there."""
-    return bool(processes_of(temp)) or any(temp.iterdir())
-
-
-def assert_nothing_remains(temp: Path) -> None:
+def assert_nothing_remains(temp: Path, within: float = GONE_S) -> None:
     """No process and no folder; waits a moment for what is being reaped."""
-    deadline = time.monotonic() + busy(GONE_S)
-    while something_remains(temp) and time.monotonic() < deadline:
+    deadline = time.monotonic() + busy(within)
+    while (processes_of(temp) or any(temp.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.05)
-    left = [f"{process.pid} {' '.join(process.cmdline())}" for process in processes_of(temp)]
+    left = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in processes_of(temp)]
     assert not left, f"still running: {left}"
-    assert not list(temp.iterdir()), f"left in the temp folder: {[path.name for path in temp.iterdir()]}"
+    assert not list(temp.iterdir()), f"left in the temp folder: {sorted(map(str, temp.rglob('*')))[:20]}"

@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-from tests.hostile.verify import environment, temp_folder
+from tests.hostile.verify import assert_nothing_remains, environment, processes_of, temp_folder
 from tests.pace import busy
 
 STUBBORN = Path(__file__).resolve().parent / "stubborn.py"
@@ -82,7 +82,7 @@ def running(*words: str, cwd: Path) -> Iterator[Run]:
         )
         try:
             yield Run(kit, temp, cwd)
-            nothing_remains(temp)
+            assert_nothing_remains(temp, within=GOES_S)
         finally:
             end(kit, temp)
 
@@ -95,33 +95,6 @@ def end(kit: subprocess.Popen[bytes], temp: Path) -> None:
     for process in processes_of(temp):
         with contextlib.suppress(psutil.Error):
             process.kill()
-
-
-def processes_of(temp: Path) -> list[psutil.Process]:
-    """Every process that has to do with the folder: by its environment, its arguments or where it stands."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
-                continue
-            places = [*process.cmdline(), _cwd(process), *process.environ().values()]
-            if any(str(temp) in place for place in places):
-                found.append(process)
-    return found
-
-
-def _cwd(process: psutil.Process) -> str:
-    with contextlib.suppress(psutil.Error):
-        return process.cwd()
-    return ""
-
-
-def nothing_remains(temp: Path) -> None:
-    """No process and no folder, within GOES_S."""
-    until(lambda: not processes_of(temp) and not any(temp.iterdir()), within=busy(GOES_S))
-    left = [f"{process.pid} {' '.join(process.cmdline())[:200]}" for process in processes_of(temp)]
-    assert not left, f"still running: {left}"
-    assert not list(temp.iterdir()), f"left in the temp folder: {sorted(map(str, temp.rglob('*')))[:20]}"
 
 
 def until(fact: Callable[[], bool], *, within: float) -> bool:

@@ -20,11 +20,10 @@ from pathlib import Path
 import psutil
 
 from holdfast.conformance.verdict import Exit, gravest
-from tests.hostile.verify import HERE, environment, temp_folder
+from tests.hostile.verify import HERE, adapter, assert_nothing_remains, environment, temp_folder
 from tests.pace import busy
-from tests.process.leftovers import GOES_S, end, nothing_remains, until
+from tests.process.leftovers import GOES_S, end, until
 
-ADAPTERS = HERE / "adapters"
 GUARD = Path(__file__).resolve().parents[1] / "faults" / "stores" / "guard.py"
 # No command of the table takes so long, on a machine with other work.
 LIMIT_S = 300.0
@@ -45,8 +44,8 @@ class Command:
     sweep: bool = False
 
 
-HONEST = ("--", sys.executable, str(ADAPTERS / "honest.py"))
-HANGS = ("--", sys.executable, str(ADAPTERS / "hang_on_call.py"))
+HONEST = ("--", *adapter("honest"))
+HANGS = ("--", *adapter("hang_on_call"))
 _VERIFY = ("verify", "--contract", "toy", "--evidence", "run.jsonl")
 
 COMMANDS: dict[str, Command] = {
@@ -155,7 +154,7 @@ def run(entry: Entry, cwd: Path) -> Ended:
         try:
             met = _meanwhile(entry, command, kit, temp)
             status = kit.wait(timeout=busy(LIMIT_S))
-            nothing_remains(temp)
+            assert_nothing_remains(temp, within=GOES_S)
         finally:
             end(kit, temp)
     return Ended(status, _read(cwd / "out"), _read(cwd / "err"), met)

@@ -8,8 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.hostile.verify import processes_of
 from tests.pace import busy
-from tests.process.leftovers import APPEARS_S, Run, adapter, processes_of, running, until
+from tests.process.leftovers import APPEARS_S, Run, adapter, running, until
 
 ENDS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda number: number.name)
 # The long ones: SIGKILL, which leaves most, goes for both by default.
