@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults.stores.serve import say, serve, sync_folder, write_all
+from tests.faults.stores.serve import Kept, say, serve, sync_folder, write_all
 
 _HEAD = struct.Struct("<II")
 # What every log begins with: a file of anything else is not one with a torn tail.
@@ -69,7 +69,7 @@ def opened(path: Path) -> tuple[int, bytes]:
     return fd, data
 
 
-class Log:
+class Log(Kept):
     """The facts, and the file that they are read from at the start."""
 
     def __init__(self, variant: str, where: str) -> None:
@@ -177,10 +177,10 @@ class Log:
     def dump(self) -> dict[str, str]:
         if self._variant == "gone_is_empty" and not self._path.exists():
             return {}
-        return self._facts
+        return super().dump()
 
     def close(self) -> None:
-        os.close(self._fd)
+        super().close()
         if self._variant == "stale_lock":
             self._lock.unlink()
 

@@ -10,14 +10,14 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults.stores.serve import serve, sync_folder
+from tests.faults.stores.serve import Kept, serve, sync_folder
 
 _HEAD = struct.Struct("<II")
 _SIZE = 1 << 16
 _MAGIC = b"mapped facts 1\n\0"
 
 
-class Mapped:
+class Mapped(Kept):
     """Records one behind the other in a file of a fixed size; the first that is not whole is the end."""
 
     def __init__(self, variant: str, where: str) -> None:
@@ -65,9 +65,6 @@ class Mapped:
             self._map.flush()
         self._end += len(record)
         self._facts |= facts
-
-    def dump(self) -> dict[str, str]:
-        return self._facts
 
     def close(self) -> None:
         self._map.close()

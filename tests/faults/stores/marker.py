@@ -10,13 +10,13 @@ import os
 from pathlib import Path
 
 from tests.faults.stores.log import MAGIC, record, records
-from tests.faults.stores.serve import serve, write_all
+from tests.faults.stores.serve import Kept, serve, write_all
 
 # Bytes that `in_place` reserves for its log.
 _ROOM = 1 << 16
 
 
-class Marked:
+class Marked(Kept):
     """The facts of the log."""
 
     def __init__(self, variant: str, where: str) -> None:
@@ -61,12 +61,6 @@ class Marked:
         os.fdatasync(self._fd)
         self._end += len(data)
         self._facts |= facts
-
-    def dump(self) -> dict[str, str]:
-        return self._facts
-
-    def close(self) -> None:
-        os.close(self._fd)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -8,10 +8,10 @@ import os
 import zlib
 from pathlib import Path
 
-from tests.faults.stores.serve import serve, sync_folder, write_all
+from tests.faults.stores.serve import Kept, serve, sync_folder, write_all
 
 
-class Plain:
+class Plain(Kept):
     """One file: a checksum in the first line, a JSON object in the second."""
 
     def __init__(self, variant: str, where: str) -> None:
@@ -60,12 +60,6 @@ class Plain:
                 os.fsync(fd)
         finally:
             os.close(fd)
-
-    def dump(self) -> dict[str, str]:
-        return self._facts
-
-    def close(self) -> None:
-        """Nothing is open between two puts."""
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from tests.faults.stores.serve import serve, sync_folder, write_all
+from tests.faults.stores.serve import Kept, serve, sync_folder, write_all
 
 _COUNTS = 0o400
 # Seconds since 1970; a file that counts was last written to then.
@@ -22,7 +22,7 @@ def _read(path: Path) -> dict[str, str]:
     return facts
 
 
-class Sealed:
+class Sealed(Kept):
     """A file for each put, of which `newest` believes the one that was written last."""
 
     def __init__(self, variant: str, where: str) -> None:
@@ -58,12 +58,6 @@ class Sealed:
             os.close(fd)
         sync_folder(self._folder)
         self._facts = facts
-
-    def dump(self) -> dict[str, str]:
-        return self._facts
-
-    def close(self) -> None:
-        """Nothing is open between two puts."""
 
 
 if __name__ == "__main__":

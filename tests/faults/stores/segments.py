@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 from tests.faults.stores.log import MAGIC, record, records
-from tests.faults.stores.serve import serve, sync_folder, write_all
+from tests.faults.stores.serve import Kept, serve, sync_folder, write_all
 
 _RECORDS = 20
 
 
-class Segments:
+class Segments(Kept):
     """`right` syncs the segment that it writes to; `first` the one that it opened first, for ever."""
 
     def __init__(self, variant: str, where: str) -> None:
@@ -54,12 +54,6 @@ class Segments:
         os.fdatasync(self._synced)
         self._count += 1
         self._facts |= facts
-
-    def dump(self) -> dict[str, str]:
-        return self._facts
-
-    def close(self) -> None:
-        os.close(self._fd)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,20 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
 
+class Kept:
+    """A store whose facts are in memory, and whose file, if it has one open, is closed at its end."""
+
+    _facts: dict[str, str]
+    _fd = -1
+
+    def dump(self) -> dict[str, str]:
+        return self._facts
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+
+
 def say(line: str) -> None:
     """One line, in one write."""
     os.write(1, line.encode() + b"\n")

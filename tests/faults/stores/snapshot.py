@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 from tests.faults.stores.log import MAGIC, opened, record, records
-from tests.faults.stores.serve import serve, sync_folder, write_all
+from tests.faults.stores.serve import Kept, serve, sync_folder, write_all
 
 _EVERY = 3
 
@@ -26,7 +26,7 @@ def text(value: int) -> str:
         return str(value)
 
 
-class Snapshot:
+class Snapshot(Kept):
     """The state at the last snapshot, and the puts since, numbered: one that the snapshot has is not applied again."""
 
     def __init__(self, variant: str, where: str) -> None:
@@ -105,9 +105,6 @@ class Snapshot:
 
     def dump(self) -> dict[str, str]:
         return {name: text(value) for name, value in self._state.items()}
-
-    def close(self) -> None:
-        os.close(self._fd)
 
 
 if __name__ == "__main__":
