@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from holdfast.conformance.faults.probe import probe
+from holdfast.conformance.inspection.helper import HELPER
 
 # Tests start processes and wait for them; how long an example takes says nothing about it. Each run draws others.
 settings.register_profile(
@@ -56,3 +57,10 @@ def tracer() -> None:
     unable = probe().tracer
     if unable:
         missing(f"tracing: {unable}")
+
+
+@pytest.fixture(scope="module")
+def helper() -> Iterator[None]:
+    """For tests whose process looks into databases: its helper is not left behind."""
+    yield
+    HELPER.close()

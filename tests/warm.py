@@ -12,9 +12,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.pace import busy
 
+KIT, REFERENCE = "holdfast.conformance.cli", "holdfast.reference_impl"
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
     [
@@ -41,6 +43,12 @@ def run(words: Sequence[str], *, cwd: Path, env: Mapping[str, str], limit: float
             raise subprocess.TimeoutExpired([*words], limit)
         texts = [stream.read().decode(errors="replace") for stream in (out, err) if not stream.seek(0)]
     return subprocess.CompletedProcess([*words], process.exitcode, *texts)
+
+
+def cold(module: str, *words: str, **more: Any) -> subprocess.CompletedProcess[Any]:
+    """A module in a Python of its own, to its end. `more` is for `subprocess.run`."""
+    command = [sys.executable, "-P", "-m", module, *words]
+    return subprocess.run(command, **{"capture_output": True, "text": True, "check": False, **more})
 
 
 def _holdfast(words: list[str], cwd: Path, env: dict[str, str], out: Path, err: Path) -> None:

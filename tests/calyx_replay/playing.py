@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
@@ -20,7 +20,7 @@ from holdfast.reference_impl.calyx_replay.service import Service
 from holdfast.servers.serving import Launched
 from holdfast.specs import load_contract
 from tests.harness.sessions import Sessions, held
-from tests.harness.suite_play import judged
+from tests.harness.suite_play import bench_on, judged
 
 CONTRACT = "calyx-replay"
 
@@ -54,14 +54,8 @@ class Mailboxes(Sessions):
 def played(test: str, template: Launched, seed: str, **parts: Any) -> tuple[Judgement, Bench]:
     """What a suite test says of the reference, and the bench. `parts` are put in place of those of the reference."""
     function = {each.__name__: each for each, _ in suite_tests(CONTRACT)}[test]
-    bench = Bench(
-        contract=load_contract(CONTRACT),
-        case=suite_case_id(CONTRACT, test),
-        seed=seed,
-        make_driver=lambda _: Mailboxes(CalyxReplay(), template.ready.config),
-        not_claimed={},
-        limits=Limits(8, None),
-    )
+    mailboxes = lambda _: Mailboxes(CalyxReplay(), template.ready.config)  # noqa: E731
+    bench = bench_on(load_contract(CONTRACT), suite_case_id(CONTRACT, test), mailboxes, seed)
     with pytest.MonkeyPatch.context() as patched:
         for name, part in {"commanded": here, **parts}.items():
             patched.setattr(service, name, part)

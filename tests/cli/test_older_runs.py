@@ -24,10 +24,10 @@ import typer
 from typer.testing import CliRunner
 
 from holdfast.conformance.cli.gate import gate
-from tests.hostile.verify import HERE, TOY, environment, temp_folder
+from tests.hostile.verify import TOY, environment, temp_folder
+from tests.hostile.verify import adapter as named
 from tests.pace import busy
 
-ADAPTERS = HERE / "adapters"
 RUN = Path("holdfast-out") / "run.jsonl"
 # A busy machine may take so long to come to a point.
 APPEARS_S = 60.0
@@ -39,7 +39,7 @@ app.command()(gate)
 
 def adapter(name: str, *words: str) -> str:
     """The command of one of the kit's own adapters."""
-    return shlex.join([sys.executable, str(ADAPTERS / name), *words])
+    return shlex.join(named(name, *words))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Way:
     name: str
     exits: frozenset[int]
     options: str = ""
-    adapter: str = adapter("honest.py")
+    adapter: str = adapter("honest")
     prepare: Callable[[Path], object] = lambda _: None
     meanwhile: Callable[[subprocess.Popen[str], Path], object] = lambda _process, _folder: None
     before: str = ""
@@ -97,7 +97,7 @@ def way(name: str, exits: int | tuple[int, ...], options: str = "", **more: obje
     return Way(name, frozenset([exits] if isinstance(exits, int) else exits), options, **more)  # type: ignore[arg-type]
 
 
-HANGS = adapter("hang_on_call.py")
+HANGS = adapter("hang_on_call")
 WAYS = [
     way("the adapter is missing", 13, adapter="./none"),
     way("the launcher is missing", 13, "--launcher ./none"),
@@ -110,23 +110,7 @@ WAYS = [
     way("KILL comes in the middle", 128 + signal.SIGKILL, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGKILL)),
     way("Ctrl-C comes in the middle", 12, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGINT)),
 ]
-# As these go the same way through the code as others, or nearly, `-m sweep` tries them.
-MORE = [
-    way("the interpreter of the adapter is missing", 13, adapter="./mine", prepare=script("#!/no/such/program\n")),
-    way("an option is misspelt beside --evidence", 64, "--evidence new.jsonl --no-such-option"),
-    way("the adapter is not executable", 13, adapter="./mine", prepare=script("#!/bin/sh\n", 0o644)),
-    way("the adapter hangs at hello", 13, "--slow 0.02", adapter=adapter("hang_at_start.py")),
-    way("the option of the evidence is misspelt", 64, f"--evidenc={RUN}"),
-    way("the expression is malformed", 64, "-k '('"),
-    way("the JUnit file would be a folder", 64, "--junitxml holdfast-out"),
-    way("the partial file is in the way", 64, prepare=lambda folder: (folder / f"{RUN}.partial").mkdir()),
-    way("TERM comes in the middle", 12, adapter=HANGS, meanwhile=once(in_the_middle, signal.SIGTERM)),
-]
-EACH = pytest.mark.parametrize(
-    "one",
-    [*(pytest.param(one, id=one.name) for one in WAYS)]
-    + [pytest.param(one, id=one.name, marks=pytest.mark.sweep) for one in MORE],
-)
+EACH = pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in WAYS])
 
 
 @dataclass(frozen=True)
@@ -195,7 +179,7 @@ def variables(temp: Path) -> dict[str, str]:
 def good(temp: Path, variables: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a good run and its reports."""
     folder = tmp_path_factory.mktemp("good")
-    done = Pipeline(folder, variables).start(line(WAYS[0], *REPORTS).replace("./none", adapter("honest.py")))
+    done = Pipeline(folder, variables).start(line(WAYS[0], *REPORTS).replace("./none", adapter("honest")))
     said = done.communicate(timeout=busy(APPEARS_S))
     assert done.returncode == 0, said
     return folder
@@ -226,12 +210,12 @@ def test_the_gate_never_goes_on_by_an_older_run_when(one: Way, pipeline: Pipelin
 
 
 def test_of_two_runs_in_one_folder_the_second_writes_nothing_and_says_nothing_of_the_first(pipeline: Pipeline) -> None:
-    waits = f"while [ ! -e {pipeline.folder}/go ]; do sleep 0.02; done; exec {adapter('honest.py')}"
+    waits = f"while [ ! -e {pipeline.folder}/go ]; do sleep 0.02; done; exec {adapter('honest')}"
     script(f"#!/bin/sh\n{waits}\n")(pipeline.folder)
     first = pipeline.start(f"exec {line(Way('', frozenset(), adapter='./mine'))}")
     partial = pipeline.folder / f"{RUN}.partial"
     until(partial.exists, first)
-    status, said = pipeline.verify(Way("", frozenset(), adapter=adapter("accept_all.py")))
+    status, said = pipeline.verify(Way("", frozenset(), adapter=adapter("accept_all")))
     assert status == 64, said
     assert f"process {first.pid}" in said
     assert "CAN_PROCEED" not in said
@@ -257,7 +241,7 @@ SWAPPING = '(cp good.jsonl other; until [ -e "$RUN" ]; do :; done; mv other "$RU
 
 def test_a_run_does_not_end_well_whose_evidence_an_adapter_swapped_when_it_was_whole(pipeline: Pipeline) -> None:
     shutil.copy(pipeline.folder / RUN, pipeline.folder / "good.jsonl")
-    script(f"#!/bin/sh\ncd {pipeline.folder}\nRUN={RUN}\n{SWAPPING}\nexec {adapter('honest.py')}\n")(pipeline.folder)
+    script(f"#!/bin/sh\ncd {pipeline.folder}\nRUN={RUN}\n{SWAPPING}\nexec {adapter('honest')}\n")(pipeline.folder)
     status, said = pipeline.verify(Way("", frozenset(), adapter="./mine"))
     assert status == 12, said
     assert "CAN_PROCEED" not in said

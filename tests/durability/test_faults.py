@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from holdfast.conformance.faults.oracle import CrashClass
 from holdfast.conformance.gate.cases import inconclusive_fault
 from holdfast.conformance.gate.decision import Expected, ReasonCode, decide, parse_requirement
 from holdfast.reports.evidence import Event, Run, read_evidence
+from tests import warm
 from tests.hostile.verify import Outcome, verify
 
 HERE = Path(__file__).resolve().parent
@@ -271,22 +271,8 @@ def test_where_tracing_is_refused_the_run_says_so_and_proves_nothing(tmp_path: P
     assert found.verdicts[case_of("power-loss")] == "not_reached"
     assert "power-loss NOT TESTED: tracing a program of one's own failed" in verdict_of(found, "power-loss")["detail"]
     assert found.lines[0]["environment"]["power loss and kills"].startswith("NOT TESTED: tracing a program")
-    gate = subprocess.run(
-        [
-            sys.executable,
-            "-P",
-            "-m",
-            "holdfast.conformance.cli",
-            "gate",
-            str(tmp_path / "run.jsonl"),
-            "--require",
-            "ledger",
-        ],
-        env={"PATH": "/usr/bin:/bin", "HOLDFAST_SPECS": str(Path(__file__).parent / "contracts")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {"PATH": "/usr/bin:/bin", "HOLDFAST_SPECS": str(HERE / "contracts")}
+    gate = warm.cold(warm.KIT, "gate", str(tmp_path / "run.jsonl"), "--require", "ledger", env=environment)
     assert gate.returncode == 12
     assert "CAN_PROCEED = NO" in gate.stdout
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import itertools
 import json
 import os
 import stat
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict
-from holdfast.reports.evidence import EvidenceError, EvidenceWriter, Exchange, Header, read_evidence
+from holdfast.reports.evidence import EvidenceError, EvidenceWriter, Header, read_evidence
 from holdfast.reports.evidence.published import evidence_schema
 from holdfast.specs import schema
 
@@ -147,55 +144,6 @@ def test_nothing_follows_the_footer(tmp_path: Path, header: Header) -> None:
     with pytest.raises(EvidenceError, match="no more lines"):
         writer.write(verdict(CASES[0]))
     writer.close()
-
-
-# Calls of functions for one line of the reference's size; 370 when this was written. A line that is copied, or held
-# to a schema, costs thousands.
-_MOST_CALLS_A_LINE = 800
-
-
-def test_writing_a_line_costs_few_calls_and_never_more_for_later_lines(tmp_path: Path, header: Header) -> None:
-    row = {f"column_{i}": "value" * 6 for i in range(12)}
-    line = Exchange(
-        case=CASES[0],
-        side="main",
-        n=0,
-        action="when.0 call register",
-        worker=0,
-        request={"op": "call", "method": "register", "args": {"request": row}},
-        answer={"outcome": "ok", "value": {"registration": [row, row], "nonce_issue": []}},
-        event=None,
-        sent_us=1,
-        received_us=2,
-    )
-    with EvidenceWriter(tmp_path / "run.jsonl") as writer:
-        writer.header(header)
-        writer.write(line)
-        early = calls_of(lambda: writer.write(replace(line, n=1)))
-        for n in range(2, 1000):
-            writer.write(replace(line, n=n))
-        late = calls_of(lambda: writer.write(replace(line, n=1)))
-    assert early == late
-    assert early < _MOST_CALLS_A_LINE
-
-
-def calls_of(action: Callable[[], object]) -> int:
-    """How many functions are called, in Python and in C."""
-    count = 0
-
-    def profile(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    # A collection of garbage calls what others have registered for it.
-    gc.disable()
-    sys.setprofile(profile)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return count
 
 
 # The published schema against the words that the code knows.

@@ -8,7 +8,6 @@ the others, and an alteration counts as accepted if it gives no reason more.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from holdfast.conformance.gate.decision import (
 from holdfast.conformance.run.plan import plan_of
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import Contract, strictjson
+from tests import warm
 from tests.forger import resealed
 from tests.gate.alterations import BELIEVED, Alteration, believed_at, blind, resealing
 from tests.gate.conftest import TOY
@@ -121,10 +121,7 @@ def make(name: str, folder: Path) -> Altering:
     narrowed = [word for case in CASES[name] for word in ("--case", case)]
     words = ["--contract", name, "--nonce", NONCE, "--commit", COMMIT, "--fault-seconds", "0", *store, *narrowed]
     path = folder / f"{name}.jsonl"
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", *words, "--evidence", str(path), *target],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = warm.cold(warm.KIT, "verify", *words, "--evidence", str(path), *target)
     assert path.is_file(), done.stderr
     lines = [strictjson.loads(raw) for raw in path.read_bytes().splitlines()]
     assert {line["verdict"] for line in lines if line["type"] == "verdict"} == {"conforms"}, done.stdout
@@ -211,9 +208,7 @@ def forged_seed(run: Altering, folder: Path) -> bytes:
     """A run with a chosen seed that resembles a generated one and claims to be fresh."""
     path = folder / "chosen.jsonl"
     words = ["--contract", "toy", "--seed", "0" * 32, "--evidence", str(path), "--", sys.executable, str(HONEST)]
-    subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", *words], capture_output=True, check=True
-    )
+    warm.cold(warm.KIT, "verify", *words, check=True)
     lines = [json.loads(raw) for raw in path.read_bytes().splitlines()]
     chosen = run.decide(path.read_bytes())
     assert [reason.code.value for reason in chosen.reasons] == ["seed_chosen"]

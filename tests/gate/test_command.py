@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from holdfast.conformance.gate.model import GateReason
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import schema
 from holdfast.specs.typed import json_of
+from tests import warm
 
 from .conftest import ARTEFACTS, NONCE, TOY, Bench
 
@@ -171,8 +170,5 @@ def test_a_pipe_is_never_waited_for(good: str, tmp_path: Path, option: str) -> N
 @pytest.mark.parametrize("words", [["run.jsonl"], ["run.jsonl", "--require", "toy", "--force"], []])
 def test_the_whole_command_line_maps_usage_errors_to_64(tmp_path: Path, words: list[str]) -> None:
     root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "gate", *words],
-        cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = warm.cold(warm.KIT, "gate", *words, cwd=tmp_path, env={"PYTHONPATH": str(root)})
     assert done.returncode == 64, done.stderr

@@ -14,7 +14,7 @@ from holdfast.conformance.cases.session import Action
 from holdfast.conformance.run.plan import suite_case_id, suite_tests
 from holdfast.reference_impl.answers import to_message
 from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
-from holdfast.specs import load_contract
+from holdfast.specs import Contract, load_contract
 
 # Method and arguments in, the members of the answer out, all but `id`.
 Answerer = Callable[[str, Mapping[str, Any]], dict[str, Any]]
@@ -56,14 +56,13 @@ class PlayedDriver:
 
 def bench_of(contract: str, case: str, make: Callable[[], Answerer], seed: str = "5eed") -> Bench:
     """What a suite test of a contract is given. `make` is called for each session."""
-    return Bench(
-        contract=load_contract(contract),
-        case=case,
-        seed=seed,
-        make_driver=lambda _: PlayedDriver(make()),
-        not_claimed={},
-        limits=Limits(8, None),
-    )
+    return bench_on(load_contract(contract), case, lambda _: PlayedDriver(make()), seed)
+
+
+def bench_on(contract: Contract, case: str, driver: Callable[..., Any], seed: str = "5eed", workers: int = 8) -> Bench:
+    """The same for sessions on drivers of one's own."""
+    limits = Limits(workers, None)
+    return Bench(contract=contract, case=case, seed=seed, make_driver=driver, not_claimed={}, limits=limits)
 
 
 def judged(bench: Bench, test: Callable[[Bench], None]) -> Judgement:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.attacks.bench import Bench, Limits
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.run.plan import suite_case_id
@@ -19,7 +18,7 @@ from holdfast.specs import load_contract
 from holdfast.vectors.jcs.clauses import reasons_of
 from holdfast.vectors.record import load
 from tests.conftest import thinned
-from tests.harness.suite_play import Answerer, PlayedDriver, bench_of, played, reference
+from tests.harness.suite_play import Answerer, PlayedDriver, bench_of, bench_on, played, reference
 
 DRAWN = (
     ("jcs", "test_any_document_in_any_disguise_has_one_canonical_form"),
@@ -189,14 +188,7 @@ def judged_in(right: int, later: dict[str, Any] | None, german: dict[str, Any] |
 
         return PlayedDriver(answer)
 
-    bench = Bench(
-        contract=load_contract("jcs"),
-        case="jcs/suite/answers-do-not-depend-on-locale-and-zone",
-        seed="5eed",
-        make_driver=driver,
-        not_claimed={},
-        limits=Limits(8, None),
-    )
+    bench = bench_on(load_contract("jcs"), "jcs/suite/answers-do-not-depend-on-locale-and-zone", driver)
     try:
         suite.test_answers_do_not_depend_on_locale_and_zone(bench)
         return bench.conclude()

@@ -6,29 +6,21 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import cast
 
 import pytest
 
-from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.histories import HistoryRunner, PossibleStates, run_histories
-from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs import load_contract
+from tests.harness.suite_play import bench_on
 
 OPEN = Judgement(Verdict.FAIL_OPEN, detail="it got through")
 
 
 def bench(seed: str = "5eed") -> Bench:
-    return Bench(
-        contract=load_contract("rs4a-replay"),
-        case="a-history",
-        seed=seed,
-        make_driver=lambda _: cast("Driver", None),
-        not_claimed={},
-        limits=Limits(1, None),
-    )
+    return bench_on(load_contract("rs4a-replay"), "a-history", lambda _: None, seed, 1)
 
 
 @dataclass

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +30,11 @@ from holdfast.specs.model import Twin
 from tests.harness.ledger import FOLDER, LEDGER, ONCE, case_of, ran, verdict
 from tests.hostile.verify import holdfast, verify
 
+pytestmark = pytest.mark.usefixtures("helper")
+
 PUT = {"call": "put", "args": {"key": "one"}}
 AGAIN = {"call": "put", "args": {"key": "one"}, "expect": {"outcome": "refused", "reason": "DUPLICATE"}}
 HASH = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def helper() -> Iterator[None]:
-    """No process is left behind."""
-    yield
-    HELPER.close()
 
 
 def inspect(**expected: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.attacks import near_miss
-from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.near_miss import sweep
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.verdict import Verdict
@@ -19,7 +19,7 @@ from holdfast.specs import Contract
 from holdfast.specs.loader import read_contract
 from holdfast.specs.schema import Validator
 from holdfast.specs.yamlfile import read_yaml
-from tests.harness.suite_play import PlayedDriver
+from tests.harness.suite_play import PlayedDriver, bench_on
 
 TOY = Path(__file__).resolve().parents[1] / "toycontract" / "toy"
 SWEEP = {
@@ -92,14 +92,7 @@ def judged(
     contract: Contract, make: Callable[[], Shelf], seed: str = "5eed", clause: str = "TOY-01"
 ) -> tuple[Judgement, Bench]:
     """What the sweep says of a shelf, and its bench."""
-    bench = Bench(
-        contract=contract,
-        case="toy/suite/near-misses",
-        seed=seed,
-        make_driver=lambda _: PlayedDriver(make().answer),
-        not_claimed={},
-        limits=Limits(8, None),
-    )
+    bench = bench_on(contract, "toy/suite/near-misses", lambda _: PlayedDriver(make().answer), seed)
     try:
         sweep(bench, clause)
         return bench.conclude(), bench

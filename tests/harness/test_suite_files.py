@@ -10,13 +10,14 @@ from typing import Any, cast
 import pytest
 
 from holdfast.conformance.adapter.pool import WorkerPool
-from holdfast.conformance.attacks.bench import Bench, Limits
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.session import Action
-from holdfast.conformance.inspection.helper import HELPER
 from tests.harness.ledger import LEDGER
+from tests.harness.suite_play import bench_on
+
+pytestmark = pytest.mark.usefixtures("helper")
 
 
 class Alone(Driver):
@@ -34,23 +35,9 @@ class Alone(Driver):
         """The folder is the test's own."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def helper() -> Iterator[None]:
-    """No process is left behind."""
-    yield
-    HELPER.close()
-
-
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[SuiteSession]:
-    bench = Bench(
-        contract=LEDGER,
-        case="ledger/suite/files",
-        seed="5eed",
-        make_driver=lambda _: Alone(tmp_path),
-        not_claimed={},
-        limits=Limits(max_workers=1, volatile=None),
-    )
+    bench = bench_on(LEDGER, "ledger/suite/files", lambda _: Alone(tmp_path), workers=1)
     with bench.session() as opened:
         yield opened
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from holdfast.reports.evidence import read_evidence
 from holdfast.specs import load_contract
+from tests import warm
 from tests.pace import busy
 
 ADAPTER = Path(__file__).with_name("function_guard.py")
@@ -23,17 +23,8 @@ _DEATH = f"{_SUITE}a-success-survives-the-death-of-the-instance"
 
 
 def verified(folder: Path, bug: str, *cases: str) -> tuple[dict[str, str], str]:
-    words = [sys.executable, "-m", "holdfast.conformance.cli", "verify", "--contract", "idempotency-key"]
-    words += ["--verbose"]
-    words += [word for case in cases for word in ("--case", case)]
-    done = subprocess.run(
-        [*words, "--", sys.executable, str(ADAPTER), bug],
-        capture_output=True,
-        text=True,
-        timeout=busy(120),
-        check=False,
-        cwd=folder,
-    )
+    words = ["verify", "--contract", "idempotency-key", "--verbose", *(w for case in cases for w in ("--case", case))]
+    done = warm.cold(warm.KIT, *words, "--", sys.executable, str(ADAPTER), bug, timeout=busy(120), cwd=folder)
     evidence = read_evidence(folder / "holdfast-out" / "run.jsonl")
     return {each.case: each.verdict for each in evidence.verdicts}, done.stdout
 

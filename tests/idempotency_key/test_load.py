@@ -9,14 +9,14 @@ from typing import Any, cast
 
 import pytest
 
-from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
-from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.suites.idempotency_key import crashes
 from holdfast.conformance.suites.idempotency_key.client import Service
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import load_contract
+from tests.harness.suite_play import bench_on
 
 LEASE_MS = 30_000
 
@@ -71,14 +71,7 @@ class Loaded(Service):
 def test_a_key_is_stuck_only_if_its_lease_does_not_end_it(
     ends_after_ms: float, is_stuck: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(
-        contract=load_contract("idempotency-key"),
-        case="load",
-        seed="5eed",
-        make_driver=lambda _: cast("Driver", None),
-        not_claimed={},
-        limits=Limits(1, None),
-    )
+    bench = bench_on(load_contract("idempotency-key"), "load", lambda _: None, workers=1)
 
     @contextlib.contextmanager
     def service(*_: object, **__: object) -> Iterator[Service]:

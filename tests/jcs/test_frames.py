@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import struct
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,27 +11,13 @@ import pytest
 from holdfast.reference_impl.jcs import frames
 from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.jcs.writer import Writer
+from tests import warm
 from tests.pace import busy
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def framed(*documents: bytes) -> bytes:
-    return b"".join(struct.pack(">I", len(document)) + document for document in documents)
-
-
-def answers(stream: bytes) -> list[tuple[bytes, bytes]]:
-    found = []
-    while stream:
-        (length,) = struct.unpack(">I", stream[:4])
-        found.append((stream[4:5], stream[5 : 5 + length]))
-        stream = stream[5 + length :]
-    return found
+from tests.vectors.reference import answers, framed
 
 
 def run(stdin: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", *words]
-    return subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, check=False, timeout=busy(60))
+    return warm.cold(warm.REFERENCE, "frames", *words, input=stdin, text=False, timeout=busy(60))
 
 
 def test_documents_are_answered_in_order_until_the_end_of_file() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from dataclasses import asdict
 from hashlib import sha256
@@ -13,6 +12,7 @@ import pytest
 
 from holdfast.reference_impl.altered import Alteration
 from holdfast.reference_impl.m5_log import checkpoints
+from tests import warm
 
 # What is about the ids themselves, about rows under them, or about an id that was never given.
 SCRIPTS = (
@@ -50,14 +50,8 @@ def ten_apart(folder: Path) -> Path:
 @pytest.mark.parametrize("names", [SCRIPTS, pytest.param(SUITES, marks=pytest.mark.sweep)], ids=["scripts", "suites"])
 def test_a_store_whose_ids_leave_some_out_conforms(names: tuple[str, ...], tmp_path: Path) -> None:
     cases = [word for name in names for word in ("--case", f"m5-log/{name}")]
-    kit = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "verify", "--contract", "m5-log"]
-    adapter = [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter", "--mutant", str(ten_apart(tmp_path))]
-    done = subprocess.run(
-        # Commands start an interpreter each, beside other tests.
-        [*kit, *cases, "--slow", "4", "--", *adapter],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
+    adapter = [sys.executable, "-P", "-m", warm.REFERENCE, "adapter", "--mutant", str(ten_apart(tmp_path))]
+    # Commands start an interpreter each, beside other tests.
+    words = ("verify", "--contract", "m5-log", *cases, "--slow", "4", "--", *adapter)
+    done = warm.cold(warm.KIT, *words, cwd=tmp_path)
     assert f"{len(names)} conforms" in done.stdout, done.stdout

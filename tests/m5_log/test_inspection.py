@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,20 +16,11 @@ from holdfast.conformance.attacks.model import STORE
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import MAX_ROWS
-from holdfast.conformance.inspection.helper import HELPER
 from holdfast.conformance.suites.m5_log.model import Log, LogModel
-from holdfast.reference_impl.m5_log.opening import MARKS
 from holdfast.reference_impl.m5_log.terms import Family, StoreError
-from holdfast.reference_impl.m5_log.witness import Witness, decode_marks
-from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of, raw_of
 
-
-@pytest.fixture(autouse=True, scope="module")
-def helper() -> Iterator[None]:
-    """No process is left behind."""
-    yield
-    HELPER.close()
+pytestmark = pytest.mark.usefixtures("helper")
 
 
 def inspected(root: Path) -> dict[str, Any]:
@@ -175,28 +165,6 @@ def test_a_row_is_put_and_removed_behind_the_back_of_its_owner(box: Box) -> None
     assert [problem.key for problem in box.again().problems()] == [op_id]
     assert store.alter(box.root, DATABASE, "edges", op_id, None) == {"error": None}
     assert rows_of(inspected(box.root))["edges"] == {}
-
-
-def test_an_operation_in_the_place_of_another_is_no_acknowledged_one(box: Box) -> None:
-    box.put_all([draft(1), draft(2)])
-    victim, forged = bytes.fromhex(id_of(draft(1))), bytes.fromhex(id_of(draft(7, by="mallory")))
-    box.parts.store.release()
-    for op_id, raw, edges, author in (
-        (victim, None, None, derive.key_of("alice") + derive.hlc(1)),
-        (forged, raw_of(draft(7, by="mallory")), b"", derive.key_of("mallory") + derive.hlc(7)),
-    ):
-        for family, key, value in (("ops", op_id, raw), ("edges", op_id, edges), ("by_author", author + op_id, edges)):
-            assert store.alter(box.root, DATABASE, family, key, value) == {"error": None}
-    with pytest.raises(StoreError):
-        box.again().put(draft(999))
-    assert box.again().problems() != []
-
-
-def test_no_mark_of_the_witness_is_written_over_the_one_that_was_synced_last(box: Box) -> None:
-    for ms in range(70):
-        box.put(draft(ms))
-        marks = decode_marks(box.rows(Family.META)[MARKS])
-        assert {*marks} <= {*Witness(box.root / "m5" / "witness").slots()}
 
 
 def test_a_family_is_dropped_behind_the_back_of_its_owner(box: Box) -> None:

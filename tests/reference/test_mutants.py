@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from holdfast.reference_impl import altered
 from holdfast.reference_impl.registry import contract_names
 from holdfast.specs.mutants import declared_names, load_mutants
 from holdfast.specs.schema import explain, published_validator
+from tests import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,10 +104,5 @@ def test_a_patch_of_several_lines_keeps_the_margin_of_its_function(
 
 
 def test_the_listing_fits_its_published_schema() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "holdfast.reference_impl", "mutants", "--json"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
+    done = warm.cold(warm.REFERENCE, "mutants", "--json", cwd=ROOT, check=True)
     assert explain(published_validator("mutants"), json.loads(done.stdout)) is None

@@ -14,6 +14,7 @@ from holdfast import reference_impl
 from holdfast.reference_impl.altered import install
 from holdfast.reference_impl.registry import Deferred, contract_names, implementation
 from holdfast.specs import kept_terms
+from tests import warm
 
 LOADED = """
 import json, sys
@@ -52,14 +53,8 @@ def test_a_bug_that_nobody_has_is_told_with_those_that_there_are() -> None:
 
 
 def test_an_adapter_that_is_left_without_a_session_ends_in_order(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.reference_impl", "adapter"],
-        input='{"id":"1","op":"hello","protocol":1}\n{"id":"2","op":"bye"}\n',
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-    )
+    asked = '{"id":"1","op":"hello","protocol":1}\n{"id":"2","op":"bye"}\n'
+    done = warm.cold(warm.REFERENCE, "adapter", input=asked, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     claims = json.loads(done.stdout.splitlines()[0])["ok"]["claims"]
     assert [claim["contract"] for claim in claims] == list(contract_names())

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,7 +18,8 @@ from holdfast.reference_impl.rs4a_replay.entry import implementation
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted, SurfaceWanted
 from holdfast.servers.serving import Launched
 from holdfast.specs.schema import explain, published_validator
-from tests.rs4a_replay.conftest import NOW, ROOT, WINDOW, Desk, Pipe, opening, submission
+from tests import warm
+from tests.rs4a_replay.conftest import NOW, WINDOW, Desk, Pipe, opening, submission
 from tests.rs4a_replay.test_launcher import is_running
 
 FRESH, EXISTING = StateWanted.FRESH, StateWanted.EXISTING
@@ -233,13 +233,7 @@ def test_the_kit_asks_for_confined_stores_in_a_line_that_fits_its_schema(tmp_pat
 
 def test_the_launcher_of_the_reference_makes_confined_stores_if_asked(open_folder: Path) -> None:
     wanted = {"contract": "rs4a-replay", "dir": str(open_folder), "config": {}, "confined": True}
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.reference_impl", "launch"],
-        input=json.dumps(wanted).encode() + b"\n",
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True,
-    )
+    done = warm.cold(warm.REFERENCE, "launch", input=json.dumps(wanted) + "\n", check=True)
     ready = json.loads(done.stdout)
     assert explain(published_validator("launcher"), ready) is None
     assert set(ready["config"]) == {"store", "cluster", "writer"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.conformance.attacks.bench import Bench, Limits
+from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.histories import run_histories
 from holdfast.conformance.suites.rs4a_replay.generate import history
 from holdfast.conformance.suites.rs4a_replay.runner import playing
@@ -25,7 +25,7 @@ from holdfast.reference_impl.rs4a_replay.terms import Reason
 from holdfast.servers.serving import Launched
 from holdfast.specs import load_contract
 from tests.harness.sessions import Sessions
-from tests.harness.suite_play import judged
+from tests.harness.suite_play import bench_on, judged
 
 HORIZON_S = 7200
 
@@ -71,13 +71,7 @@ def test_a_sound_registrar_of_another_style_agrees_with_the_model(
 ) -> None:
     monkeypatch.setattr(service, "Registrar", OtherAnswers)
     monkeypatch.setattr(service, "Custody", LaterTombstones)
-    bench = Bench(
-        contract=load_contract("rs4a-replay"),
-        case="rs4a-replay/suite/played",
-        seed="5eed",
-        make_driver=lambda _: Sessions(Rs4aReplay(), sqlite.ready.config),
-        not_claimed={},
-        limits=Limits(2, None),
-    )
+    sessions = lambda _: Sessions(Rs4aReplay(), sqlite.ready.config)  # noqa: E731
+    bench = bench_on(load_contract("rs4a-replay"), "rs4a-replay/suite/played", sessions, workers=2)
     judgement = judged(bench, histories)
     assert judgement.verdict is Verdict.CONFORMS, judgement

@@ -20,6 +20,7 @@ from holdfast.reference_impl.postgres import connect, with_database
 from holdfast.reference_impl.rs4a_replay.entry import Rs4aReplay
 from holdfast.reference_impl.session import OpenRequest, StateWanted, SurfaceWanted
 from holdfast.servers.serving import Launched
+from tests import warm
 from tests.rs4a_replay.conftest import NOW, ROOT, Pipe
 
 
@@ -118,14 +119,8 @@ def test_a_used_database_is_provisioned_again_before_it_is_handed_out(postgres: 
 
 
 def test_a_server_that_is_down_is_one_clear_line(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.reference_impl", "launch"],
-        input=wanted(tmp_path, dsn=f"host={tmp_path} password=hunter2").decode(),
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
+    asked = wanted(tmp_path, dsn=f"host={tmp_path} password=hunter2").decode()
+    done = warm.cold(warm.REFERENCE, "launch", input=asked)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
@@ -134,13 +129,7 @@ def test_a_server_that_is_down_is_one_clear_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", [b"", b"{}\n", b"no json\n", b'{"contract":"rs4a-replay","dir":"/tmp"}\n'])
 def test_a_launcher_that_is_not_told_what_is_wanted_says_what_it_expected(line: bytes) -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.reference_impl", "launch"],
-        input=line,
-        capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
+    done = warm.cold(warm.REFERENCE, "launch", input=line, text=False)
     assert done.returncode == 1
     assert done.stdout == b""
     assert b"expected one JSON line" in done.stderr

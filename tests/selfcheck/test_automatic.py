@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -37,6 +34,7 @@ from holdfast.servers.janitor import Janitor
 from holdfast.specs import load_contract, schema
 from holdfast.specs.automatic import Site, load_automatic
 from holdfast.specs.faults import FaultLayer
+from tests import warm
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 
@@ -348,39 +346,6 @@ def test_a_difference_shows_the_line_before_and_after() -> None:
     assert "+2 == a" in shown
 
 
-@pytest.fixture(scope="module")
-def forkserver() -> Iterator[ForkServer]:
-    """A fork server of the reference's adapter."""
-    command = (*REFERENCE, "forkserver", "--contract", "jcs")
-    with Janitor() as janitor, ForkServer(command, janitor=janitor, environment=adapter_environment()) as made:
-        yield made
-
-
-def test_a_forked_adapter_speaks_the_protocol_and_ends_with_a_status(forkserver: ForkServer) -> None:
-    child = forkserver.start(["adapter"], adapter_environment())
-    assert child.stdin is not None
-    assert child.stdout is not None
-    assert child.stderr is not None
-    with child.stdin, child.stdout, child.stderr:
-        child.stdin.write(b'{"id":"1","op":"hello","protocol":1,"kit":"k","challenge":"c"}\n{"id":"2","op":"bye"}\n')
-        child.stdin.flush()
-        answers = [json.loads(line) for line in child.stdout]
-    assert answers[0]["ok"]["challenge"] == "c"
-    assert answers[1]["outcome"] == "ok"
-    assert child.wait(timeout=60) == 0
-
-
-def test_a_forked_adapter_that_is_killed_reports_the_signal(forkserver: ForkServer) -> None:
-    child = forkserver.start(["adapter"], adapter_environment())
-    with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(timeout=0)
-    os.killpg(child.pid, signal.SIGKILL)
-    assert child.wait(timeout=60) == -signal.SIGKILL
-    for pipe in (child.stdin, child.stdout, child.stderr):
-        assert pipe is not None
-        pipe.close()
-
-
 def test_a_forkserver_that_does_not_come_up_is_a_failed_start() -> None:
     with Janitor() as janitor:
         gone = ForkServer((sys.executable, "-c", "1"), janitor=janitor, environment=adapter_environment())
@@ -390,13 +355,7 @@ def test_a_forkserver_that_does_not_come_up_is_a_failed_start() -> None:
 
 def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "selfcheck", "--automatic", *words],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-    )
+    return warm.cold(warm.KIT, "selfcheck", "--automatic", *words, cwd=folder)
 
 
 @pytest.mark.parametrize("contract", ["jcs", pytest.param("mesh-delivery", marks=pytest.mark.sweep)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from holdfast.conformance.selfcheck.kills import judge_kill, unmet_cases
 from holdfast.conformance.selfcheck.tasks import Shown, Sites, Traced, Trial
 from holdfast.specs import contract_names, load_contract, schema
 from holdfast.specs.mutants import Caught, Mutant, load_mutants
+from tests import warm
 
 
 def mutant(must: dict[str, Caught]) -> Mutant:
@@ -25,13 +25,7 @@ def mutant(must: dict[str, Caught]) -> Mutant:
 
 def selfcheck(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "holdfast.conformance.cli", "selfcheck", *words],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-    )
+    return warm.cold(warm.KIT, "selfcheck", *words, cwd=folder)
 
 
 def test_one_mutant_of_each_contract_is_killed_as_declared(tmp_path: Path) -> None:

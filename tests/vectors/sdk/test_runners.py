@@ -163,9 +163,3 @@ def test_sources_are_not_touched_by_builds_and_not_hidden_from_the_package() -> 
     )
     # 1: none of them is ignored; 128: not a repository, as in an unpacked archive.
     assert hidden.returncode in {1, 128}, hidden.stdout
-
-
-def test_runners_are_short_enough_to_be_read() -> None:
-    for name in ("python/runner.py", "node/runner.mjs", "go/main.go", "rust/src/main.rs", "java/Runner.java"):
-        lines = (Path(sdk.__file__).parent / name).read_text(encoding="utf-8").splitlines()
-        assert len(lines) <= 75, name
