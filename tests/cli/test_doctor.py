@@ -38,9 +38,9 @@ class Mine(Adapter):
         return super().answer(request)
 Mine().run()
 """
-# Honest adapters of the toy contract, but for one thing.
+# Adapters of the toy contract, honest but for one thing, by the examination that finds it and what is advised.
 MISTAKES = {
-    "buffers": """
+    "hello: Flush after each line": """
         import io
         held = io.StringIO()
         class Mine(Adapter):
@@ -49,20 +49,20 @@ MISTAKES = {
         Mine().run()
         sys.stdout.write(held.getvalue())
         """,
-    "banner": "print('shelf 1.0 is ready', flush=True)\nAdapter().run()",
-    "another-id": """
+    "hello: print it to standard error": "print('shelf 1.0 is ready', flush=True)\nAdapter().run()",
+    "hello: Copy it": """
         class Mine(Adapter):
             def send(self, message):
                 super().send({**message, "id": "x" + message["id"]})
         Mine().run()
         """,
-    "big-integers": """
+    "hello: as text": """
         class Mine(Adapter):
             def hello(self, request):
                 return {**super().hello(request), "limits": {"workers": 2**53 + 1}}
         Mine().run()
         """,
-    "answers-first": """
+    "kill: before it is stored": """
         class Mine(Adapter):
             def sql(self, statement, values=()):
                 if statement == "COMMIT":
@@ -72,7 +72,7 @@ MISTAKES = {
                 return super().sql(statement, values)
         Mine().run()
         """,
-    "elsewhere": """
+    "store in the workdir: `workdir` of `open`": """
         class Mine(Adapter):
             def open(self, request):
                 import pathlib
@@ -82,85 +82,65 @@ MISTAKES = {
                 self.workdir = pathlib.Path(request["workdir"])
         Mine().run()
         """,
-    "orphan": """
+    "shutdown: what the adapter has started": """
         import subprocess
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], stdin=subprocess.DEVNULL,
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         Adapter().run()
         """,
-    "slow": "time.sleep(3.2)\nAdapter().run()",
-    "claims-nothing": GREETS.format("claims=[]"),
-    "claims-another": GREETS.format("claims=[{'contract': 'toy'} | ONE, {'contract': 'shelf-twice'} | ONE]"),
-    "claims-an-older-one": GREETS.format("claims=[{'contract': 'toy', 'version': '0.0.1', 'not_claimed': {}}]"),
-    "lacks-what-nobody-has": GREETS.format("claims=[{'contract': 'toy'} | ONE | {'not_claimed': {'flight': 'no'}}]"),
-    "has-one-worker": GREETS.format("limits={'workers': 1}"),
-    "starts-once": """
+    "start time: Load what is large": "time.sleep(3.2)\nAdapter().run()",
+    "claims: List under `claims`": GREETS.format("claims=[]"),
+    "claim shelf-twice: Known contracts": GREETS.format(
+        "claims=[{'contract': 'toy'} | ONE, {'contract': 'shelf-twice'} | ONE]"
+    ),
+    "claim toy: claim the version of this kit": GREETS.format(
+        "claims=[{'contract': 'toy', 'version': '0.0.1', 'not_claimed': {}}]"
+    ),
+    "claim toy: Name methods or roles": GREETS.format(
+        "claims=[{'contract': 'toy'} | ONE | {'not_claimed': {'flight': 'no'}}]"
+    ),
+    "workers: several processes share the store": GREETS.format("limits={'workers': 1}"),
+    "second worker: A second worker starts": """
         import fcntl
         held = open(__file__)
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         Adapter().run()
         """,
-    "fails-to-open": ANSWERS.format("open", "{'outcome': 'fault', 'detail': 'no'}"),
-    "has-every-method": """
+    "open: `open` with state fresh": ANSWERS.format("open", "{'outcome': 'fault', 'detail': 'no'}"),
+    "unknown method: An unknown method is a `fault`": """
         class Mine(Adapter):
             def call(self, method, args):
                 return {"outcome": "ok"} if method == "no_such_method" else super().call(method, args)
         Mine().run()
         """,
-    "shows-nothing": """
+    "observe state: Observations answer ok": """
         class Mine(Adapter):
             def call(self, method, args):
                 return {"outcome": "fault", "detail": "no"} if method == "state" else super().call(method, args)
         Mine().run()
         """,
-    "cannot-close": CLOSES.format("is not None"),
-    "cannot-close-nothing": CLOSES.format("is None"),
-    "has-no-clock": ANSWERS.format("clock", "{'outcome': 'fault', 'detail': 'no'}"),
-    "fails-at-bye": ANSWERS.format("bye", "{'outcome': 'fault', 'detail': 'no'}"),
-    "stays": "Adapter().run()\ntime.sleep(60)",
-    "ends-badly": "Adapter().run()\nsys.exit(3)",
-    "sound": "Adapter().run()",
+    "close: `close` answers ok and": CLOSES.format("is not None"),
+    "close without a session: `close` answers ok, or": CLOSES.format("is None"),
+    "clock: `clock` answers ok": ANSWERS.format("clock", "{'outcome': 'fault', 'detail': 'no'}"),
+    "shutdown: Answer `bye`": ANSWERS.format("bye", "{'outcome': 'fault', 'detail': 'no'}"),
+    "shutdown: Exit after `bye`": "Adapter().run()\ntime.sleep(60)",
+    "shutdown: Exit with status 0": "Adapter().run()\nsys.exit(3)",
 }
 
 
-def examined(mistake: str, folder: Path) -> dict[str, dict[str, Any]]:
+def examined(program: str, folder: Path, *hurried: str) -> dict[str, dict[str, Any]]:
     """What is said of an adapter, by the name of each examination."""
-    program = folder / "adapter.py"
+    adapter = folder / "adapter.py"
     begins = f"import sys, time\nsys.path.insert(0, {str(ADAPTERS)!r})\nfrom honest import Adapter\n"
-    program.write_text(begins + textwrap.dedent(MISTAKES[mistake]), encoding="utf-8")
-    # What never answers is waited for; a tenth of the deadline is as silent. A start is slow for a machine: below 1 the
-    # one of the tests is taken for a usual one.
-    hurried = {"buffers": ("--slow", "0.1"), "slow": ("--slow", "0.9")}.get(mistake, ())
-    words = ("doctor", "--contract", "toy", "--format", "json", *hurried, "--", sys.executable, str(program))
+    adapter.write_text(begins + textwrap.dedent(program), encoding="utf-8")
+    words = ("doctor", "--contract", "toy", "--format", "json", *hurried, "--", sys.executable, str(adapter))
     ended = warm.run(words, cwd=folder, env=environment(folder), limit=LIMIT_S)
     return {each["name"]: each for each in json.loads(ended.stdout)["examinations"]}
 
 
-TRIED = [
-    ("buffers", "hello", "Flush after each line"),
-    ("banner", "hello", "print it to standard error"),
-    ("another-id", "hello", "Copy it"),
-    ("big-integers", "hello", "as text"),
-    ("answers-first", "kill", "before it is stored"),
-    ("elsewhere", "store in the workdir", "`workdir` of `open`"),
-    ("orphan", "shutdown", "what the adapter has started"),
-    ("slow", "start time", "Load what is large"),
-    ("claims-nothing", "claims", "List under `claims`"),
-    ("claims-another", "claim shelf-twice", "Known contracts"),
-    ("claims-an-older-one", "claim toy", "claim the version of this kit"),
-    ("lacks-what-nobody-has", "claim toy", "Name methods or roles"),
-    ("has-one-worker", "workers", "several processes share the store"),
-    ("starts-once", "second worker", "A second worker starts"),
-    ("fails-to-open", "open", "`open` with state fresh"),
-    ("has-no-clock", "clock", "`clock` answers ok"),
-    ("has-every-method", "unknown method", "An unknown method is a `fault`"),
-    ("shows-nothing", "observe state", "Observations answer ok"),
-    ("cannot-close", "close", "`close` answers ok and"),
-    ("cannot-close-nothing", "close without a session", "`close` answers ok, or"),
-    ("fails-at-bye", "shutdown", "Answer `bye`"),
-    ("stays", "shutdown", "Exit after `bye`"),
-    ("ends-badly", "shutdown", "Exit with status 0"),
-]
+# What never answers is waited for; a tenth of the deadline is as silent. A start is slow for a machine: below 1 the one
+# of the tests is taken for a usual one.
+HURRIED = {"Flush after each line": ("--slow", "0.1"), "Load what is large": ("--slow", "0.9")}
 # What tests/harness/test_verify_cli.py tries: the toy contract has no bytes, and no program starts.
 ELSEWHERE = ("Check the path and the execute permission.", "Decode strictly: ")
 
@@ -183,19 +163,20 @@ def _advices(tree: ast.AST) -> Iterator[str]:
 def test_no_advice_of_the_doctor_is_untried() -> None:
     advices = {*_advices(ast.parse(Path(conversation.__file__).read_text(encoding="utf-8")))}
     assert len(advices) >= 20
-    tried = [fragment for _, _, fragment in TRIED] + [*ELSEWHERE]
+    tried = [mistake.partition(": ")[2] for mistake in MISTAKES] + [*ELSEWHERE]
     assert [advice for advice in advices if not any(fragment in advice for fragment in tried)] == []
 
 
-@pytest.mark.parametrize(("mistake", "name", "advice"), TRIED)
-def test_a_usual_mistake_is_named_with_what_to_change(mistake: str, name: str, advice: str, tmp_path: Path) -> None:
-    found = examined(mistake, tmp_path)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_usual_mistake_is_named_with_what_to_change(mistake: str, tmp_path: Path) -> None:
+    name, _, advice = mistake.partition(": ")
+    found = examined(MISTAKES[mistake], tmp_path, *HURRIED.get(advice, ()))
     assert found[name]["health"] == "bad", found
     assert advice in found[name]["advice"]
     assert [each["name"] for each in found.values() if each["health"] == "bad"] == [name]
 
 
 def test_a_sound_adapter_has_no_mistake(tmp_path: Path) -> None:
-    found = examined("sound", tmp_path)
+    found = examined("Adapter().run()", tmp_path)
     assert {each["health"] for each in found.values()} <= {"good", "skipped"}, found
     assert found["kill"]["health"] == "good"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from holdfast.conformance.cli.outermost.older_runs import set_aside_earlier
 from holdfast.reports.earlier import set_results_aside
 
+NO_FILE = ("''", "holdfast-out", "holdfast-out/", "--contract")
 EVIDENCE = b'{"adapter":{}}\n'
 JUNIT = b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="holdfast" tests="1"/>'
 # As pytest's plugin wrote it for older versions of the kit, and as it writes it for the tests of any project.
@@ -56,20 +58,20 @@ def is_set_aside(path: Path) -> bool:
         ("vectors verify --sdk reference", "holdfast-out/vectors/reference/run.jsonl"),
         ("vectors verify --out rows --sdk reference", "rows/run.jsonl"),
         ("vectors verify --evidence a.jsonl --sdk reference", "a.jsonl"),
+        # A place for the evidence that is no file leaves nothing of an older run.
+        *(
+            (f"verify --evidence {no_file} --contract toy -- ./adapter", "holdfast-out/run.jsonl")
+            for no_file in NO_FILE
+        ),
+        # Help behind the dashes is the adapter's.
+        ("verify -- ./adapter --help", "holdfast-out/run.jsonl"),
     ],
 )
 def test_an_older_run_is_set_aside_by(words: str, name: str) -> None:
     path = wrote(name)
-    assert set_aside_earlier(words.split()) == ""
+    assert set_aside_earlier(shlex.split(words)) == ""
     assert is_set_aside(path)
     assert Path(f"{path}.previous").read_bytes() == EVIDENCE
-
-
-@pytest.mark.parametrize("value", ["", "holdfast-out", "holdfast-out/", "--contract"])
-def test_a_place_for_the_evidence_that_is_no_file_leaves_nothing_of_an_older_run(value: str) -> None:
-    path = wrote("holdfast-out/run.jsonl")
-    set_aside_earlier(["verify", "--evidence", value, "--contract", "toy", "--", "./adapter"])
-    assert is_set_aside(path)
 
 
 @pytest.mark.parametrize(
@@ -90,12 +92,6 @@ def test_a_run_is_left_where_it_is_by(words: str) -> None:
     path = wrote("holdfast-out/run.jsonl")
     assert set_aside_earlier(words.split()) == ""
     assert path.read_bytes() == EVIDENCE
-
-
-def test_help_behind_the_dashes_is_the_adapters() -> None:
-    path = wrote("holdfast-out/run.jsonl")
-    set_aside_earlier("verify -- ./adapter --help".split())
-    assert is_set_aside(path)
 
 
 @pytest.mark.parametrize("content", [JUNIT, OLD_JUNIT], ids=["own", "of older versions"])

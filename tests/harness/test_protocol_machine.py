@@ -36,22 +36,10 @@ FINE: tuple[Any, ...] = ("ok", "stderr", ["value", 7], ["late", 0.01])
 SILENT = {"hang", "busy"}
 # What each word does to the request it meets: the kinds of event that may stand for it.
 FATAL: dict[str, set[str]] = {
-    "wrong-id": {"garbage"},
-    "nothing": SILENT,
-    "half": SILENT,
-    "half-exit": {"garbage"},
-    "garbage": {"garbage"},
-    "blank": {"garbage"},
-    "list": {"garbage"},
-    "no-outcome": {"garbage"},
-    "invalid": {"garbage"},
-    "long": {"garbage"},
-    "exit": {"crash"},
-    "leave": {"eof"},
-    "signal": {"crash"},
-    "close": {"eof"},
-    "deaf": SILENT,
-    "late": SILENT,
+    **dict.fromkeys(("nothing", "half", "deaf", "late"), SILENT),
+    **{word: {"garbage"} for word in "wrong-id half-exit garbage blank list no-outcome invalid long".split()},
+    **{word: {"crash"} for word in ("exit", "signal")},
+    **{word: {"eof"} for word in ("leave", "close")},
 }
 # The words after which the process is gone, and how a request that finds it so stands for everything that is open.
 GONE: dict[str, set[str]] = {"exit": {"crash"}, "signal": {"crash"}, "leave": {"eof"}, "half-exit": {"eof"}}

@@ -125,24 +125,10 @@ def test_a_sound_service_of_each_shape_is_accused_of_nothing(make: Make) -> None
     assert list(found.values()).count("conforms") > 15
 
 
-@pytest.mark.parametrize("make", [Shape, ClaimsAlone, lambda: ClaimsAlone(duplicate="ack", codes={"duplicate": 208})])
-def test_a_guard_that_keeps_no_answer_has_none_to_lose(make: Make) -> None:
-    assert judged(_SAVE, make) == "conforms"
-
-
 class GivesWhatIsNotKept(Shape):
     def saved(self, record: Record, answer: dict[str, Any]) -> dict[str, Any]:
         super().saved(record, answer)
         return answer
-
-
-def test_an_answer_that_was_to_be_kept_and_is_not_is_a_finding() -> None:
-    assert judged(_SAVE, GivesWhatIsNotKept) == "wrong_reason"
-
-
-def test_a_store_of_claims_alone_is_filled_with_keys() -> None:
-    assert judged(_FULL, SmallClaims) == "conforms"
-    assert judged(_FULL, Evicting) == "fail_open"
 
 
 class FreesCookies(Shape):
@@ -199,11 +185,6 @@ BROKEN: dict[str, tuple[Make, str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "test"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_second_effect_is_the_verdict_whatever_else_is_wrong(make: Make, test: str) -> None:
-    assert judged(test, make) == "fail_open"
-
-
 class CutsAnswers(Profiled):
     """Publishes that it keeps answers of 70,000 bytes, and its column has 65,536."""
 
@@ -211,12 +192,6 @@ class CutsAnswers(Profiled):
         super().saved(record, answer)
         record.answer = {**answer, "size": min(answer["size"], 65_536)}
         return answer
-
-
-def test_an_answer_of_the_published_size_is_kept_whole() -> None:
-    test = "test_an_answer_that_is_too_large_to_store_does_not_free_the_key"
-    assert judged(test, lambda: Profiled(largest_answer=70_000)) == "conforms"
-    assert judged(test, lambda: CutsAnswers(largest_answer=70_000)) == "wrong_reason"
 
 
 class Gone(Shape):
@@ -275,11 +250,6 @@ class EndsSoon(EndsWithItsStore):
         return found
 
 
-def test_only_an_end_that_no_undisturbed_instance_has_is_that_of_its_store() -> None:
-    assert judged(_LOST, EndsWithItsStore) == "over_refusal"
-    assert judged(_LOST, EndsSoon) == "no_verdict"
-
-
 @pytest.mark.parametrize("make", [lambda: EndsByItself(seconds=1), lambda: EndsByItself(answers=2)])
 def test_preflight_looks_whether_the_instances_stay(make: Make) -> None:
     with pytest.raises(NonConformance, match="ended by itself"):
@@ -309,10 +279,6 @@ class StartsLate(Shape):
     def asked(self, request: Mapping[str, Any], held: Held | None = None) -> dict[str, Any]:
         self.do_instance(request.get("instance", 0), "look")
         return super().asked(request, held)
-
-
-def test_the_start_of_an_instance_does_not_use_up_the_lease_of_a_request() -> None:
-    assert judged("test_a_retry_while_the_first_is_processed_has_no_effect", StartsLate) == "conforms"
 
 
 class Lowers(Shape):
@@ -363,18 +329,9 @@ class ReplaysOk(Shape):
         return found if is_own else {**found, "outcome": "refused", "reason": "OTHER", "status": 200}
 
 
-@pytest.mark.parametrize("test", [_RETRY, _LOST, "test_a_retry_is_recognised_through_every_instance"])
-def test_a_replay_with_another_status_is_a_wrong_answer_and_no_refusal(test: str) -> None:
-    assert judged(test, ReplaysOk) == "wrong_reason"
-
-
 class ForgetsOne(Shape):
     def do_burst(self, requests: list[dict[str, Any]]) -> dict[str, Any]:
         return super().do_burst(requests[1:])
-
-
-def test_an_answer_for_each_request_of_a_burst_is_the_adapters_to_give() -> None:
-    assert judged(_RACE, ForgetsOne) == "not_reached"
 
 
 class LosesMessages(Broker):
@@ -384,10 +341,37 @@ class LosesMessages(Broker):
         super().__init__(later_s=1e9)
 
 
-def test_a_message_that_was_taken_and_never_has_its_effect_is_lost() -> None:
-    assert judged(_RETRY, LosesMessages) == "lost_durability"
-    assert judged(_RACE, LosesMessages) == "lost_durability"
+_LARGE = "test_an_answer_that_is_too_large_to_store_does_not_free_the_key"
+# What each makes of a test, and why.
+VERDICTS: list[tuple[str, str, str, Make]] = [
+    ("keeps no answer, and has none to lose", _SAVE, "conforms", Shape),
+    ("keeps claims alone", _SAVE, "conforms", ClaimsAlone),
+    ("acknowledges", _SAVE, "conforms", lambda: ClaimsAlone(duplicate="ack", codes={"duplicate": 208})),
+    ("was to keep an answer and did not", _SAVE, "wrong_reason", GivesWhatIsNotKept),
+    ("is filled with keys", _FULL, "conforms", SmallClaims),
+    ("is filled with keys and forgets some", _FULL, "fail_open", Evicting),
+    # A second effect is the verdict, whatever else is wrong.
+    *((name, test, "fail_open", make) for name, (make, test) in BROKEN.items()),
+    ("keeps an answer of the published size whole", _LARGE, "conforms", lambda: Profiled(largest_answer=70_000)),
+    ("cuts an answer of the published size", _LARGE, "wrong_reason", lambda: CutsAnswers(largest_answer=70_000)),
+    # Only an end that no undisturbed instance has is that of its store.
+    ("ends with its store", _LOST, "over_refusal", EndsWithItsStore),
+    ("ends as soon when it is left alone", _LOST, "no_verdict", EndsSoon),
+    # The start of an instance does not use up the lease of a request.
+    ("starts late", "test_a_retry_while_the_first_is_processed_has_no_effect", "conforms", StartsLate),
+    # Another status is a wrong answer and no refusal.
+    ("replays with another status", _RETRY, "wrong_reason", ReplaysOk),
+    ("replays with another status without its store", _LOST, "wrong_reason", ReplaysOk),
+    ("replays so elsewhere", "test_a_retry_is_recognised_through_every_instance", "wrong_reason", ReplaysOk),
+    # An answer for each request of a burst is the adapter's to give.
+    ("forgets one of a burst", _RACE, "not_reached", ForgetsOne),
+    ("takes a message that never has its effect", _RETRY, "lost_durability", LosesMessages),
+    ("takes messages that never have an effect", _RACE, "lost_durability", LosesMessages),
+    # A key in progress with nothing running is stuck where an unknown outcome has a status of its own.
+    ("is stuck", "test_an_outcome_that_nobody_knows_is_not_executed_again", "over_refusal", OneConflict),
+]
 
 
-def test_a_key_in_progress_with_nothing_running_is_stuck_where_an_unknown_outcome_has_a_status_of_its_own() -> None:
-    assert judged("test_an_outcome_that_nobody_knows_is_not_executed_again", OneConflict) == "over_refusal"
+@pytest.mark.parametrize(("test", "due", "make"), [row[1:] for row in VERDICTS], ids=[row[0] for row in VERDICTS])
+def test_a_service_that(test: str, due: str, make: Make) -> None:
+    assert judged(test, make) == due
