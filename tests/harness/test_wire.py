@@ -129,28 +129,6 @@ def test_a_whole_response_is_an_answer(served: Callable[[Peer], str], peer: Peer
     assert asked(served(peer)) == answer
 
 
-@pytest.mark.parametrize(
-    ("peer", "kind"),
-    [
-        (http("201 Created", b'{"id":1}', length=9), FailureMode.EOF),
-        (http("201 Created", b'{"id":1,"id":2}'), FailureMode.GARBAGE),
-        (http("201 Created", b"created"), FailureMode.GARBAGE),
-        (http("202 Accepted", b'{"id":1}'), FailureMode.GARBAGE),
-        (http("301 Moved", b""), FailureMode.GARBAGE),
-        (http("404 Not Found", b"<html>"), FailureMode.GARBAGE),
-        (socket.socket.close, FailureMode.EOF),
-        (lambda link: link.sendall(b"HTTP/1.1 2"), FailureMode.EOF),
-        (lambda link: link.sendall(b"SSH-2.0-x\r\n"), FailureMode.EOF),
-    ],
-)
-def test_what_is_no_response_of_the_route_is_no_answer(
-    served: Callable[[Peer], str], peer: Peer, kind: FailureMode
-) -> None:
-    found = asked(served(peer))
-    assert isinstance(found, Event)
-    assert found.kind is kind
-
-
 def test_a_slow_response_is_waited_for_in_parts(served: Callable[[Peer], str]) -> None:
     def peer(link: socket.socket) -> None:
         head_of(link)
@@ -215,27 +193,40 @@ def test_a_frame_is_an_answer_whatever_comes_before_it(served: Callable[[Peer], 
     assert asked(served(websocket(*frames)), websocket=True) == NEW
 
 
+HTTP: list[tuple[Peer, FailureMode]] = [
+    (http("201 Created", b'{"id":1}', length=9), FailureMode.EOF),
+    (http("201 Created", b'{"id":1,"id":2}'), FailureMode.GARBAGE),
+    (http("201 Created", b"created"), FailureMode.GARBAGE),
+    (http("202 Accepted", b'{"id":1}'), FailureMode.GARBAGE),
+    (http("301 Moved", b""), FailureMode.GARBAGE),
+    (http("404 Not Found", b"<html>"), FailureMode.GARBAGE),
+    (socket.socket.close, FailureMode.EOF),
+    (lambda link: link.sendall(b"HTTP/1.1 2"), FailureMode.EOF),
+    (lambda link: link.sendall(b"SSH-2.0-x\r\n"), FailureMode.EOF),
+]
+WEBSOCKET: list[tuple[Peer, FailureMode]] = [
+    (websocket(frame(0x88, struct.pack(">H", 4011))), FailureMode.EOF),
+    (websocket(), FailureMode.EOF),
+    (websocket(TOLD[:9]), FailureMode.EOF),
+    (websocket(frame(0x82, b"{}")), FailureMode.GARBAGE),
+    (websocket(frame(0x01, b'{"code":201,"body":{"id":1}}')), FailureMode.EOF),
+    (websocket(frame(0x80, b"{}")), FailureMode.GARBAGE),
+    (websocket(frame(0x81, b"\xff")), FailureMode.GARBAGE),
+    (websocket(frame(0x81, b"{}")), FailureMode.GARBAGE),
+    (websocket(frame(0x81, b"[201]")), FailureMode.GARBAGE),
+    (websocket(frame(0x81, b'{"code":299,"body":{}}')), FailureMode.GARBAGE),
+    (websocket(TOLD, accept=b"x"), FailureMode.EOF),
+    (websocket(TOLD, status=b"200 OK"), FailureMode.EOF),
+]
+
+
 @pytest.mark.parametrize(
-    ("peer", "kind"),
-    [
-        (websocket(frame(0x88, struct.pack(">H", 4011))), FailureMode.EOF),
-        (websocket(), FailureMode.EOF),
-        (websocket(TOLD[:9]), FailureMode.EOF),
-        (websocket(frame(0x82, b"{}")), FailureMode.GARBAGE),
-        (websocket(frame(0x01, b'{"code":201,"body":{"id":1}}')), FailureMode.EOF),
-        (websocket(frame(0x80, b"{}")), FailureMode.GARBAGE),
-        (websocket(frame(0x81, b"\xff")), FailureMode.GARBAGE),
-        (websocket(frame(0x81, b"{}")), FailureMode.GARBAGE),
-        (websocket(frame(0x81, b"[201]")), FailureMode.GARBAGE),
-        (websocket(frame(0x81, b'{"code":299,"body":{}}')), FailureMode.GARBAGE),
-        (websocket(TOLD, accept=b"x"), FailureMode.EOF),
-        (websocket(TOLD, status=b"200 OK"), FailureMode.EOF),
-    ],
+    ("peer", "kind", "over"), [*((*row, False) for row in HTTP), *((*row, True) for row in WEBSOCKET)]
 )
-def test_what_is_no_frame_of_the_route_is_no_answer(
-    served: Callable[[Peer], str], peer: Peer, kind: FailureMode
+def test_what_is_no_response_of_the_route_is_no_answer(
+    served: Callable[[Peer], str], peer: Peer, kind: FailureMode, over: bool
 ) -> None:
-    found = asked(served(peer), websocket=True)
+    found = asked(served(peer), websocket=over)
     assert isinstance(found, Event)
     assert found.kind is kind
 
