@@ -266,8 +266,9 @@ def _comparable(query: str, rows: Iterable[Row], left_out: frozenset[str]) -> se
     for row in rows:
         # A dump leaves out where on the disks something lies.
         apart = {*left_out, "tablespace"} & row.keys()
-        # An index that was never finished is not dumped; the live catalogue says of it all there is to say.
-        if query == "indexes" and row["valid"] is False:
+        # Neither an index that was never finished nor what an extension made is dumped; the live catalogue says of them
+        # all there is to say.
+        if row.get("valid") is False or row.get("extension"):
             continue
         if query == "columns" and row["collation"] == "pg_catalog.default":
             # The scratch server has no locales but C. Under every locale of a database, equal is what has equal bytes.
