@@ -37,7 +37,7 @@ _LEAST_BITS = 60
 # Of fewer nonces the letters of each place say little.
 _ASSESSED = 500
 # Where a call is killed: at a failpoint, or at any moment.
-_KILLED_AT = ("", "after_nonce_consume", "before_commit", "after_commit")
+KILLED_AT = ("", "after_nonce_consume", "before_commit", "after_commit")
 _ABORTED_AT = ("after_nonce_consume", "after_registration", "before_commit")
 _SUBMITTED = ("register", "compensate")
 _MOMENTS, _MOMENT_S = 8, 0.004
@@ -64,7 +64,7 @@ class HistoryRunner:
             "forge": self._forge,
             "fail": lambda step: self._fail(self._submission(step, "register"), step.worker),
             "abort": lambda step: self._at_failpoint(step, _ABORTED_AT[step.number % 3], "abort"),
-            "lose": lambda step: self._at_failpoint(step, _KILLED_AT[2 + step.number % 2], "lose_answer"),
+            "lose": lambda step: self._at_failpoint(step, KILLED_AT[2 + step.number % 2], "lose_answer"),
             "retry": self._retry,
             "race": self._race,
             "overtake": self._overtake,
@@ -317,7 +317,7 @@ class HistoryRunner:
         if self._alone is not None:
             return
         method = step.how or "register"
-        call, point = self._any_call(step, method), _KILLED_AT[step.number % len(_KILLED_AT)]
+        call, point = self._any_call(step, method), KILLED_AT[step.number % len(KILLED_AT)]
         if method in _SUBMITTED and point and self._beside.has("hold_at") and self._beside.would_commit(call):
             self._session.hold_at(point, step.worker)
             call = replace(call, point=point, fault="hold")
@@ -325,7 +325,7 @@ class HistoryRunner:
         if call.fault:
             self._session.reached(point)
         else:
-            time.sleep(step.number % _MOMENTS * _MOMENT_S)
+            time.sleep(step.number // len(KILLED_AT) % _MOMENTS * _MOMENT_S)
         self._session.begin_again("kill", step.worker)
         self._beside.died(call)
         # The holder of the key is waited for, so from here on it is certain. A job is done again at once.

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -18,10 +17,10 @@ from holdfast.conformance.attacks.histories import explore_histories, run_histor
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import shift
-from holdfast.conformance.suites.rs4a_replay.generate import history, openings, volume
+from holdfast.conformance.suites.rs4a_replay.generate import Step, history, openings, volume
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, registration, request
-from holdfast.conformance.suites.rs4a_replay.runner import playing
+from holdfast.conformance.suites.rs4a_replay.runner import KILLED_AT, playing
 from holdfast.conformance.suites.spans import SHARED, near
 from holdfast.vectors.derive import derive
 
@@ -183,22 +182,15 @@ def test_fifty_issued_nonces_buy_one_effect(bench: Bench) -> None:
             bench.fail(verdict, "fifty requests for one effect", expected=repr(due[:2]), received=repr(outcomes))
 
 
-@clause("RS4A-RP-01")
+@clause("RS4A-RP-01", whole=True, written=True)
 def test_an_implementation_always_answers_a_new_attempt_alike(bench: Bench) -> None:
     """The contract leaves two answers to a new attempt; one implementation gives one of them."""
-    with bench.session(workers=2) as session:
-        nonce = issue(bench, session)
-        if session.call("register", request(session, "lamp", nonce=nonce)).effect != "new":
-            bench.fail("not_reached", "the first registration was not admitted")
-        seen = set()
-        for number in range(8):
-            args = request(session, "lamp", nonce=nonce, attempt_id=f"try-{number}", run_id=f"run-{number % 2}")
-            seen.add(session.call("register", args, number % 2).words)
-        if "accepted new" in seen:
-            bench.fail("fail_open", "a new attempt had a second effect", received=repr(sorted(seen)))
-        if len(seen) != 1 or not seen <= {"accepted prior", "refused REPLAY_ATTEMPT_NO_BYPASS"}:
-            expected = "always the prior decision, or always REPLAY_ATTEMPT_NO_BYPASS"
-            bench.fail("wrong_reason", "new attempts were answered in turns", expected=expected, received=repr(seen))
+    _scripted(bench, Step("register"), *(Step("retry", 0, number % 2, how="as another attempt") for number in range(8)))
+
+
+def _scripted(bench: Bench, *steps: Step) -> None:
+    """One history of these steps."""
+    run_histories(bench, count=1, draw=lambda _: steps, begin=partial(playing, bench), trials=0)
 
 
 def _raced(bench: Bench, session: SuiteSession, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer] | None:
@@ -315,28 +307,11 @@ def test_a_second_process_never_samples_half_a_registration(bench: Bench) -> Non
             bench.fail("not_reached", "no sample was taken while a registration ran")
 
 
-@clause("RS4A-S1-1", "RS4A-S2-3", "RS4A-RP-06", "RS4A-S1-2")
+@clause("RS4A-S1-1", "RS4A-S2-3", "RS4A-RP-06", "RS4A-S1-2", whole=True, written=True)
 def test_a_kill_at_any_moment_leaves_all_or_nothing(bench: Bench) -> None:
     """SIGKILL at moments that no failpoint chose; the status is true, and sending again has one effect."""
-    with bench.session(workers=2) as session:
-        for number, delay_s in enumerate((0.0, 0.003, 0.006)):
-            args = request(session, f"lamp-{number}", nonce=issue(bench, session, worker=1))
-            session.start("register", args)
-            time.sleep(delay_s)
-            session.begin_again("kill")
-            key = derive("rs4a.logical_request_key", args)
-            answer = session.call("resolve_status", {"logical_request_key": key}, worker=1)
-            if answer.outcome != "accepted":
-                bench.fail("indeterminate", "after a kill the status was not resolved", received=answer.words)
-            _must_pair(bench, session.observe("state", worker=1), f"after a kill at {delay_s * 1000:g} ms")
-            committed = answer.value["status"] == "COMMITTED"
-            again = session.call("register", args)
-            due = "accepted prior" if committed else "accepted new"
-            if again.words != due:
-                verdict = "fail_open" if again.effect == "new" else "lost_durability"
-                bench.fail(verdict, f"sent again after {answer.value['status']}", expected=due, received=again.words)
-            if _counts(session) != (number + 1, number + 1):
-                bench.fail("fail_open", "one effect a request is due", received=repr(_counts(session)))
+    killed = [Step("interrupt", key, how="register", number=len(KILLED_AT) * key) for key in range(4)]
+    _scripted(bench, *(step for each in killed for step in (each, Step("retry", each.key), Step("register", each.key))))
 
 
 # A session that begins afresh, of which nothing is known and nothing can be computed; and texts of every length
