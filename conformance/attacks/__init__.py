@@ -55,15 +55,20 @@ def tabled(
 ) -> dict[str, Callable[..., None]]:
     """Suite tests of a module, by their names: each proves its clauses by a run with its arguments."""
 
-    def test_of(name: str, clauses: Sequence[str], args: Sequence[Any]) -> Callable[..., None]:
-        @clause(*clauses)
-        def test(bench: Any) -> None:
-            run(bench, *args)
+    return {name: named(module, name, run, args, *clauses) for name, (clauses, args) in rows.items()}
 
-        test.__module__, test.__name__, test.__qualname__ = module, name, name
-        return test
 
-    return {name: test_of(name, *row) for name, row in rows.items()}
+def named(
+    module: str, name: str, run: Callable[..., None], args: Sequence[Any], *clauses: str, **marks: Any
+) -> Callable[..., None]:
+    """A suite test of this name, which is a run with these arguments. `marks` as of `clause`."""
+
+    @clause(*clauses, **marks)
+    def test(bench: Any) -> None:
+        run(bench, *args)
+
+    test.__module__, test.__name__, test.__qualname__, test.__doc__ = module, name, name, run.__doc__
+    return test
 
 
 def mark_of(function: Callable[..., Any]) -> ClauseMark | None:

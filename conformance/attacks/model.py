@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from holdfast.conformance.attacks import clause
+from holdfast.conformance.attacks import named
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
@@ -174,14 +174,7 @@ def attacked(
 ) -> Mapping[str, Callable[[Bench], None]]:
     """Suite tests of a module, by their names: an attack on a contract, the clauses, and the provocations it needs."""
 
-    def test_of(
-        name: str, attack: Attack, clauses: Sequence[str], provocations: Sequence[str]
-    ) -> Callable[[Bench], None]:
-        @clause(*clauses, provocations=tuple(provocations), whole=True, written=True)
-        def test(bench: Bench) -> None:
-            attack(bench, kind)
-
-        test.__module__, test.__name__, test.__qualname__, test.__doc__ = module, name, name, attack.__doc__
-        return test
-
-    return {name: test_of(name, *row) for name, row in rows.items()}
+    return {
+        name: named(module, name, attack, (kind,), *clauses, provocations=tuple(needs), whole=True, written=True)
+        for name, (attack, clauses, needs) in rows.items()
+    }

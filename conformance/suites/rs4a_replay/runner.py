@@ -11,6 +11,7 @@ from typing import Any
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.explore import Candidate
+from holdfast.conformance.attacks.histories import run_histories
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.rs4a_replay.candidates import Snapshot, TraceLog, offered
@@ -388,3 +389,8 @@ def playing(
     with bench.session(workers=WORKERS, config=config, surface=surface, hurried=hurried) as session:
         model = Model(bench.contract, horizon_s=horizon_s)
         yield HistoryRunner(bench, session, model, horizon_s=horizon_s, surface=surface)
+
+
+def scripted(bench: Bench, *steps: Step) -> None:
+    """One history of these steps."""
+    run_histories(bench, count=1, draw=lambda _: steps, begin=lambda: playing(bench), trials=0)

@@ -20,7 +20,7 @@ from holdfast.conformance.cases.values import shift
 from holdfast.conformance.suites.rs4a_replay.generate import Step, history, openings, volume
 from holdfast.conformance.suites.rs4a_replay.model_state import keys_of
 from holdfast.conformance.suites.rs4a_replay.requests import BOUND_ELSEWHERE, bound, issue, registration, request
-from holdfast.conformance.suites.rs4a_replay.runner import KILLED_AT, playing
+from holdfast.conformance.suites.rs4a_replay.runner import KILLED_AT, playing, scripted
 from holdfast.conformance.suites.spans import SHARED, near
 from holdfast.vectors.derive import derive
 
@@ -185,12 +185,7 @@ def test_fifty_issued_nonces_buy_one_effect(bench: Bench) -> None:
 @clause("RS4A-RP-01", whole=True, written=True)
 def test_an_implementation_always_answers_a_new_attempt_alike(bench: Bench) -> None:
     """The contract leaves two answers to a new attempt; one implementation gives one of them."""
-    _scripted(bench, Step("register"), *(Step("retry", 0, number % 2, how="as another attempt") for number in range(8)))
-
-
-def _scripted(bench: Bench, *steps: Step) -> None:
-    """One history of these steps."""
-    run_histories(bench, count=1, draw=lambda _: steps, begin=partial(playing, bench), trials=0)
+    scripted(bench, Step("register"), *(Step("retry", 0, number % 2, how="as another attempt") for number in range(8)))
 
 
 def _raced(bench: Bench, session: SuiteSession, calls: list[tuple[str, dict[str, Any]]]) -> list[Answer] | None:
@@ -311,7 +306,7 @@ def test_a_second_process_never_samples_half_a_registration(bench: Bench) -> Non
 def test_a_kill_at_any_moment_leaves_all_or_nothing(bench: Bench) -> None:
     """SIGKILL at moments that no failpoint chose; the status is true, and sending again has one effect."""
     killed = [Step("interrupt", key, how="register", number=len(KILLED_AT) * key) for key in range(4)]
-    _scripted(bench, *(step for each in killed for step in (each, Step("retry", each.key), Step("register", each.key))))
+    scripted(bench, *(step for each in killed for step in (each, Step("retry", each.key), Step("register", each.key))))
 
 
 # A session that begins afresh, of which nothing is known and nothing can be computed; and texts of every length

@@ -11,7 +11,9 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import format_instant, parse_instant
+from holdfast.conformance.suites.rs4a_replay.generate import Step
 from holdfast.conformance.suites.rs4a_replay.requests import issue, issuing, principal, request
+from holdfast.conformance.suites.rs4a_replay.runner import scripted
 from holdfast.conformance.suites.spans import around
 from holdfast.vectors.derive import derive
 
@@ -71,20 +73,12 @@ def test_a_key_has_its_whole_horizon_however_long_it_is(bench: Bench) -> None:
                     bench.fail("state_leak", what, expected=f"accepted {effect}", received=got)
 
 
-@clause("RS4A-S3-3", "RS4A-S3-2", provocations=("fail_verify",))
+@clause("RS4A-S3-3", "RS4A-S3-2", provocations=("fail_verify",), whole=True, written=True)
 def test_what_failed_can_be_compensated_however_long_ago(bench: Bench) -> None:
     """A day, a month, a quarter, a year, a century."""
-    with bench.session() as session:
-        for days in (1, 31, 91, 366, 36_525):
-            failed = request(session, f"failed-{days}", nonce=issue(bench, session))
-            session.provoke("fail_verify")
-            bench.must_be(session.call("register", failed), "accepted new", "a registration that fails")
-            session.clock(f"+{days}d")
-            undone = request(session, f"failed-{days}", nonce=issue(bench, session))
-            what = f"a compensation {days} days behind its failure"
-            bench.must_be(session.call("compensate", undone), "accepted new", what)
-            more = request(session, f"failed-{days}", nonce=issue(bench, session))
-            bench.must_be(session.call("compensate", more), "refused REPLAY_DUPLICATE", f"a second one, {what}")
+    for key, days in enumerate((1, 31, 91, 366, 36_525)):
+        later, undone = Step("clock", seconds=days * 86_400), Step("compensate", key)
+        scripted(bench, Step("fail", key), later, undone, undone)
 
 
 @clause("RS4A-RP-04")
