@@ -94,6 +94,13 @@ def _others(dice: Random, which: int = 0) -> list[Step]:
 # Receiving
 
 
+def _too_early(dice: Random) -> list[Step]:
+    """Refused by its timestamp first, and due later."""
+    early = fraction(dice, 301, 5000)
+    steps = [Step("send", caller(dice), seconds=early), *_others(dice)]
+    return [*steps, Step("clock", seconds=early - dice.choice((300, 0, -300))), *_others(dice)]
+
+
 def _from_ahead(dice: Random) -> list[Step]:
     """As long in the window as the shortest retention."""
     later = dice.choice((600, 599.999999, 599.5, 600.000001))
@@ -257,6 +264,7 @@ def _operator(dice: Random) -> list[Step]:
 
 
 SCENARIOS: Mapping[str, Scenario] = {
+    "too early": _too_early,
     "from ahead": _from_ahead,
     "forged": _forged,
     "days": _days,
@@ -298,9 +306,11 @@ def _kill(dice: Random, what: str, *, within: float) -> Step:
     return Step(f"kill {what}", caller(dice), seconds=fraction(dice, 0, within))
 
 
-def scheduled(names: Iterable[str], together: int, scenarios: Mapping[str, Scenario] = SCENARIOS) -> Draw:
-    """Draws histories, `together` scenarios in each, of which each comes up as often as any other."""
-    deck = Deck(names)
+def scheduled(
+    names: Iterable[str], together: int, scenarios: Mapping[str, Scenario] = SCENARIOS, first: Iterable[str] = ()
+) -> Draw:
+    """Draws histories, `together` scenarios in each, each as often as any other; these come `first`."""
+    deck = Deck(names, first)
 
     def draw(dice: Random) -> list[Step]:
         steps: list[Step] = []
