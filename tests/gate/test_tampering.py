@@ -176,6 +176,7 @@ FORGED: dict[str, Any] = {
     "result that nobody planned": told(
         lambda x: x.insert(-2, {**of(x, "verdict")[0], "case": INVENTED}), R.EXTRA_RESULTS, INVENTED
     ),
+    "verdict of the end": told(lambda x: x[-1].update(verdict="fail_open", left=True), R.DAMAGED, "gravest finding"),
     "dates": told(redated, R.FUTURE),
     "excuse": told(verdicts("fail_open", excused="issue 17"), R.EXCUSED_FAIL_OPEN, flaw=TWICE, opens=True),
     **{

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -99,14 +100,18 @@ def test_an_engine_ends_the_forks_of_its_adapter() -> None:
         settings = RunSettings(target.adapter, ("jcs",), "s", workdir=str(folder), forkserver=target.forkserver)
         assert RunSettings.from_json(settings.as_json()) == settings
         with Engine(settings) as engine:
-            children = [engine.pool.command.start(target.adapter, adapter_environment()) for _ in range(3)]
+            children = [engine.pool.command.start(target.adapter, adapter_environment()) for _ in range(4)]
             for child in children:
                 for pipe in (child.stdin, child.stdout, child.stderr):
                     assert pipe is not None
                     pipes.enter_context(pipe)
             lines = [Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0") for child in children]
-            assert [b"forkserver" in words for words in lines] == [False, True, True]
-        assert [child.wait(timeout=60) for child in children[1:]] == [-signal.SIGKILL] * 2
+            assert [b"forkserver" in words for words in lines] == [False, True, True, True]
+            with pytest.raises(subprocess.TimeoutExpired):
+                children[3].wait(timeout=0)
+            os.killpg(children[3].pid, signal.SIGTERM)
+            assert children[3].wait(timeout=60) == -signal.SIGTERM
+        assert [child.wait(timeout=60) for child in children[1:3]] == [-signal.SIGKILL] * 2
         assert children[0].stdin is not None
         children[0].stdin.close()
         assert children[0].wait(timeout=60) == 0

@@ -17,7 +17,10 @@ from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import MAX_ROWS
 from holdfast.conformance.suites.m5_log.model import Log, LogModel
+from holdfast.reference_impl.m5_log.opening import MARKS
 from holdfast.reference_impl.m5_log.terms import Family, StoreError
+from holdfast.reference_impl.m5_log.witness import Witness, decode_marks
+from holdfast.vectors.m5_log import derive
 from tests.m5_log.logs import DATABASE, Box, draft, id_of, raw_of
 
 pytestmark = pytest.mark.usefixtures("helper")
@@ -289,3 +292,25 @@ def test_a_change_keeps_the_rows_of_a_log_in_another_folder(tmp_path: Path) -> N
     (tmp_path / "kept").rename(tmp_path / "m5")
     assert store.alter(tmp_path, DATABASE, "more", b"l", b"w") == {"error": None}
     assert rows_of(inspected(tmp_path)) == {"more": {b"k": b"v", b"l": b"w"}}
+
+
+def test_an_operation_in_the_place_of_another_is_no_acknowledged_one(box: Box) -> None:
+    box.put_all([draft(1), draft(2)])
+    victim, forged = bytes.fromhex(id_of(draft(1))), bytes.fromhex(id_of(draft(7, by="mallory")))
+    box.parts.store.release()
+    for op_id, raw, edges, author in (
+        (victim, None, None, derive.key_of("alice") + derive.hlc(1)),
+        (forged, raw_of(draft(7, by="mallory")), b"", derive.key_of("mallory") + derive.hlc(7)),
+    ):
+        for family, key, value in (("ops", op_id, raw), ("edges", op_id, edges), ("by_author", author + op_id, edges)):
+            assert store.alter(box.root, DATABASE, family, key, value) == {"error": None}
+    with pytest.raises(StoreError):
+        box.again().put(draft(999))
+    assert box.again().problems() != []
+
+
+def test_no_mark_of_the_witness_is_written_over_the_one_that_was_synced_last(box: Box) -> None:
+    for ms in range(70):
+        box.put(draft(ms))
+        marks = decode_marks(box.rows(Family.META)[MARKS])
+        assert {*marks} <= {*Witness(box.root / "m5" / "witness").slots()}
