@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.files import commits
@@ -29,7 +29,7 @@ def atomic(judging: Judging) -> None:
         judging.unproven(Code.MISSING_RELATION, text, part=Part.NONCE)
     for part in parts:
         judging.check(_transactional, part)
-    servers = (_arbiters, _durable, _committed, _waiting, _at_login, _no_prepared)
+    servers = (_arbiters, _durable, _committed, _waiting, event_triggers, _no_prepared)
     for inspect in (*((commits,) if judging.in_files else servers), _tried):
         judging.check(inspect)
 
@@ -142,21 +142,24 @@ def _waiting(judging: Judging) -> None:
         judging.refute(Code.NOT_DURABLE if name in _DURABLE else Code.ASYNC_COMMIT, text, rows=[row])
 
 
-def unreviewed_triggers(judging: Judging, *, at_login: bool) -> Iterator[Row]:
-    """Event triggers that fire when a session begins, or at changes of the schema, and that nobody has reviewed."""
+# What an event trigger may do, at the beginning of a session and otherwise.
+_EVENTS = {
+    True: "runs when a session of the writer begins, and may set anything in it, synchronous_commit too",
+    False: "runs with the rights of whoever changes the schema, the owner of the surface too",
+}
+
+
+def event_triggers(judging: Judging, *, at_login: bool = True) -> None:
+    """Those that fire when a session begins, or at changes of the schema, are reviewed."""
     for row in judging.catalogue.rows("event_triggers"):
         names = {str(row["name"]), str(row.get("function"))}
         if (row["event"] == "login") is at_login and row["enabled"] != OFF and not names & set(judging.policy.reviewed):
-            yield row
-
-
-def _at_login(judging: Judging) -> None:
-    for row in unreviewed_triggers(judging, at_login=True):
-        text = (
-            f"the event trigger {row['name']} ({row.get('function')}) runs when a session of the writer begins, and "
-            "may set anything in it, synchronous_commit too; drop it, or name it in a policy as reviewed"
-        )
-        judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
+            what = row.get("function") if at_login else row["event"]
+            text = (
+                f"the event trigger {row['name']} ({what}) {_EVENTS[at_login]}; drop it, or name it in a policy as "
+                "reviewed"
+            )
+            judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
 
 
 def _no_prepared(judging: Judging) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from holdfast.conformance.fitness.codes import Code
-from holdfast.conformance.fitness.criteria.atomic import server_setting, setting_of, unreviewed_triggers
+from holdfast.conformance.fitness.criteria.atomic import event_triggers, server_setting, setting_of
 from holdfast.conformance.fitness.criteria.files import rights
 from holdfast.conformance.fitness.criteria.judging import NO_PRIVILEGE, Judging, NoRows, guarded, is_refusal
 from holdfast.conformance.fitness.criteria.owners import acts_as, owned, owners_of
@@ -43,8 +44,9 @@ def append_only(judging: Judging) -> None:
     judging.check(_settings)
     for part in apart(judging):
         judging.check(owned, part)
-    for inspect in (_rules_elsewhere, _definers, _beyond_grants, _file_functions, _administrators, _event_triggers):
+    for inspect in (_rules_elsewhere, _definers, _beyond_grants, _file_functions, _administrators):
         judging.check(inspect)
+    judging.check(partial(event_triggers, at_login=False))
 
 
 # Roles
@@ -382,15 +384,6 @@ def _administrators(judging: Judging) -> None:
         if how:
             text = f"{role} {how}; take that from it, or name it in a policy as reviewed"
             judging.unproven(Code.OTHERS_MAY_WRITE, text, rows=[makers.get(role) or roles.attributes[role]])
-
-
-def _event_triggers(judging: Judging) -> None:
-    for row in unreviewed_triggers(judging, at_login=False):
-        text = (
-            f"the event trigger {row['name']} ({row['event']}) runs with the rights of whoever changes the schema, "
-            "the owner of the surface too; drop it, or name it in a policy as reviewed"
-        )
-        judging.unproven(Code.TRIGGER_UNREVIEWED, text, rows=[row])
 
 
 # What was tried

@@ -69,7 +69,7 @@ def admission(builder: ProbeBuilder, session: Session, first: Sample) -> Iterato
         if builder.in_files:
             yield one(f"empty-blob-{word}", Part.EFFECT, word, change=lambda _: Blob(""))
             yield _omitted(builder, session, word)
-    if reason := builder.cannot_be_said(Part.EFFECT, "decision"):
+    if reason := builder.lacks(Part.EFFECT, "decision", instead=True):
         yield builder.cannot("without-decision", reason)
     else:
         yield _sent(builder, session, "without-decision", builder.fresh(), Part.EFFECT, {"decision": None})

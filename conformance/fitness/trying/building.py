@@ -76,20 +76,13 @@ class ProbeBuilder(RowBuilder):
         """A fresh row that has these words, or columns, of a known one."""
         return self.fresh({word: known.number(word) for word in words})
 
-    def lacks(self, part: Part, word: str) -> str:
-        """Why a word of the contract cannot be tried on a part; empty if it can."""
+    def lacks(self, part: Part, word: str, *, instead: bool = False) -> str:
+        """Why a word of the contract cannot be tried on a part; empty if it can, `instead` of a number too."""
         if part not in self.relations or (part is Part.NONCE and part not in self.order):
             return f"there is no {part.value} relation of its own"
-        if self.has(part, word):
+        if self.has(part, word, instead=instead):
             return ""
         return f"no column for {word} takes a value in {self.relations[part]}"
-
-    def cannot_be_said(self, part: Part, word: str) -> str:
-        """Why no statement can give a word a value; empty if one can, if need be instead of what the server numbers."""
-        column = self.table(part).columns.get(self.policy.column(word))
-        if column is None or column.generated:
-            return f"no column for {word} takes a value in {self.relations[part]}"
-        return ""
 
     def before(self, part: Part) -> tuple[Part, ...]:
         """The parts whose rows must be there first."""

@@ -123,10 +123,10 @@ class RowBuilder:
         """What is known of a part's relation."""
         return self._tables[self.relations[part]]
 
-    def has(self, part: Part, word: str) -> bool:
-        """Whether the relation of a part has a column for a word of the contract that can be given a value."""
+    def has(self, part: Part, word: str, *, instead: bool = False) -> bool:
+        """Whether a part has a column for a word that takes a value, if need be `instead` of the server's number."""
         found = self.table(part).columns.get(self.policy.column(word)) if part in self.relations else None
-        return found is not None and not found.made_by_server
+        return found is not None and not (found.generated if instead else found.made_by_server)
 
     def word(self, column: str) -> str:
         """The contract's word for a column, or the column's own name."""
