@@ -16,7 +16,6 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.histories import PossibleStates, in_some_order
 from holdfast.conformance.attacks.model import (
     FAILED,
-    STORE,
     Call,
     Kind,
     Model,
@@ -80,10 +79,10 @@ class CheckedSession(Generic[S]):
         self.check([(call, answer)], lost=lost)
         return answer
 
-    def start(self, call: Call) -> None:
+    def start(self, call: Call, worker: int = 0) -> None:
         """Call, and do not wait."""
         self.place(call)
-        self.session.start(call.method, call.args)
+        self.session.start(call.method, call.args, worker)
 
     def ask_again(self, call: Call, worker: int = 0) -> None:
         """Call once more, with an observation before and after, so that the process knows what is there."""
@@ -91,15 +90,16 @@ class CheckedSession(Generic[S]):
         self.ask(call, worker)
         self.must_show(next(iter(self.model.observations(self.state))), f"after {call.row} again")
 
-    def race(self, calls: Sequence[Call]) -> None:
-        """One call from each worker at once."""
+    def race(self, calls: Sequence[Call]) -> list[Call]:
+        """One call from each worker at once; those of which nothing may have been done."""
         for worker, call in enumerate(calls):
             self.place(call)
             self.leave(worker)
         answers = self.session.race([(call.method, call.args) for call in calls])
-        self.check(list(zip(calls, answers, strict=True)), lost=self.model.exclusive)
+        self.check(list(zip(calls, answers, strict=True)), lost=self.model.exclusive or self.model.busy)
         for worker in range(len(calls)):
             self.leave(worker)
+        return [call for call, answer in zip(calls, answers, strict=True) if self._is_undone(answer)]
 
     def leave(self, worker: int = 0) -> None:
         """Let other processes have the store, if it is one process that has it."""
@@ -123,8 +123,11 @@ class CheckedSession(Generic[S]):
         for each in self._due(state, call, answer):
             if each.fits(answer) or (wrong and each.is_done == is_done(answer)):
                 yield each.state
-        if lost and (answer.reason == self.model.unavailable or said(answer) == FAILED):
+        if lost and self._is_undone(answer):
             yield state
+
+    def _is_undone(self, answer: Answer) -> bool:
+        return answer.said in self.model.unavailable or said(answer) == FAILED
 
     def _due(self, state: S, call: Call, answer: Answer) -> list[Outcome[S]]:
         return list(self.model.outcomes(state, call, answer.value))
@@ -145,7 +148,7 @@ class CheckedSession(Generic[S]):
             fits = [each for each in due if each.fits(answer)]
             if fits:
                 state = fits[0].state
-            elif not (answer.reason == self.model.unavailable or said(answer) == FAILED):
+            elif not self._is_undone(answer):
                 verdict = self._how_wrong(call, answer, due)
                 return verdict, " or ".join(f"{each.said} {_shown(each.value)}" for each in due)
         return "over_refusal", "that it is done"
@@ -168,61 +171,71 @@ class CheckedSession(Generic[S]):
 
     # What is stored
 
-    def compare(self, *unanswered: Call) -> None:
-        """What the store shows is what is known, with one of `unanswered` or with none."""
-        seen = self.session.observe(self.model.chosen) if unanswered else None
+    def compare(self, *unanswered: Call, worker: int = 0) -> None:
+        """What the store shows is what is known, with any of `unanswered` or with none."""
+        seen = [self.session.observe(self.model.chosen, self.model.choosing(call), worker) for call in unanswered]
+        maybe = [partial(self._maybe, call, chosen) for call, chosen in zip(unanswered, seen, strict=True)]
         shown: dict[bytes, Any] = {}
         faults: list[NonConformance] = []
         wrong: list[tuple[Observation, Any]] = []
 
         def kept(state: S) -> Iterator[S]:
-            done = (each.state for call in unanswered for each in self.model.outcomes(state, call, seen))
-            for end in (state, *done):
-                found = self._wrong(end, shown, faults)
+            for end in in_some_order(state, maybe):
+                found = self._wrong(end, worker, shown, faults)
                 wrong.extend([found] if found is not None else [])
                 if found is None:
                     yield end
 
         if not self.states.narrow(kept):
-            self._fail(*wrong[0], "what is stored")
+            must_show(self.bench, *wrong[0], "what is stored")
         if faults:
             raise faults[0]
 
-    def _wrong(self, state: S, shown: dict[bytes, Any], faults: list[NonConformance]) -> tuple[Observation, Any] | None:
+    def _maybe(self, call: Call, seen: Any, state: S) -> Iterator[S]:
+        yield state
+        yield from (each.state for each in self.model.outcomes(state, call, seen))
+
+    def _wrong(
+        self, state: S, worker: int, shown: dict[bytes, Any], faults: list[NonConformance]
+    ) -> tuple[Observation, Any] | None:
         """What is shown otherwise than is due in this state. An observation that fails hides no other one."""
         # What the harness reads itself comes first: a worker may fail at what it finds.
-        for due in sorted(self.model.observations(state), key=lambda each: each.method != STORE):
+        for due in sorted(self.model.observations(state), key=lambda each: each.read is None):
             key = canonical([due.method, dict(due.args)])
             if key not in shown:
                 try:
-                    shown[key] = self._look(due)
+                    shown[key] = self._look(due, worker)
                 except NonConformance as finding:
                     if finding.judgement.silence is not FailureMode.FAULT:
                         raise
                     shown[key] = None
                     faults.append(finding)
-            if shown[key] is not None and (found := due.of(shown[key])) != due.due:
-                return due, found
+            if shown[key] is not None and due.of(shown[key]) != due.due:
+                return due, shown[key]
         return None
 
-    def must_show(self, due: Observation, when: str) -> None:
+    def must_show(self, due: Observation, when: str, worker: int = 0) -> None:
         """An observation shows what is due in the state that is possible. Of several, everything says which it is."""
         if len(self.states.possible) > 1:
-            self.compare()
-        elif (found := due.of(self._look(due))) != due.due:
-            self._fail(due, found, when)
+            self.compare(worker=worker)
+        else:
+            must_show(self.bench, due, self._look(due, worker), when)
 
-    def _look(self, due: Observation) -> Any:
-        return self.session.inspect()["rows"] if due.method == STORE else self.session.observe(due.method, due.args)
+    def _look(self, due: Observation, worker: int) -> Any:
+        return self.session.observe(due.method, due.args, worker) if due.read is None else due.read(self.session)
 
-    def _fail(self, due: Observation, found: Any, when: str) -> None:
-        verdict = due.otherwise
-        if due.method != STORE:
-            verdict = self.bench.verdict_on(due.method, due.due, found, verdict)
-        names = [name for name in due.due if due.due[name] != found.get(name)]
-        expected, received = ({name: each.get(name) for name in names} for each in (due.due, found))
-        told = f"{due} shows another {', '.join(names)}: {when}"
-        self.bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
+
+def must_show(bench: Bench, due: Observation, shown: Any, when: str) -> None:
+    """What is shown is what is due."""
+    if (found := due.of(shown)) == due.due:
+        return
+    verdict = due.otherwise(found) if callable(due.otherwise) else due.otherwise
+    if due.read is None:
+        verdict = bench.verdict_on(due.method, due.due, found, verdict)
+    names = [name for name in due.due if due.due[name] != found.get(name)]
+    expected, received = ({name: each.get(name) for name in names} for each in (due.due, found))
+    told = f"{due} shows another {', '.join(names)}: {when}"
+    bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
 
 
 def _shown(value: Any) -> str:

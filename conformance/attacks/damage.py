@@ -8,7 +8,7 @@ from random import Random
 
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.checked import CheckedSession, checked
-from holdfast.conformance.attacks.model import STORE, Call, Kind, S
+from holdfast.conformance.attacks.model import Call, Kind, S
 from holdfast.conformance.cases.values import from_base64url
 
 _KEPT = "kept"
@@ -72,7 +72,7 @@ def _must_notice(play: CheckedSession[S], calls: Sequence[Call], what: str) -> N
 def must_be_shown(play: CheckedSession[S], what: str, but: Sequence[str] = ()) -> None:
     """Every observation but that of damage, and these, shows what is due, or nothing."""
     for due in play.model.observations(play.state):
-        if due.method not in (STORE, play.model.whole[0], *but):
+        if due.read is None and due.method not in (play.model.whole[0], *but):
             shown = play.session.sample(due.method, due.args)
             if shown is not None and due.of(shown) != due.due:
                 expected, received = f"{due.due} or a fault"[:400], str(shown)[:400]

@@ -21,8 +21,6 @@ S = TypeVar("S")
 
 # What a command of operators is said to be: it exited with 0, or with another status.
 DONE, FAILED = "done", "failed"
-# The store as the harness reads it, in place of an observation.
-STORE = "store read by the harness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +76,16 @@ class Outcome(Generic[S]):
 class Observation:
     """What an observation has to show. `due` is compared with what `part` takes of it, by default the same members.
 
-    `otherwise` is the verdict on anything else, unless the method declares a graver one.
+    `otherwise` is the verdict on anything else, unless the method declares a graver one; or a function, which has what
+    was taken. With `read` the harness itself looks, in place of a worker.
     """
 
     method: str
     due: Mapping[str, Any]
     args: Mapping[str, Any] = field(default_factory=dict)
     part: Callable[[Any], Mapping[str, Any]] | None = None
-    otherwise: str = "lost_durability"
+    otherwise: str | Callable[[Mapping[str, Any]], str] = "lost_durability"
+    read: Callable[[SuiteSession], Any] | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {dict(self.args) or ''}".strip()
@@ -107,9 +107,11 @@ class Model(ABC, Generic[S]):
     # The operations that do as much as they are told to, by `count` of `call`; one of them brings a volume.
     growing: Sequence[str]
     volume: int
-    # The reason of a store that cannot be asked, and whether one process at a time can ask it.
-    unavailable: str
+    # What is said where nothing may have been done; whether one process at a time can ask, and else whether one of two
+    # at once may be put off.
+    unavailable: Sequence[str]
     exclusive: bool
+    busy: bool = False
     # Failpoints of a write: before anything is written, and after all is.
     points: Sequence[str]
     # The folder of the store, and the file in it without which it is none; and the folder of all that belongs to it.
@@ -128,13 +130,20 @@ class Model(ABC, Generic[S]):
     def __init__(self, session: SuiteSession) -> None:
         """What a session is asked has names of its own."""
 
-    @abstractmethod
     def files(self, state: S) -> Mapping[str, bytes]:
         """What lies beside a store in this state."""
+        del state
+        return {}
 
-    @abstractmethod
     def needs(self, state: S, row: str) -> str:
         """A row that has to be asked before this one can be done; empty where it can."""
+        del state, row
+        return ""
+
+    def choosing(self, call: Call) -> Mapping[str, Any]:
+        """The arguments of `chosen` that show what this call chose."""
+        del call
+        return {}
 
     @abstractmethod
     def call(self, state: S, row: str, number: int, count: int = 5) -> Call:

@@ -30,7 +30,7 @@ def said(words: str, value: Any = None) -> Answer:
 class Names(Model[frozenset[str]]):
     """A store of names, each of which is put once."""
 
-    first, chosen, unavailable, exclusive = frozenset[str](), STORED, "STORE_UNAVAILABLE", False
+    first, chosen, unavailable, exclusive = frozenset[str](), STORED, ("STORE_UNAVAILABLE",), False
 
     def __init__(self, session: SuiteSession) -> None:
         del session

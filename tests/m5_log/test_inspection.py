@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 from rocksdict import BlockBasedOptions, ChecksumType, DBCompressionType, Options, Rdict, WriteOptions
 
-from holdfast.conformance.attacks.model import STORE
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.inspection import store
 from holdfast.conformance.inspection.database import MAX_ROWS
@@ -116,7 +115,7 @@ def test_a_folder_without_a_database_holds_none(tmp_path: Path) -> None:
 
 def test_where_no_database_was_made_yet_the_model_has_an_empty_log() -> None:
     model = LogModel(cast("SuiteSession", SimpleNamespace(rand=str)))
-    due = next(each for each in model.observations(Log()) if each.method == STORE)
+    due = next(each for each in model.observations(Log()) if each.read is not None)
     assert due.of({}) == due.due
 
 

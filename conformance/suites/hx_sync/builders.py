@@ -1,38 +1,26 @@
 """The objects of one history, made from its session and the number of a draft, and found again by their age.
 
-Also the bytes that take the place of an object, how the operations are asked for, and what an answer means beside the
-one that the model has.
+Also the bytes that take the place of an object, and the calls that steps ask for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from random import Random
 from typing import Any
 
 from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.checked import CheckedSession
+from holdfast.conformance.attacks.model import Call
 from holdfast.conformance.attacks.session import SuiteSession
-from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
-from holdfast.conformance.suites.hx_sync import model as op
+from holdfast.conformance.suites.hx_sync.fresh import Published
 from holdfast.conformance.suites.hx_sync.generate import BENT, Step
-from holdfast.conformance.suites.hx_sync.model import (
-    NEW,
-    PRIOR,
-    Bad,
-    Blob,
-    Device,
-    Lies,
-    Operation,
-    Outcome,
-    Segment,
-    State,
-    Tombstone,
-    normal,
-)
+from holdfast.conformance.suites.hx_sync.model import Bad, Device, DeviceModel, Lies, State, called
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at
+from holdfast.conformance.suites.hx_sync.view import Blob, Segment, Tombstone, normal
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import CREATED_AT
@@ -83,7 +71,7 @@ def _sealed(how: str, made: Made, data: bytes) -> tuple[bytes, Lies] | None:
     text = canonical(payload).decode()
     if how == "replaced":
         sealed = _bytes({**asked, "label": label, "payload_text": text})
-        return sealed, Lies(made.says, sha256(sealed).hexdigest(), "another")
+        return sealed, Lies(made.says, sha256(sealed).hexdigest())
     # A member that is no list, in any payload.
     broken = {"byte order mark": f"\ufeff{text}", "malformed": f'{text[:-1]},"extra":1}}'}[how]
     reason = "TOMBSTONE_MALFORMED" if isinstance(made.says, Tombstone) else "SEGMENT_MALFORMED"
@@ -187,7 +175,9 @@ class Drafts:
             one = self._world.event(step.node, "many", 0, at(0))
             rows = ({**one, "seq": seq, "ts": at(seq / _PER_SECOND), "data": {"n": seq}} for seq in range(step.draft))
             return self.keep(self._world.segment(step.node, label, *rows))
-        return self.keep(self._world.any_segment(self._dice(step), label, self._blobs, step.node))
+        made = self.keep(self._world.any_segment(self._dice(step), label, self._blobs, step.node))
+        other = NODES[(ord(step.node) - ord("a") + 1) % len(NODES)] if step.how == "of another" else step.node
+        return replace(made, args={**made.args, "node": other})
 
     def contradiction(self, step: Step) -> Made | None:
         """Another batch under the id of the newest segment of this device. It is not kept."""
@@ -245,82 +235,56 @@ def lies_of(made: Made) -> Lies:
     return Lies(made.says, sha256(made.data).hexdigest(), CREATED_AT)
 
 
-# How operations are asked for
+class Devices(CheckedSession[State]):
+    """A session that is held against the model; what it publishes is added to `published`."""
 
+    def __init__(self, bench: Bench, session: SuiteSession, published: list[Published] | None = None) -> None:
+        ids = {node: str(bench.contract.parameters[f"node_{node}"].value) for node in NODES}
+        self.devices = DeviceModel(session, ids, [] if published is None else published)
+        super().__init__(bench, session, self.devices)
 
-EFFECTS = frozenset({NEW, PRIOR})
-# Of two at once both may say that it was new: they replace, or take one object after the other.
-_OVERLAPPING = frozenset({"import", "rebuild", "publish_manifest"})
-# Beside others that write, each operation may be refused or come to no end.
-OPEN = ("STORE_UNAVAILABLE", "indeterminate")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """How an operation is asked for, and what the model says of it."""
-
-    method: str
-    args: Mapping[str, Any]
-    operation: Operation
+    def lay(self, made: Made) -> None:
+        """Put an object into the store, as a synchronised folder would."""
+        self.session.place(made.key, made.data)
+        self.states.narrow(lambda state: [state.lying(made.key, lies_of(made))])
 
 
 class Calls:
     """Makes the calls of one history."""
 
-    def __init__(self, session: SuiteSession, drafts: Drafts) -> None:
-        self._session, self._drafts = session, drafts
+    def __init__(self, drafts: Drafts) -> None:
+        self._drafts = drafts
         # The bytes that lay where others lie now, and what they said.
         self.whole: dict[str, tuple[bytes, Lies]] = {}
 
     def prepared(self, step: Step, what: str, state: State) -> Call | None:
-        """The call of a step, and what is due; None where it does not apply."""
-        node = step.node
-        if what == "publish":
-            made = self._drafts.segment(step)
-            if step.how == "of another":
-                other = NODES[(NODES.index(node) + 1) % len(NODES)]
-                made = replace(made, args={**made.args, "node": other})
-            return self._making(made)
-        if what == "publish_blob":
-            return self._making(self._drafts.blob(step))
-        if what == "forget":
-            return self._making(self._drafts.tombstone(step))
-        if what == "contradict":
-            contradiction = self._drafts.contradiction(step)
-            return None if contradiction is None else self._making(contradiction)
-        if what == "again":
-            of = self._drafts.of(step.which)
-            return None if of is None or not self._is_repeatable(of, state) else self._making(of)
-        if what in ("put", "put again"):
-            found = self._drafts.any(step) if what == "put" else self._drafts.of(step.which)
-            if found is None or not found.data:
-                return None
-            lies = lies_of(found)
-            args = {"key": found.key, "bytes": base64url(found.data)}
-            return Call("put", args, lambda given: op.put(given, found.key, lies))
-        if what in ("put another", "put at the manifest"):
-            return self._replacing(step, what, state)
-        if what == "import one":
-            of = self._drafts.of(step.which)
-            if of is None:
-                return None
-            return Call(
-                "import_object", {"node": node, "key": of.key}, lambda given: op.import_object(given, node, of.key)
-            )
+        """The call of a step; None where it does not apply."""
+        node, drafts, made = step.node, self._drafts, self._drafts.of(step.which)
+        if what in ("import", "rebuild", "publish_manifest"):
+            return called(what, node=node) if what != "rebuild" or self._is_rebuildable(node, state) else None
         if what == "enroll":
-            node_id = self._drafts.node_id("another" if step.how else node)
-            return Call("enroll", {"node": node, "node_id": node_id}, lambda given: op.enroll(given, node, node_id))
-        if what == "rebuild" and not self._is_rebuildable(node, state):
-            return None
-        operation = {"import": op.import_all, "rebuild": op.rebuild, "manifest": op.publish_manifest}[what]
-        method = "publish_manifest" if what == "manifest" else what
-        return Call(method, {"node": node}, lambda given: operation(given, node))
+            return called(what, node=node, node_id=drafts.node_id("another" if step.how else node))
+        if what == "again":
+            return called(made.method, **made.args) if made is not None and self._is_repeatable(made, state) else None
+        if what == "import_object":
+            return None if made is None else called(what, node=node, key=made.key)
+        if what in ("put", "put again"):
+            made = drafts.any(step) if what == "put" else made
+            is_known = made is not None and made.data
+            return called("put", lies_of(made), key=made.key, bytes=base64url(made.data)) if made and is_known else None
+        if what in ("put another", "put at the manifest"):
+            return None if made is None else self._replacing(made, step, what, state)
+        making = {
+            "publish": drafts.segment,
+            "publish_blob": drafts.blob,
+            "forget": drafts.tombstone,
+            "contradict": drafts.contradiction,
+        }
+        made = making[what](step)
+        return None if made is None else called(made.method, **made.args)
 
-    def _replacing(self, step: Step, what: str, state: State) -> Call | None:
+    def _replacing(self, made: Made, step: Step, what: str, state: State) -> Call | None:
         """Other bytes for a key where an object lies: the last one differs, or they are those of another object."""
-        made = self._drafts.of(step.which)
-        if made is None:
-            return None
         key, data = made.key, made.data
         if what == "put another":
             data = data[:-1] + bytes([data[-1] ^ 1]) if data else b""
@@ -328,40 +292,18 @@ class Calls:
             key = derive("hx.key", {"type": "manifest", "node_id": self._drafts.node_id(step.node)})
         if not data or key not in state.store:
             return None
-        args = {"key": key, "bytes": base64url(data)}
-        return Call("put", args, lambda given: op.put(given, key, Lies(Bad(frozenset()), sha256(data).hexdigest())))
-
-    def again(self, call: Call) -> Call:
-        """The same call now: what `forget` means depends on the clock."""
-        return self._forgetting(call.args) if call.method == "forget" else call
-
-    def _forgetting(self, args: Mapping[str, Any]) -> Call:
-        now = self._session.now
-        asked = Tombstone(args["tombstone_id"], args["start_ts"], args["end_ts"], args.get("node_id"))
-        return Call("forget", args, lambda given: op.forget(given, args["node"], asked, now))
-
-    def _making(self, made: Made) -> Call:
-        """Have a device publish an object, or forget a window."""
-        args = made.args
-        if made.method == "publish":
-            return Call(
-                "publish", args, lambda given: op.publish(given, args["node"], args["segment_id"], args["batch"])
-            )
-        if made.method == "publish_blob":
-            return Call("publish_blob", args, lambda given: op.publish_blob(given, args["node"], args["bytes"]))
-        return self._forgetting(args)
+        return called("put", _bad(data, frozenset())[1], key=key, bytes=base64url(data))
 
     def _is_repeatable(self, made: Made, state: State) -> bool:
         """Not a window that another has sealed or that was taken back to a clock, nor one whose object is gone."""
         if made.method != "forget":
-            return True
+            return bool(made.method)
         lies = state.store.get(made.key)
         if lies is not None and isinstance(lies.says, Bad):
             return True
         if lies is None or not isinstance(lies.says, Tombstone) or lies == lies_of(made):
             return False
-        asked = Tombstone(made.args["tombstone_id"], made.args["start_ts"], made.args["end_ts"], lies.says.scope)
-        return normal(asked.end_ts) == normal(lies.says.end_ts) and made.key not in self.whole
+        return normal(made.args["end_ts"]) == normal(lies.says.end_ts) and made.key not in self.whole
 
     def _is_rebuildable(self, node: str, state: State) -> bool:
         """Not where what is imported cannot be imported again: what came with it may then be told in two ways."""
@@ -370,33 +312,3 @@ class Calls:
             isinstance(lies.says, Segment) and lies.says.batch.get("artifacts") and state.store.get(key) != lies
             for key, lies in device.imported.items()
         )
-
-
-def equal(name: str, due: Any, found: Any) -> bool:
-    """Whether a member of an answer is due; an instant may be spelled in any way, a list be in any order."""
-    if name in ("start_ts", "end_ts"):
-        return normal(found) == normal(due)
-    return sorted(found or ()) == due if isinstance(due, list) else found == due
-
-
-def verdict(answer: Answer, outcome: Outcome) -> str:
-    """What it means that this answer is not due."""
-    if answer.outcome == "indeterminate":
-        return "indeterminate"
-    if answer.outcome == "accepted":
-        # `prior` for something that is absent means that it was lost; a second `new` means that it was done twice.
-        return "lost_durability" if answer.effect == PRIOR and outcome.said <= EFFECTS else "fail_open"
-    return "over_refusal" if outcome.said <= EFFECTS else "wrong_reason"
-
-
-def ordered(state: State, calls: Sequence[Call], answers: Sequence[Answer], order: Sequence[int]) -> State | None:
-    """The state after calls in this order; None where their answers are not those. What is done may overlap."""
-    for place in order:
-        outcome, came = calls[place].operation(state), answers[place].said
-        if came in OPEN:
-            continue
-        due = EFFECTS if calls[place].method in _OVERLAPPING and outcome.said <= EFFECTS else outcome.said
-        if came not in due:
-            return None
-        state = outcome.state
-    return state

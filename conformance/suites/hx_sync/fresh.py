@@ -61,13 +61,9 @@ def judge(bench: Bench, found: Sequence[Published], algorithm: str) -> None:
     if len(found) >= _FEWEST:
         taken = [parts_of(from_base64url(each.data)) for each in found]
         master = bytes.fromhex(VAULT_KEY)
-        all_drawn(bench, [(parts.wrap_nonce, parts.nonce, object_key(parts, master)) for parts in taken])
-
-
-def all_drawn(bench: Bench, taken: Sequence[tuple[bytes, bytes, bytes]]) -> None:
-    """The nonces and the keys of objects are drawn from a whole space."""
-    for number, what in enumerate(("nonces of wraps", "nonces of payloads", "keys of objects")):
-        drawn(bench, [row[number] for row in taken], what)
+        drawn(bench, [parts.wrap_nonce for parts in taken], "nonces of wraps")
+        drawn(bench, [parts.nonce for parts in taken], "nonces of payloads")
+        drawn(bench, [object_key(parts, master) for parts in taken], "keys of objects")
 
 
 def drawn(bench: Bench, values: Sequence[bytes], what: str) -> None:
@@ -135,10 +131,10 @@ def _all_types(bench: Bench, session: SuiteSession, store: str) -> Iterator[Publ
                 what = f"a {kind} of {node} in {store}"
                 if (answer.outcome, answer.effect) != ("accepted", "new"):
                     bench.fail("over_refusal", f"{what} was not published", expected="new", received=answer.words)
-                yield Published(what, kind.split()[-1], _lying(bench, session, answer.value["key"], what))
+                yield Published(what, kind.split()[-1], lying(bench, session, answer.value["key"], what))
 
 
-def _lying(bench: Bench, session: SuiteSession, key: str, what: str) -> str:
+def lying(bench: Bench, session: SuiteSession, key: str, what: str) -> str:
     """The bytes of an object. Of a long one the harness reads the digest alone, and the adapter gives the bytes."""
     found = session.file(key)
     if not found["exists"]:

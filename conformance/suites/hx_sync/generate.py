@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from holdfast.conformance.attacks.histories import Deck
@@ -59,9 +60,9 @@ RACES = (
     "import rebuild",
     "forget forget",
     "forget rebuild",
-    "manifest import",
+    "publish_manifest import",
     "enroll enroll",
-    "blob blob",
+    "publish_blob publish_blob",
 )
 # Bytes at a place that are no object of it.
 LITTER = ("copy", "dotfile", "dot folder", "upper case", "long")
@@ -98,13 +99,13 @@ def _published(dice: Random) -> list[Step]:
     steps += [blob, Step("again", 1 - blob.worker, dice.choice("abc")), _one(dice, "put"), Step("put again", 1)]
     steps += [_one(dice, "publish_blob", how="long"), _one(dice, "put another", which=1)]
     steps += [_one(dice, "put", how="long"), _one(dice, "put another")]
-    steps += [_one(dice, "publish", node="z"), _one(dice, "publish", how="of another"), _one(dice, "import one")]
-    return [*steps, Step("restart", dice.randrange(WORKERS)), _one(dice, "again"), _one(dice, "import one", which=2)]
+    steps += [_one(dice, "publish", node="z"), _one(dice, "publish", how="of another"), _one(dice, "import_object")]
+    return [*steps, Step("restart", dice.randrange(WORKERS)), _one(dice, "again"), _one(dice, "import_object", which=2)]
 
 
 def _imported(dice: Random) -> list[Step]:
     steps = [_any(dice) for _ in range(dice.randrange(3, 7))]
-    ones = [_one(dice, "import one", which=dice.randrange(6)) for _ in range(4)]
+    ones = [_one(dice, "import_object", which=dice.randrange(6)) for _ in range(4)]
     again = _one(dice, "import")
     return [*steps, *ones, again, again, Step("import", 1 - again.worker, again.node), *_everywhere(dice)]
 
@@ -132,19 +133,28 @@ def _in_time(dice: Random) -> list[Step]:
 
 def _manifests(dice: Random) -> list[Step]:
     node = dice.choice("abc")
-    steps = [_one(dice, "manifest", node=node), _one(dice, "manifest", node=node), _one(dice, "publish", node=node)]
+    own = partial(_one, dice, node=node)
+    steps = [
+        own("publish_manifest"),
+        own("publish_manifest"),
+        own("publish"),
+    ]
     steps += [
         # Beside the segments that it lists.
         Step("litter", how=dice.choice(LITTER)),
-        _one(dice, "manifest", node=node),
+        own("publish_manifest"),
         Step("spoil", how=dice.choice(BENT)),
-        _one(dice, "manifest", node=node),
+        own("publish_manifest"),
     ]
-    steps += [_one(dice, "import"), _one(dice, "manifest", node=node), _one(dice, "manifest", node="z")]
+    steps += [_one(dice, "import"), own("publish_manifest"), _one(dice, "publish_manifest", node="z")]
     # As many objects as the last manifest lists, and not the same.
-    steps += [_one(dice, "publish", node=node, how="now"), _one(dice, "manifest", node=node), _one(dice, "remove")]
-    steps += [_one(dice, "publish", node=node, how="now"), _one(dice, "manifest", node=node)]
-    steps += [_one(dice, "put at the manifest", node=node), _one(dice, "import")]
+    steps += [
+        own("publish", how="now"),
+        own("publish_manifest"),
+        _one(dice, "remove"),
+    ]
+    steps += [own("publish", how="now"), own("publish_manifest")]
+    steps += [own("put at the manifest"), _one(dice, "import")]
     return [*steps, _one(dice, "import"), _one(dice, "remove"), _one(dice, "import"), _one(dice, "look")]
 
 
@@ -158,7 +168,7 @@ def _hostile(dice: Random) -> list[Step]:
         # Another device knows nothing of what this one has imported, even if the process remembers it.
         steps += [Step("import", worker, dice.choice([other for other in "abc" if other != node]))]
         steps += [
-            _one(dice, "import one", node=node, which=which),
+            _one(dice, "import_object", node=node, which=which),
             _one(dice, "enroll", node=node),
             Step("again", 0, node, which),
             Step("mend", 0, node, which),
@@ -201,7 +211,7 @@ def _rivals(dice: Random) -> list[Step]:
 def _killed(dice: Random) -> list[Step]:
     """A process is killed within an operation, and so is the one that goes on with it, or with other content."""
     steps = [_one(dice, "publish"), _one(dice, "put"), _one(dice, "place")]
-    within = dice.sample(("publish", "publish_blob", "put", "manifest", "forget", "import", "rebuild", "enroll"), 3)
+    within = dice.sample((*MADE[:2], "put", "publish_manifest", "forget", "import", "rebuild", "enroll"), 3)
     steps += [_one(dice, f"kill {what}", seconds=round(dice.uniform(0, _WITHIN), 6)) for what in within]
     for what in ("import", "rebuild", dice.choice(("import", "rebuild", "enroll"))):
         steps += [_one(dice, "put"), _one(dice, f"leave {what}", seconds=round(dice.uniform(0.002, _WITHIN), 6))]
@@ -218,7 +228,7 @@ def _lost_index(dice: Random) -> list[Step]:
     # Each process knows then what it has imported.
     steps += [Step("import", each, node) for each in range(WORKERS)] * 2
     steps += [Step("look", 1, node)]
-    steps += [Step("lose index", worker, node, how=dice.choice(("import", "forget", "import one", "rebuild")))]
+    steps += [Step("lose index", worker, node, how=dice.choice(("import", "forget", "import_object", "rebuild")))]
     steps += [Step("again", worker, node), Step("look", 1 - worker, node)]
     return [*steps, Step("import", 1 - worker, node), Step("look", worker, node)]
 

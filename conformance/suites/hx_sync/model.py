@@ -1,190 +1,54 @@
-"""The kit's own reading of hx-sync: what a device must show that has imported a set of objects, and every operation.
+"""hx-sync as a pure model: what lies in the store and on each device, what may be answered, and what is shown then.
 
-    model     the state of a device, computed from the whole set at once, blind to order
-    State     what lies in the store, and what each device has imported
-    Outcome   what may be answered to an operation, with its value, and the state behind it
-
-Nothing here knows how an implementation keeps anything.
+Which bytes an implementation has sealed the harness reads, once it has to know them. See `attacks.model`.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
+from holdfast.conformance.attacks.model import DONE, FAILED, Call, Model, Observation, Outcome
+from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.suites.hx_sync.fresh import Published
+from holdfast.conformance.suites.hx_sync.view import (
+    LISTS,
+    Blob,
+    Row,
+    Segment,
+    Tombstone,
+    Triple,
+    View,
+    instant,
+    normal,
+    told_window,
+    view_of,
+)
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive
 
-Row = Mapping[str, Any]
-Triple = tuple[str, str, int]
-LISTS = ("events", "sessions", "artifacts", "pins", "blobs", "tombstones")
+_T = TypeVar("_T")
 
-
-def instant(text: str) -> datetime:
-    """RFC 3339 with an offset."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
-
-
-def normal(text: str) -> str:
-    """The instant in UTC with six digits and the letter Z."""
-    return instant(text).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def lowest(contents: Iterable[Row]) -> Row:
-    """Of several contents the one with the lowest SHA-256 of its RFC 8785 form."""
-    return min(contents, key=lambda row: hashlib.sha256(canonical(row)).digest())
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A segment of `node_id`."""
-
-    node_id: str
-    batch: Row
-
-
-@dataclass(frozen=True, slots=True)
-class Tombstone:
-    """A window of time; `scope` is whose events are forgotten, None those of all nodes."""
-
-    tombstone_id: str
-    start_ts: str
-    end_ts: str
-    scope: str | None = None
-
-    def covers(self, node_id: str, ts: str) -> bool:
-        """Whether it forgets what that node says of that time. Both ends belong to the window."""
-        within = instant(self.start_ts) <= instant(ts) <= instant(self.end_ts)
-        return within and self.scope in (None, node_id)
-
-
-def told_window(key: str, payload: Row) -> Tombstone:
-    """What the payload of the tombstone at a key says."""
-    ends = normal(payload["start_ts"]), normal(payload["end_ts"])
-    return Tombstone(key.rpartition("/")[2].partition(".")[0], *ends, payload.get("node_id"))
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A blob by its hash."""
-
-    blob_hash: str
-
-
-Object = Segment | Tombstone | Blob
-
-
-@dataclass(slots=True)
-class Model:
-    """What follows from a set of objects."""
-
-    state: dict[str, list[dict[str, Any]]]
-    forgotten: set[Triple]
-    conflicts: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        """The digest that a device must show."""
-        made: str = derive("hx.digest", {"state": self.state})
-        return made
-
-
-def _triple(node_id: str, row: Row) -> Triple:
-    return node_id, row["session_id"], row["seq"]
-
-
-def _key(triple: Triple) -> str:
-    return "/".join(map(str, triple))
-
-
-def model(objects: Sequence[Object], forgotten_before: Iterable[Triple] = ()) -> Model:
-    """The state of a device that has these, and had forgotten some events before. Repeated objects count once."""
-    segments = [each for each in objects if isinstance(each, Segment)]
-    tombstones = {each.tombstone_id: each for each in objects if isinstance(each, Tombstone)}
-    windows = list(tombstones.values())
-
-    contents: dict[Triple, dict[bytes, Row]] = {}
-    for segment in segments:
-        for event in segment.batch["events"]:
-            contents.setdefault(_triple(event["node_id"], event), {})[canonical(event)] = event
-    forgotten = {
-        triple
-        for triple, variants in contents.items()
-        if any(window.covers(triple[0], event["ts"]) for event in variants.values() for window in windows)
-    } | set(forgotten_before)
-    live = {triple: lowest(variants.values()) for triple, variants in contents.items() if triple not in forgotten}
-    # To unpin has no effect.
-    pinned = {
-        _triple(row["node_id"], row) for segment in segments for row in segment.batch.get("pins", ()) if row["pinned"]
-    }
-    shown = {
-        "events": [{**event, "event_key": _key(triple), "ts": normal(event["ts"])} for triple, event in live.items()],
-        "sessions": _sessions(segments, windows, {triple[:2] for triple in live}),
-        "pins": [{"node_id": node, "session_id": session, "seq": seq} for node, session, seq in pinned & live.keys()],
-        "tombstones": [
-            {
-                "tombstone_id": each.tombstone_id,
-                "node_id": each.scope,
-                "start_ts": normal(each.start_ts),
-                "end_ts": normal(each.end_ts),
-            }
-            for each in windows
-        ],
-    }
-    artifacts = [(segment.node_id, row) for segment in segments for row in segment.batch.get("artifacts", ())]
-    shown["artifacts"] = _artifacts(artifacts, live)
-    lost = {row["blob_hash"] for node, row in artifacts if _triple(node, row) in forgotten}
-    held = {row["blob_hash"] for node, row in artifacts if _triple(node, row) in live}
-    hashes = {each.blob_hash for each in objects if isinstance(each, Blob)}
-    shown["blobs"] = [{"blob_hash": each} for each in hashes if each in held or each not in lost]
-    return Model(
-        {name: sorted(shown[name], key=canonical) for name in LISTS},
-        forgotten,
-        {
-            _key(triple): len(variants)
-            for triple, variants in contents.items()
-            if len(variants) > 1 and triple not in forgotten
-        },
-    )
-
-
-def _sessions(
-    segments: Sequence[Segment], windows: Sequence[Tombstone], with_events: set[tuple[str, str]]
-) -> list[dict[str, Any]]:
-    """Of each session the content that is shown; none of which no event is left, none that began in a window."""
-    contents: dict[tuple[str, str], list[Row]] = {}
-    for segment in segments:
-        for row in segment.batch.get("sessions", ()):
-            if not any(window.covers(segment.node_id, row["started_at"]) for window in windows):
-                contents.setdefault((segment.node_id, row["session_id"]), []).append(row)
-    found = [
-        (node, lowest(variants)) for (node, session), variants in contents.items() if (node, session) in with_events
-    ]
-    return [{**row, "node_id": node, "started_at": normal(row["started_at"])} for node, row in found]
-
-
-def _artifacts(artifacts: Sequence[tuple[str, Row]], live: Container[Triple]) -> list[dict[str, Any]]:
-    """Of each artifact, the content that is shown among those whose event is there."""
-    contents: dict[tuple[str, str], list[Row]] = {}
-    for node, row in artifacts:
-        if _triple(node, row) in live:
-            contents.setdefault((node, row["artifact_id"]), []).append(row)
-    return [{**lowest(variants), "node_id": node} for (node, _), variants in contents.items()]
-
-
-# Every operation as a pure function: what a state answers to it, and which state comes of it
-
-
-NEW, PRIOR = "new", "prior"
+COMMAND = "command_line"
+NEW, PRIOR = "accepted new", "accepted prior"
+_MALFORMED, _EXISTS, _UNKNOWN = "refused SEGMENT_MALFORMED", "refused OBJECT_EXISTS", "refused NODE_UNKNOWN"
+# What two at once may both do, or each a part of it.
+_OVERLAPPING = frozenset({"import", "rebuild", "publish_manifest"})
+_STORE, _TMP = "HXSync", "/tmp"  # noqa: S108 - a folder of the store
+# The index of this device is inspected by the harness itself.
+INSPECTED = "a"
+_SHA256 = 64
+# The command line may go by the clock of the machine.
+_MACHINE = ("2025-01-01T00:00:00Z", "2099-12-31T00:00:00Z")
+_COUNTS = ("events", "tombstones", "forgotten", "conflicts")
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The objects that a node lists, by key with the digests of their bytes."""
+    """The objects that a node lists, by key with which bytes they have."""
 
     listed: tuple[tuple[str, str], ...]
 
@@ -201,10 +65,10 @@ Said = Segment | Tombstone | Blob | Manifest | Bad
 
 @dataclass(frozen=True, slots=True)
 class Lies:
-    """What lies at a key: what it says, the digest of its bytes if it is known yet, and when it was made."""
+    """What lies at a key: what it says, the digest of its bytes or which call has sealed them, and when it was made."""
 
     says: Said
-    sha256: str = ""
+    sealed: str
     made: str = ""
 
 
@@ -212,12 +76,9 @@ class Lies:
 class Told:
     """What the last import reported."""
 
-    rejected: Mapping[str, frozenset[str]]
-    foreign: frozenset[str]
-    withheld: frozenset[str]
-
-
-NOTHING_TOLD = Told({}, frozenset(), frozenset())
+    rejected: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    foreign: frozenset[str] = frozenset()
+    withheld: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,17 +88,17 @@ class Device:
     node_id: str
     imported: Mapping[str, Lies] = field(default_factory=dict)
     forgotten: frozenset[Triple] = frozenset()
-    told: Told | None = NOTHING_TOLD
+    told: Told | None = Told()
     # What follows from these, once it was asked for.
-    view: Model | None = field(default=None, compare=False, repr=False)
+    view: View | None = field(default=None, compare=False, repr=False)
 
     @property
-    def shown(self) -> Model:
+    def shown(self) -> View:
         """What it has to show."""
         if self.view is not None:
             return self.view
         says = [each.says for each in self.imported.values()]
-        return model([each for each in says if isinstance(each, Segment | Tombstone | Blob)], self.forgotten)
+        return view_of([each for each in says if isinstance(each, Segment | Tombstone | Blob)], self.forgotten)
 
     def having(self, imported: Mapping[str, Lies], told: Told | None) -> Device:
         """The device with these objects, and what they make it forget."""
@@ -249,6 +110,22 @@ class Device:
         """Those of one kind that it has imported."""
         return {key: lies for key, lies in self.imported.items() if isinstance(lies.says, kind)}
 
+    def refuses(self, key: str, lies: Lies) -> frozenset[str]:
+        """The reasons for which it may refuse what lies at a key; none where it is imported."""
+        if isinstance(lies.says, Bad):
+            return lies.says.reasons
+        known = self.imported.get(key) if isinstance(lies.says, Segment | Tombstone) else None
+        return frozenset(["OBJECT_REPLACED"] * (known is not None and known.sealed != lies.sealed))
+
+    def is_new(self, key: str, lies: Lies) -> bool:
+        """Whether it has not imported this before."""
+        known = self.imported.get(key)
+        return known is None or (isinstance(lies.says, Manifest) and known.sealed != lies.sealed)
+
+    def emptied(self) -> Device:
+        """The same with an index that holds nothing but what it had forgotten."""
+        return replace(self, imported=self.objects(Tombstone), told=None, view=None)
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -258,129 +135,430 @@ class State:
     store: Mapping[str, Lies] = field(default_factory=dict)
     foreign: frozenset[str] = frozenset()
 
-    def at(self, name: str, device: Device) -> State:
-        """With this device."""
-        return replace(self, devices={**self.devices, name: device})
+    def at(self, name: str, device: Device | None) -> State:
+        """With this device, or without it."""
+        others = {each: there for each, there in self.devices.items() if each != name}
+        return replace(self, devices=others if device is None else {**others, name: device})
 
-    def lying(self, key: str, lies: Lies) -> State:
-        """With this object."""
-        return replace(self, store={**self.store, key: lies})
+    def lying(self, key: str, lies: Lies | None) -> State:
+        """With this object at a key, or with none."""
+        others = {each: there for each, there in self.store.items() if each != key}
+        return replace(self, store=others if lies is None else {**others, key: lies})
 
-    def without(self, key: str) -> State:
-        """Without what lies at a key."""
-        return replace(self, store={each: lies for each, lies in self.store.items() if each != key})
+    def everything(self, device: Device) -> tuple[Device, Mapping[str, Lies]]:
+        """A device once it has imported all that it takes of the store, and that."""
+        refused = {key: reasons for key, lies in self.store.items() if (reasons := device.refuses(key, lies))}
+        taken = {key: lies for key, lies in self.store.items() if key not in refused}
+        after = device.having({**device.imported, **taken}, None)
+        said = [lies.says for lies in after.imported.values()]
+        listed = {key for says in said if isinstance(says, Manifest) for key, _ in says.listed}
+        applied = {key for key, lies in after.imported.items() if not isinstance(lies.says, Manifest)}
+        told = Told(refused, self.foreign, frozenset((listed | applied) - self.store.keys()))
+        return replace(after, told=told), taken
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What may be answered, effects or reasons, and the state behind it. A value of `counts` is a pair of bounds."""
+class About:
+    """What is known of a call: what it puts, whether it may be done in part already, and if another is beside it."""
 
-    said: frozenset[str]
-    state: State
-    value: Mapping[str, Any] = field(default_factory=dict)
-    counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    rejected: Mapping[str, frozenset[str]] | None = None
-
-    def __str__(self) -> str:
-        bounds = [f"{name} from {least} to {most}" for name, (least, most) in self.counts.items()]
-        return " ".join([" or ".join(sorted(self.said)), *bounds])
+    lies: Lies | None = None
+    begun: bool = False
+    beside: bool = False
 
 
-Operation = Callable[[State], Outcome]
+def called(method: str, lies: Lies | None = None, **args: Any) -> Call:
+    """A call of a method."""
+    return Call(method, method, args, About(lies))
 
 
-def _refused(state: State, *reasons: str) -> Outcome:
-    return Outcome(frozenset(reasons), state)
+def command(node: str, row: str, *words: str) -> Call:
+    """A command of operators."""
+    return Call(f"{COMMAND} {row}", COMMAND, {"node": node, "arguments": [*words]}, About())
 
 
-# Devices
+def begun(call: Call) -> Call:
+    """The same call where all of it or a part may be done already."""
+    return replace(call, about=replace(call.about, begun=True, beside=False))
 
 
-def enroll(state: State, name: str, node_id: str) -> Outcome:
-    """One that is there keeps its id."""
-    if name not in state.devices:
-        return Outcome(frozenset({NEW}), state.at(name, Device(node_id)), {"node_id": node_id})
-    if state.devices[name].node_id != node_id:
-        return _refused(state, "NODE_EXISTS")
-    return Outcome(frozenset({PRIOR}), state, {"node_id": node_id})
+def beside(call: Call) -> Call:
+    """The same call beside another one."""
+    return replace(call, about=replace(call.about, beside=True, begun=call.method in _OVERLAPPING))
 
 
-# Publishing
+class DeviceModel(Model[State]):
+    """The model of hx-sync for one session."""
+
+    unavailable = ("STORE_UNAVAILABLE", "indeterminate")
+    exclusive, busy = False, True
+    chosen = "state"
+
+    def __init__(self, session: SuiteSession, devices: Mapping[str, str], published: list[Published]) -> None:
+        """`devices` are the ids of those that a session begins with; what an object is like goes to `published`."""
+        self._session, self._published = session, published
+        self.first = State({name: Device(node_id) for name, node_id in devices.items()})
+        # How many calls there were; what one of them has sealed is named by it.
+        self.turn = 0
+        # A killed writer may leave files below tmp/. What its index holds is open until the next call.
+        self.crashed = self.unsettled = False
+        self._read: dict[tuple[str, str], tuple[Said, str]] = {}
+        # Every key that an object has had, and of these every one at no place of the layout.
+        self._ever: set[str] = set()
+        self._foreign: set[str] = set()
+
+    def choosing(self, call: Call) -> Mapping[str, Any]:
+        """See `attacks.model.Model`."""
+        return {} if call.method == "enroll" else {"node": call.args.get("node", INSPECTED)}
+
+    def call(self, state: State, row: str, number: int, count: int = 5) -> Call:
+        """See `attacks.model.Model`: the steps of histories make its calls."""
+        raise NotImplementedError
+
+    def refused(self) -> tuple[Call, str]:
+        """See `attacks.model.Model`."""
+        raise NotImplementedError
+
+    # What may be answered
+
+    def outcomes(self, state: State, call: Call, seen: Any) -> Iterator[Outcome[State]]:
+        """See `attacks.model.Model`."""
+        node = call.args.get("node")
+        if node is not None and node not in state.devices and call.method != "enroll":
+            yield Outcome(_UNKNOWN, state)
+            return
+        due: Iterable[Outcome[State]] = getattr(self, f"_{call.row.replace(' ', '_')}")(state, call, seen or {})
+        for each in due:
+            is_open = call.about.begun and each.said in (NEW, PRIOR)
+            yield from (replace(each, said=said, value=None) for said in (NEW, PRIOR)) if is_open else (each,)
+
+    def _enroll(self, state: State, call: Call, told: Row) -> Iterator[Outcome[State]]:
+        name, node_id = call.args["node"], call.args["node_id"]
+        there = state.devices.get(name)
+        if there is not None and there.node_id != node_id:
+            yield Outcome("refused NODE_EXISTS", state)
+        # One that was interrupted leaves a device or none, and `state` shows it if there is one.
+        elif "digests" not in told or name in {row["at"] for row in told["digests"]}:
+            after = state.at(name, Device(node_id)) if there is None else state
+            yield Outcome(NEW if there is None else PRIOR, after, {"node_id": node_id})
+
+    def _publish(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
+        node_id, batch = state.devices[call.args["node"]].node_id, call.args["batch"]
+        keys = Counter((event["session_id"], event["seq"]) for event in batch["events"])
+        if any(event["node_id"] != node_id for event in batch["events"]) or any(n > 1 for n in keys.values()):
+            yield Outcome(_MALFORMED, state)
+            return
+        key = derive("hx.key", {"type": "segment", "id": call.args["segment_id"], "node_id": node_id})
+        yield self._written(state, key, Segment(node_id, batch), {"key": key})
+
+    def _publish_blob(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
+        blob_hash = derive("hx.sha256", call.args["bytes"])
+        key = derive("hx.key", {"type": "blob", "id": blob_hash})
+        yield self._written(state, key, Blob(blob_hash), {"key": key, "blob_hash": blob_hash})
+
+    def _written(self, state: State, key: str, says: Said, value: Row) -> Outcome[State]:
+        there = state.store.get(key)
+        if there is None:
+            return Outcome(NEW, state.lying(key, Lies(says, f"{self.turn}")), value)
+        return Outcome(PRIOR, state, value) if there.says == says else Outcome(_EXISTS, state)
+
+    def _publish_manifest(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
+        """The list of the device's own segments in the store, in place of an older one."""
+        node_id = state.devices[call.args["node"]].node_id
+        key = derive("hx.key", {"type": "manifest", "node_id": node_id})
+        folder = derive("hx.key", {"type": "segment", "node_id": node_id, "id": ""}).rpartition("/")[0]
+        own = sorted((each, lies.sealed) for each, lies in state.store.items() if each.startswith(f"{folder}/"))
+        there, says = state.store.get(key), Manifest(tuple(own))
+        yield self._written(state.lying(key, there if there and there.says == says else None), key, says, {"key": key})
+
+    def _put(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
+        """Known bytes at a place of the layout, which a key of a sealed object is."""
+        key, lies = call.args["key"], call.about.lies
+        there = state.store.get(key)
+        if there is None:
+            yield Outcome(NEW, state.lying(key, lies))
+        else:
+            yield Outcome(PRIOR if there.sealed == lies.sealed else _EXISTS, state)
+
+    def _forget(self, state: State, call: Call, told: Row) -> Iterator[Outcome[State]]:
+        """A window whose end is taken back to now, published and applied to the device's own index."""
+        args, now = call.args, self._session.now
+        asked = Tombstone(args["tombstone_id"], args["start_ts"], args["end_ts"], args.get("node_id"))
+        if instant(asked.start_ts) > instant(_clamped(asked, now).end_ts):
+            yield Outcome("refused TOMBSTONE_MALFORMED", state)
+            return
+        key = derive("hx.key", {"type": "tombstone", "id": asked.tombstone_id})
+        there = state.store.get(key)
+        says = _clamped(asked, (there and there.made) or now)
+        if there is not None and there.says != says:
+            yield Outcome(_EXISTS, state)
+            return
+        lies = Lies(says, f"{self.turn}", now) if there is None else there
+        device, ends = state.devices[args["node"]], ("start_ts", "end_ts")
+        applied = state.at(args["node"], device.having({**device.imported, key: lies}, device.told))
+        value = {"key": key, **{end: _spelled(getattr(says, end), told.get(end), normal) for end in ends}}
+        yield Outcome(NEW if there is None else PRIOR, applied.lying(key, lies), value)
+        if "digests" in told:
+            yield from (Outcome(NEW, applied), Outcome(NEW, state.lying(key, lies)))
+
+    def _import_object(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
+        name, key = call.args["node"], call.args["key"]
+        if key in state.foreign or key not in state.store:
+            yield Outcome(f"refused OBJECT_{'MISPLACED' if key in state.foreign else 'MISSING'}", state)
+            return
+        device, lies = state.devices[name], state.store[key]
+        for reason in sorted(refused := device.refuses(key, lies)):
+            yield Outcome(f"refused {reason}", state.at(name, replace(device, told=None)))
+        if refused:
+            return
+        is_new = device.is_new(key, lies)
+        # Of a blob that came before it is open whether it counts again when an event needs it anew. What was known
+        # changes no report.
+        is_open = isinstance(lies.says, Blob) and not is_new
+        after = device.having({**device.imported, key: lies}, None if is_new or is_open else device.told)
+        for said in (NEW, PRIOR) if is_open else (NEW if is_new else PRIOR,):
+            yield Outcome(said, state.at(name, after), {"key": key})
+
+    def _import(self, state: State, call: Call, told: Row) -> Iterator[Outcome[State]]:
+        """Every object in the store; what is refused keeps nothing else back."""
+        device = state.devices[call.args["node"]]
+        after, taken = state.everything(device)
+        if "digests" in told:
+            yield self._begun(state, call, device, after, told)
+            return
+        fresh = [key for key, lies in taken.items() if device.is_new(key, lies)]
+        blobs = [key for key, lies in taken.items() if key not in fresh and isinstance(lies.says, Blob)]
+        most = len(fresh) + len(blobs) if fresh else 0
+        assert after.told is not None
+        value = {
+            "imported": _within(len(fresh), most, told.get("imported")),
+            "skipped": _within(len(taken) - most, len(taken) - len(fresh), told.get("skipped")),
+            "rejected": _spelled(_rows(after.told.rejected), told.get("rejected"), _rejecting(after.told.rejected)),
+            "foreign": _spelled(sorted(state.foreign), told.get("foreign"), sorted),
+        }
+        # What comes meanwhile it may compare with what it has listed.
+        after = replace(after, told=None if call.about.beside else after.told)
+        yield Outcome(NEW if fresh else PRIOR, state.at(call.args["node"], after), value)
+
+    def _rebuild(self, state: State, call: Call, told: Row) -> Iterator[Outcome[State]]:
+        """What was derived is thrown away, and everything is imported again. What was forgotten stays forgotten."""
+        device = state.devices[call.args["node"]]
+        after, _ = state.everything(device.emptied())
+        if "digests" in told:
+            upper = device.having({**device.imported, **after.imported}, None)
+            yield self._begun(state, call, device.emptied(), upper, told)
+        else:
+            # It is open whether what it refuses then is what the last import refused.
+            yield Outcome(NEW, state.at(call.args["node"], replace(after, told=None)))
+
+    def _begun(self, state: State, call: Call, lower: Device, upper: Device, told: Row) -> Outcome[State]:
+        """A device somewhere between two, with what it says that it has imported."""
+        segments = {(row["node_id"], row["segment_id"], row["object_hash"]) for row in told["segments"]}
+        said = {row["tombstone_id"] for row in told["tombstones"]} | {row["blob_hash"] for row in told["blobs"]}
+        imported = {}
+        for key, lies in upper.imported.items():
+            if isinstance(lies.says, Segment):
+                is_in = (*_named(key), self.digest(key, lies)) in segments
+            else:
+                is_in = not isinstance(lies.says, Manifest) and _named(key)[1] in said
+            if is_in or key in lower.imported:
+                imported[key] = lies
+        return Outcome(NEW, state.at(call.args["node"], lower.having(imported, None)))
+
+    def _command_line_import(self, state: State, call: Call, told: Row) -> Iterator[Outcome[State]]:
+        """What it says where something was refused is open."""
+        if "digests" in told:
+            yield from self._import(state, call, told)
+        else:
+            name = call.args["node"]
+            yield Outcome(DONE, state.at(name, replace(state.everything(state.devices[name])[0], told=None)))
+
+    def _command_line_status(self, state: State, _: Call, __: Row) -> Iterator[Outcome[State]]:
+        yield Outcome(DONE, state)
+
+    def _command_line_verify(self, state: State, _: Call, __: Row) -> Iterator[Outcome[State]]:
+        yield from (Outcome(DONE, state), Outcome(FAILED, state))
+
+    def _command_line_forget(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
+        """There is one more tombstone in the store, from that instant to now, and it is applied."""
+        there = {row["path"] for row in self._session.tree(_STORE) if row["path"].endswith(".hxtomb")}
+        for key in sorted(there - state.store.keys() - state.foreign):
+            found = self._session.file(key)
+            payload = derive("hx.opened", {"object": found["bytes"]})["payload"] or {}
+            if _is_until_now(payload, call.args["arguments"][-1], self._session.now):
+                lies = Lies(told_window(key, payload), found["sha256"])
+                device = state.devices[call.args["node"]]
+                after = device.having({**device.imported, key: lies}, device.told)
+                yield Outcome(DONE, state.lying(key, lies).at(call.args["node"], after))
+
+    def _command_line_forget_ahead(self, state: State, _: Call, __: Row) -> Iterator[Outcome[State]]:
+        yield Outcome(FAILED, state)
+
+    # What is shown
+
+    def observations(self, state: State) -> Iterator[Observation]:
+        """See `attacks.model.Model`."""
+        yield self.stored(state)
+        for name in sorted(state.devices):
+            yield from self.of_device(state, name)
+        rows = [
+            {"key": key, "object_type": type_of(key), "sha256": self.digest(key, lies)}
+            for key, lies in sorted(state.store.items())
+        ]
+        yield Observation("objects", {"objects": rows}, {}, _objects, "wrong_reason")
+
+    def stored(self, state: State) -> Observation:
+        """The harness finds what was published and no other file; the folders of what was removed stay."""
+        due: dict[str, list[str]] = {"missing": [], "other bytes": [], "others": []}
+        look = lambda session: session.tree(_STORE)  # noqa: E731
+        return Observation("the store", due, {}, partial(self._files, state), _lost, look)
+
+    def _files(self, state: State, entries: Sequence[Row]) -> Mapping[str, Any]:
+        files, due = [each for each in entries if each["kind"] != "folder"], {*state.store, *state.foreign}
+        self._ever |= due
+        self._foreign |= state.foreign
+        found = derive("hx.stored", {"files": files, "keys": sorted(self._ever)})
+        others = [path for path in found["others"] if not (self.crashed and _TMP in path)]
+        back = {each["path"] for each in files} & (self._ever - due)
+        missing = sorted(due & set(found["missing"]))
+        wrong = [key for key in sorted(state.store.keys() - missing) if self.digest(key, state.store[key]) is None]
+        return {"missing": missing, "other bytes": wrong, "others": [*others, *sorted(back)]}
+
+    def digest(self, key: str, lies: Lies) -> str | None:
+        """The digest of what lies there; None where it does not say what it is to."""
+        if len(lies.sealed) == _SHA256:
+            return lies.sealed
+        if (key, lies.sealed) not in self._read:
+            found = self._session.file(key)
+            opened = {} if found["bytes"] is None else derive("hx.opened", {"object": found["bytes"]})
+            if not found["exists"] or (opened and not self._says(lies.says, opened)):
+                return None
+            self._read[key, lies.sealed] = lies.says, found["sha256"]
+            if opened:
+                self._published.append(Published(key, type_of(key), found["bytes"]))
+        says, sha256 = self._read[key, lies.sealed]
+        return sha256 if says == lies.says else None
+
+    def _says(self, says: Said, opened: Row) -> bool:
+        """Whether an opened object says this."""
+        payload = opened["payload"]
+        if opened["error"] is not None:
+            return False
+        if isinstance(says, Segment):
+            return bool(canonical(payload) == canonical(says.batch))
+        if isinstance(says, Blob):
+            return bool(derive("hx.sha256", payload) == says.blob_hash)
+        if isinstance(says, Manifest):
+            read = {each: self._read.get(each, (says, each[1]))[1] for each in says.listed}
+            return {(row["key"], row["sha256"]) for row in payload["objects"]} == {(k[0], read[k]) for k in read}
+        return not isinstance(says, Tombstone) or told_window(f"{says.tombstone_id}.", payload) == says
+
+    def of_device(self, state: State, name: str) -> Iterator[Observation]:
+        """What a device shows of itself, and what its index holds."""
+        device = state.devices[name]
+        segments = sorted((*_named(key), str(self.digest(key, lies))) for key, lies in device.objects(Segment).items())
+        yield shown_by(name, device.shown, segments)
+        view, told = device.shown, device.told
+        more = {"node_id": device.node_id, "segments": len(segments), "blobs": len(view.state["blobs"])}
+        more |= {"misplaced": []}
+        if told is not None:
+            more |= {"foreign": sorted(told.foreign), "withheld": sorted(told.withheld)}
+            more |= {"rejected": _rejecting(told.rejected)(_rows(told.rejected))}
+        yield status_of(name, view, more, told.rejected if told else {}, self.misplaced)
+        if name == INSPECTED and not self.unsettled:
+            applied = sorted(_named(key)[1] for key in device.objects(Tombstone))
+            rows = {"segments": segments, "tombstones": applied, "nodes": [device.node_id]}
+            yield Observation("the index", rows, {}, _indexed, "state_leak", lambda session: session.inspect()["rows"])
+
+    def misplaced(self, status: Row) -> list[str]:
+        """Whichever import the status is about: what has a place is not foreign, and what has none not withheld."""
+        places = self._ever - self._foreign
+        return sorted(places & {*status["foreign"]} | self._foreign & {*status["withheld"]})
+
+    def listed(self, state: State, prefix: str) -> Observation:
+        """What lies below a folder, or anywhere. Whether a file without a place is listed is open."""
+        below = {key for key in state.store if not prefix or key.startswith(f"{prefix}/")}
+        part = lambda shown: {  # noqa: E731
+            "keys": sorted(key for key in shown["keys"] if key in below or key not in state.foreign)
+        }
+        return Observation("list", {"keys": sorted(below)}, {"prefix": prefix}, part, "wrong_reason")
 
 
-def publish(state: State, name: str, segment_id: str, batch: Mapping[str, Any]) -> Outcome:
-    """A segment of the device's own events, each once."""
-    if name not in state.devices:
-        return _refused(state, "NODE_UNKNOWN")
-    node_id = state.devices[name].node_id
-    keys = Counter((event["session_id"], event["seq"]) for event in batch["events"])
-    if any(event["node_id"] != node_id for event in batch["events"]) or any(count > 1 for count in keys.values()):
-        return _refused(state, "SEGMENT_MALFORMED")
-    key = derive("hx.key", {"type": "segment", "id": segment_id, "node_id": node_id})
-    return _written(state, key, Segment(node_id, batch), {"key": key})
+def cached(state: State, name: str, blob_hash: str) -> Observation:
+    """A blob is in the cache of a device, with its bytes, if it is to be."""
+    is_in = {"blob_hash": blob_hash} in state.devices[name].shown.state["blobs"]
+    part = lambda shown: {  # noqa: E731
+        "found": shown["found"],
+        "hash": derive("hx.sha256", shown["bytes"]) if shown["found"] else None,
+    }
+    due = {"found": is_in, "hash": blob_hash if is_in else None}
+    return Observation("blob", due, {"node": name, "blob_hash": blob_hash}, part)
 
 
-def publish_blob(state: State, name: str, data: str) -> Outcome:
-    """Bytes under their hash."""
-    if name not in state.devices:
-        return _refused(state, "NODE_UNKNOWN")
-    blob_hash = derive("hx.sha256", data)
-    key = derive("hx.key", {"type": "blob", "id": blob_hash})
-    return _written(state, key, Blob(blob_hash), {"key": key, "blob_hash": blob_hash})
+def shown_by(name: str, view: View, segments: Sequence[tuple[str, str, str]] | None = None) -> Observation:
+    """What a device shows, in `state`, under the digest that follows from it."""
+    due = {**view.state, "digest": view.digest, **({} if segments is None else {"segments": segments})}
+
+    def part(state: Row) -> Mapping[str, Any]:
+        found: dict[str, Any] = {each: [_own(row) for row in state[each] if row["at"] == name] for each in LISTS}
+        found["digest"] = next((row["digest"] for row in state["digests"] if row["at"] == name), None)
+        own = [row for row in state["segments"] if row["at"] == name]
+        found["segments"] = sorted((row["node_id"], row["segment_id"], row["object_hash"]) for row in own)
+        return {each: found[each] for each in due}
+
+    return Observation("state", due, {"node": name}, part, "wrong_reason")
 
 
-def _written(state: State, key: str, says: Said, value: Mapping[str, Any]) -> Outcome:
-    there = state.store.get(key)
-    if there is None:
-        return Outcome(frozenset({NEW}), state.lying(key, Lies(says)), value)
-    if there.says == says:
-        return Outcome(frozenset({PRIOR}), state, value)
-    return _refused(state, "OBJECT_EXISTS")
+def status_of(
+    name: str,
+    view: View,
+    more: Row | None = None,
+    rejected: Mapping[str, frozenset[str]] | None = None,
+    misplaced: Callable[[Row], list[str]] = lambda _: [],
+) -> Observation:
+    """What the status of a device counts, and `more`."""
+    conflicts = [{"event_key": key, "contents": count} for key, count in sorted(view.conflicts.items())]
+    counts = {"events": len(view.state["events"]), "tombstones": len(view.state["tombstones"])}
+    due = {**counts, "forgotten": len(view.forgotten), "conflicts": conflicts, **(more or {})}
+
+    def part(status: Row) -> Mapping[str, Any]:
+        found = {**status, "conflicts": sorted(status["conflicts"], key=lambda row: str(row["event_key"]))}
+        found |= {each: sorted(status[each]) for each in ("foreign", "withheld")}
+        found |= {"rejected": _rejecting(rejected or {})(status["rejected"]), "misplaced": misplaced(status)}
+        return {each: found[each] for each in due}
+
+    otherwise = lambda found: (  # noqa: E731
+        "state_leak" if any(found[each] != due[each] for each in _COUNTS) else "wrong_reason"
+    )
+    return Observation("status", due, {"node": name}, part, otherwise)
 
 
-def publish_manifest(state: State, name: str) -> Outcome:
-    """The list of the device's own segments in the store, in place of an older one."""
-    if name not in state.devices:
-        return _refused(state, "NODE_UNKNOWN")
-    node_id = state.devices[name].node_id
-    key = derive("hx.key", {"type": "manifest", "node_id": node_id})
-    folder = derive("hx.key", {"type": "segment", "node_id": node_id, "id": ""}).rpartition("/")[0]
-    own = sorted((each, lies.sha256) for each, lies in state.store.items() if each.startswith(f"{folder}/"))
-    says = Manifest(tuple(own))
-    there = state.store.get(key)
-    if there is not None and there.says == says:
-        return Outcome(frozenset({PRIOR}), state, {"key": key})
-    return Outcome(frozenset({NEW}), state.lying(key, Lies(says)), {"key": key})
+def type_of(key: str) -> str:
+    """The type of what lies at a key."""
+    return key.split("/")[4].removesuffix("s")
 
 
-def put(state: State, key: str, lies: Lies) -> Outcome:
-    """Known bytes at a place of the layout, which a key of a sealed object is."""
-    there = state.store.get(key)
-    if there is None:
-        return Outcome(frozenset({NEW}), state.lying(key, lies))
-    return Outcome(frozenset({PRIOR}), state) if there.sha256 == lies.sha256 else _refused(state, "OBJECT_EXISTS")
+def _named(key: str) -> tuple[str, str]:
+    """The node, or the folder, and the id of what lies at a key."""
+    return key.split("/")[-2], key.rpartition("/")[2].partition(".")[0]
 
 
-# Forgetting
+def _own(row: Row) -> Row:
+    return {part: value for part, value in row.items() if part != "at"}
 
 
-def forget(state: State, name: str, asked: Tombstone, now: str) -> Outcome:
-    """A window whose end is taken back to now, published and applied to the device's own index."""
-    if name not in state.devices:
-        return _refused(state, "NODE_UNKNOWN")
-    window = _clamped(asked, now)
-    if instant(window.start_ts) > instant(window.end_ts):
-        return _refused(state, "TOMBSTONE_MALFORMED")
-    key = derive("hx.key", {"type": "tombstone", "id": asked.tombstone_id})
-    there = state.store.get(key)
-    if there is not None and there.says != _clamped(asked, there.made or now):
-        return _refused(state, "OBJECT_EXISTS")
-    lies = Lies(window, made=now) if there is None else there
-    device = state.devices[name]
-    after = device.having({**device.imported, key: lies}, device.told)
-    assert isinstance(lies.says, Tombstone)
-    value = {"key": key, "start_ts": lies.says.start_ts, "end_ts": lies.says.end_ts}
-    return Outcome(frozenset({NEW if there is None else PRIOR}), state.lying(key, lies).at(name, after), value)
+def _lost(found: Row) -> str:
+    return "lost_durability" if found["missing"] or found["other bytes"] else "state_leak"
+
+
+def _objects(shown: Row) -> Mapping[str, Any]:
+    names = ("key", "object_type", "sha256")
+    return {"objects": sorted(({name: row[name] for name in names} for row in shown["objects"]), key=canonical)}
+
+
+def _indexed(rows: Row) -> Mapping[str, Any]:
+    segments = sorted((row["node_id"], row["segment_id"], row["object_hash"]) for row in rows["imported_segments"])
+    applied = sorted(row["tombstone_id"] for row in rows["applied_tombstones"])
+    return {"segments": segments, "tombstones": applied, "nodes": [row["node_id"] for row in rows["node_config"]]}
 
 
 def _clamped(asked: Tombstone, now: str) -> Tombstone:
@@ -388,115 +566,32 @@ def _clamped(asked: Tombstone, now: str) -> Tombstone:
     return replace(asked, start_ts=normal(asked.start_ts), end_ts=normal(end))
 
 
-# Importing
+def _is_until_now(payload: Row, since: str, now: str) -> bool:
+    """Whether it is a window from `since` to now, which the machine's clock may say."""
+    if "start_ts" not in payload or normal(payload["start_ts"]) != normal(since):
+        return False
+    least, most, due = (instant(each) for each in (*_MACHINE, now))
+    return instant(payload["end_ts"]) == due or least <= instant(payload["end_ts"]) <= most
 
 
-def import_object(state: State, name: str, key: str) -> Outcome:
-    """One object."""
-    if name not in state.devices:
-        return _refused(state, "NODE_UNKNOWN")
-    if key in state.foreign:
-        return _refused(state, "OBJECT_MISPLACED")
-    if key not in state.store:
-        return _refused(state, "OBJECT_MISSING")
-    device, lies = state.devices[name], state.store[key]
-    refused = _reasons(device, key, lies)
-    if refused:
-        return Outcome(refused, state.at(name, replace(device, told=None)))
-    # Of a blob that came before it is open whether it counts again when an event needs it anew.
-    effect = NEW if _is_new(device.imported.get(key), lies) else PRIOR
-    effects = {NEW, PRIOR} if effect == PRIOR and isinstance(lies.says, Blob) else {effect}
-    # What was known changes no report.
-    told = device.told if effects == {PRIOR} else None
-    after = device.having({**device.imported, key: lies}, told)
-    return Outcome(frozenset(effects), state.at(name, after), {"key": key})
+def _spelled(due: _T, told: _T | None, form: Callable[[_T], Any]) -> _T:
+    """What was told, if it has the form of what is due, and else that."""
+    return told if told is not None and form(told) == form(due) else due
 
 
-def import_all(state: State, name: str) -> Outcome:
-    """Every object in the store; what is refused keeps nothing else back."""
-    if name not in state.devices:
-        return _refused(state, "NODE_UNKNOWN")
-    device, taken, rejected = state.devices[name], {}, {}
-    for key, lies in state.store.items():
-        refused = _reasons(device, key, lies)
-        if refused:
-            rejected[key] = refused
-        else:
-            taken[key] = lies
-    fresh = [key for key, lies in taken.items() if _is_new(device.imported.get(key), lies)]
-    blobs = [key for key, lies in taken.items() if key not in fresh and isinstance(lies.says, Blob)]
-    after = device.having({**device.imported, **taken}, None)
-    after = replace(after, told=Told(rejected, state.foreign, _withheld(state, after)))
-    most = len(fresh) + len(blobs) if fresh else 0
-    counts = {"imported": (len(fresh), most), "skipped": (len(taken) - most, len(taken) - len(fresh))}
-    effect = frozenset({NEW if fresh else PRIOR})
-    return Outcome(effect, state.at(name, after), {"foreign": sorted(state.foreign)}, counts, rejected)
+def _within(least: int, most: int, told: int | None) -> int:
+    return told if told is not None and least <= told <= most else least
 
 
-def _is_new(known: Lies | None, lies: Lies) -> bool:
-    return known is None or (isinstance(lies.says, Manifest) and known.sha256 != lies.sha256)
+def _rows(rejected: Mapping[str, frozenset[str]]) -> list[dict[str, str]]:
+    return [{"key": key, "reason": min(reasons)} for key, reasons in sorted(rejected.items())]
 
 
-def rebuild(state: State, name: str) -> Outcome:
-    """What was derived is thrown away, and everything is imported again. What was forgotten stays forgotten."""
-    if name not in state.devices:
-        return _refused(state, "NODE_UNKNOWN")
-    bare = emptied(state.devices[name])
-    after = import_all(state.at(name, bare), name).state.devices[name]
-    # It is open whether what it refuses then is what the last import refused.
-    return Outcome(frozenset({NEW}), state.at(name, replace(after, told=None)))
+def _rejecting(rejected: Mapping[str, frozenset[str]]) -> Callable[[Iterable[Row]], list[dict[str, str]]]:
+    """The form of what was refused, where each has one of several reasons."""
 
+    def first(row: Row) -> dict[str, str]:
+        reasons = rejected.get(row["key"], frozenset())
+        return {"key": row["key"], "reason": min(reasons) if row["reason"] in reasons else row["reason"]}
 
-def emptied(device: Device) -> Device:
-    """A device whose index holds nothing but what it had forgotten."""
-    return replace(device, imported=device.objects(Tombstone), told=None, view=None)
-
-
-def joined(one: Device, other: Device) -> Device:
-    """A device with what both have imported."""
-    return one.having({**one.imported, **other.imported}, None)
-
-
-def is_replaced(device: Device, key: str, lies: Lies) -> bool:
-    """Whether another object of this id was imported before."""
-    known = device.imported.get(key)
-    immutable = isinstance(lies.says, Segment | Tombstone)
-    return immutable and known is not None and known.sha256 != lies.sha256
-
-
-def is_other_anew(state: State, name: str) -> bool:
-    """Whether a rebuild takes other bytes for an object than the device has imported."""
-    device = state.devices.get(name)
-    return device is not None and any(
-        is_replaced(device, key, lies) for key, lies in state.store.items() if key in device.imported
-    )
-
-
-def _reasons(device: Device, key: str, lies: Lies) -> frozenset[str]:
-    if isinstance(lies.says, Bad):
-        return lies.says.reasons
-    return frozenset({"OBJECT_REPLACED"} if is_replaced(device, key, lies) else ())
-
-
-def _withheld(state: State, device: Device) -> frozenset[str]:
-    """What was applied or is listed, and does not lie in the store."""
-    said = [lies.says for lies in device.imported.values()]
-    listed = {key for says in said if isinstance(says, Manifest) for key, _ in says.listed}
-    applied = {key for key, lies in device.imported.items() if not isinstance(lies.says, Manifest)}
-    return frozenset((listed | applied) - state.store.keys())
-
-
-# What is learned
-
-
-def learned(state: State, key: str, sha256: str) -> State:
-    """The same with the digest of bytes that an implementation has chosen, wherever that object is."""
-    lies = state.store[key]
-    if lies.sha256:
-        return state
-    whole = replace(lies, sha256=sha256)
-    state = state.lying(key, whole)
-    for name, device in state.devices.items():
-        if device.imported.get(key) == lies:
-            state = state.at(name, replace(device, imported={**device.imported, key: whole}))
-    return state
+    return lambda rows: sorted(map(first, rows), key=canonical)

@@ -6,16 +6,17 @@ The steps stand here, one for each operation and attack. What is due follows fro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.model import DONE, FAILED, Call
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites.hx_sync.checks import enroll, import_one, place
+from holdfast.conformance.suites.hx_sync.checks import enroll, import_one, place, unread
 from holdfast.conformance.suites.hx_sync.generate import Step
+from holdfast.conformance.suites.hx_sync.model import COMMAND
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at
 from holdfast.conformance.suites.hx_sync.runner import playing
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
@@ -23,49 +24,46 @@ from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 # Every operation and command while the index of its device, or the store, is gone, damaged or another.
 #
 # It is taken away under running processes, and they are asked; then they are started on what is left, and asked again.
-# What may be answered stands in `_INDEX` and `_STORE`. What is refused has changed nothing, and once what was taken is
-# back every device shows what it had shown.
+# What may be answered stands in `_LOST`. What is refused has changed nothing, and once what was taken is back every
+# device shows what it had shown.
 
 
-_COMMAND = "command_line"
 _COMMANDS: Mapping[str, Sequence[str]] = {
     "command_line forget": ("forget", "--since", at(500)),
     "command_line import": ("import",),
     "command_line sync": ("sync", "status"),
     "command_line verify": ("verify",),
 }
-# What is told beside the effects of operations: a command was done, or it was not.
-_UNAVAILABLE, _DONE, _FAILED = "STORE_UNAVAILABLE", "done", "failed"
+_UNAVAILABLE, _MISSING, _STORE = "STORE_UNAVAILABLE", "OBJECT_MISSING", "HXSync"
 _WRITING = ("publish", "publish_blob", "publish_manifest", "put")
 
-# What becomes of every index, and what may be answered then beside a refusal. A device may be known without its index,
-# so what is accepted is held against the store. An index that was deleted may be made anew, one that is damaged not.
-_INDEX: Mapping[str, Mapping[str, frozenset[str]]] = {
-    how: {
-        **dict.fromkeys(_WRITING, frozenset({"new", "prior"})),
-        "enroll": frozenset({"new"} if how == "unlinked" else {"prior"}),
-        "command_line verify": frozenset({_DONE}),
-    }
-    for how in ("unlinked", "cut", "of another format")
-}
+_ANY = frozenset({"new", "prior"})
 # How a store is lost: to what cannot be listed, and to another one.
 _FILE, _ANOTHER = "a file", "of another vault"
-# The same of the store. If its folder is empty, it may be taken for a store into which no device has published.
-_ANY = frozenset({"new", "prior"})
-_STORE: Mapping[str, Mapping[str, frozenset[str]]] = {
-    _FILE: {
-        "enroll": _ANY,
-        "command_line sync": frozenset({_DONE}),
-        "command_line verify": frozenset({_DONE}),
-    },
-    **{
+# What is lost in which way, and what may be answered then beside a refusal.
+_LOST: Mapping[str, Mapping[str, Mapping[str, frozenset[str]]]] = {
+    # A device may be known without its index, so what is accepted is held against the store. An index that was deleted
+    # may be made anew, one that is damaged not.
+    "nodes": {
         how: {
-            **dict.fromkeys((*_WRITING, "forget", "rebuild", "enroll"), _ANY),
-            "import_object": frozenset({"OBJECT_MISSING"}),
-            "import": frozenset({"prior"}),
-            **dict.fromkeys(_COMMANDS, frozenset({_DONE})),
+            **dict.fromkeys(_WRITING, _ANY),
+            "enroll": frozenset({"new"} if how == "unlinked" else {"prior"}),
+            "command_line verify": frozenset({DONE}),
         }
-        for how in ("empty", _ANOTHER)
+        for how in ("unlinked", "cut", "of another format")
+    },
+    # If its folder is empty, it may be taken for a store into which no device has published.
+    _STORE: {
+        _FILE: {"enroll": _ANY, **dict.fromkeys(("command_line sync", "command_line verify"), frozenset({DONE}))},
+        **{
+            how: {
+                **dict.fromkeys((*_WRITING, "forget", "rebuild", "enroll"), _ANY),
+                "import_object": frozenset({_MISSING}),
+                "import": frozenset({"prior"}),
+                **dict.fromkeys(_COMMANDS, frozenset({DONE})),
+            }
+            for how in ("empty", _ANOTHER)
+        },
     },
 }
 # A folder of the harness, with what comes in the place of the store.
@@ -95,24 +93,6 @@ def lying_of(world: ObjectBuilder, label: str) -> Made:
     return world.segment("z", f"{label} lying", world.event("z", "s2", 1, at(2), label))
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """One row of the matrix, for the device that is its own: it is asked for, and nothing else is of that device."""
-
-    row: str
-    node: str
-    args: Mapping[str, Any]
-
-
-@dataclass(slots=True)
-class _Round:
-    """One way in which something is lost: what may be answered beside a refusal, and who was refused all along."""
-
-    how: str
-    due: Mapping[str, frozenset[str]]
-    refused: list[_Call]
-
-
 class _Losing:
     """A session with a device for each row, each of which has imported something."""
 
@@ -120,118 +100,117 @@ class _Losing:
         self._bench, self._session = bench, session
         # Of the same label as what `enroll` makes ids of.
         self._world = ObjectBuilder(bench, session, "nodes")
-        rows = [*asked_of(self._world, "a", ""), *(_COMMANDS if _COMMAND not in bench.not_claimed else ())]
+        rows = [*asked_of(self._world, "a", ""), *(_COMMANDS if COMMAND not in bench.not_claimed else ())]
         self._rows = {f"n{number}": row for number, row in enumerate(rows)}
         for node in self._rows:
             enroll(bench, session, node)
-            known = self.known(node)
-            place(session, [known])
-            import_one(bench, session, node, known.key)
+            self._knows(node)
 
-    @property
-    def nodes(self) -> list[str]:
-        """All devices that have a row."""
-        return [*self._rows]
+    def _knows(self, node: str) -> None:
+        """A device imports what it has imported before anything is lost."""
+        known = self._world.segment("z", f"known {node}", self._world.event("z", node, 1, at(3)))
+        place(self._session, [known])
+        import_one(self._bench, self._session, node, known.key)
 
-    def known(self, node: str) -> Made:
-        """What a device has imported before anything is lost."""
-        return self._world.segment("z", f"known {node}", self._world.event("z", node, 1, at(3)))
+    def lose(self, what: str, how: str, due: Mapping[str, frozenset[str]]) -> None:
+        """Take it away under all processes, which are asked, and so they are when they start on what is left.
 
-    def node_id(self, node: str) -> str:
-        """The id of a device."""
-        return self._world.node_id(node)
+        What is refused has changed nothing, and once it is back every device shows what it had shown.
+        """
+        session, calls = self._session, self._calls(how)
+        # A command costs a start, and what is another vault's is empty to it as well.
+        operations = {node: call for node, call in calls.items() if call.method != COMMAND}
+        # Now every process has each index open.
+        before = {node: self._shows(node) for node in calls}
+        session.observe("state", worker=1)
+        session.copy(what, f"{_BESIDE}/{what}")
+        _take(session, what, how, [*calls])
+        refused = self._ask(how, due, operations if how == _ANOTHER else calls)
+        # One that was made anew is taken again.
+        _take(session, what, how, sorted(calls.keys() - refused))
+        if self._started_again():
+            refused -= operations.keys() - self._ask(how, due, operations)
+        for node in sorted(refused) if how == "unlinked" else ():
+            # A deleted index is made anew after any refusal without it, and an import fills it with the same.
+            answer = session.call("enroll", {"node": node, "node_id": self._world.node_id(node)})
+            self._bench.must_be(answer, "accepted", f"a lost index is made again, after {calls[node]}")
+            self._knows(node)
+            self._same(node, before[node], "after its index was made again")
+        self._undisclosed("nodes", VAULT_KEY)
+        session.kill(*range(session.workers))
+        session.copy(f"{_BESIDE}/{what}", what)
+        session.reopen(*range(session.workers))
+        self._undisclosed(_STORE, VAULT_KEY, "nodes unlinked")
+        for node in calls if what == "nodes" else sorted(refused):
+            self._same(node, before[node], f"what was {how} is back")
+        for node, call in operations.items():
+            answer = session.call(call.method, call.args)
+            self._bench.must_be(answer, "accepted", f"{call.row} by {node}, with all that it needs again")
 
-    def calls(self, how: str) -> list[_Call]:
-        """A call of each row, with something in the store for each to import."""
-        made = []
+    def _calls(self, how: str) -> dict[str, Call]:
+        """A call of each row by the device that is its own, with something in the store for each to import."""
+        made = {}
         for node, row in self._rows.items():
-            asked = asked_of(self._world, node, f"{how} {node}")
             place(self._session, [lying_of(self._world, f"{how} {node}")])
-            args = {"node": node, "arguments": list(_COMMANDS[row])} if row in _COMMANDS else asked[row]
-            made.append(_Call(row, node, args))
+            if row in _COMMANDS:
+                made[node] = Call(row, COMMAND, {"node": node, "arguments": [*_COMMANDS[row]]})
+            else:
+                made[node] = Call(row, row, asked_of(self._world, node, f"{how} {node}")[row])
         return made
 
-    def ask(self, this: _Round, calls: Sequence[_Call], worker: int) -> None:
-        """Call each, and hold what is said against what is due. What another device shows stays."""
-        session, before = self._session, self._readable(this)
-        for call in calls:
-            came = self._said(call, worker)
-            accepted = came not in (_UNAVAILABLE, _FAILED, "OBJECT_MISSING")
-            if came not in (_UNAVAILABLE, _FAILED, *this.due.get(call.row, ())):
-                verdict = "fail_open" if accepted else "wrong_reason"
-                due = " or ".join(
-                    [_FAILED if call.row in _COMMANDS else _UNAVAILABLE, *sorted(this.due.get(call.row, ()))]
-                )
-                told = f"{call.row} while what it needs is {this.how}"
-                self._bench.weigh(verdict, told, expected=due, received=f"{came} by {call.node}")
-            if accepted and call.row in _WRITING:
-                key = call.args["key"] if call.row == "put" else self._value["key"]
-                if not session.file(key)["exists"]:
-                    self._bench.fail("lost_durability", f"{call.row} was accepted, and nothing lies at its key")
-            after = self._readable(this)
-            if accepted:
-                this.refused = [each for each in this.refused if each is not call]
-            elif after != before:
-                received = repr(after)[:600]
-                self._bench.fail("state_leak", f"{call.row} was refused and left something", received=received)
+    def _ask(self, how: str, due: Mapping[str, frozenset[str]], calls: Mapping[str, Call]) -> set[str]:
+        """Call each; who was refused. What may be answered beside a refusal is due. What another device shows stays."""
+        session, refused, before = self._session, set[str](), self._readable(how)
+        for node, call in calls.items():
+            came, value = self._said(call)
+            may_be, is_done = sorted(due.get(call.row, ())), came in (*_ANY, DONE)
+            if came not in (_UNAVAILABLE, FAILED, *may_be):
+                told, verdict = f"{call.row} by {node} on what is {how}", "fail_open" if is_done else "wrong_reason"
+                self._bench.weigh(verdict, told, expected=" or ".join([_UNAVAILABLE, *may_be]), received=came)
+            after = self._readable(how)
+            if is_done and call.row in _WRITING and not session.file(call.args.get("key") or value["key"])["exists"]:
+                self._bench.fail("lost_durability", f"{call.row} was accepted, and nothing lies at its key")
+            if not is_done and after != before:
+                told = f"{call.row} was refused and left something"
+                self._bench.fail("state_leak", told, received=repr(after)[:600])
+            refused |= set() if is_done else {node}
             before = after
+        return refused
 
-    def _said(self, call: _Call, worker: int) -> str:
-        if call.row not in _COMMANDS:
-            answer = self._session.call(call.row, call.args, worker)
-            self._value = answer.value or {}
-            return answer.said
-        _, told = self._session.unless_fault(lambda: self._session.provoke(_COMMAND, call.args, worker))
+    def _said(self, call: Call) -> tuple[str, Mapping[str, Any]]:
+        if call.method != COMMAND:
+            answer = self._session.call(call.method, call.args, 1)
+            return answer.said, answer.value or {}
+        _, told = self._session.unless_fault(lambda: self._session.provoke(COMMAND, call.args, 1))
         if told and VAULT_KEY in told["output"]:
             self._bench.fail("fail_open", f"{call.row} prints the key of the vault", received=told["output"])
-        return _DONE if told and told["status"] == 0 else _FAILED
+        return DONE if told and told["status"] == 0 else FAILED, {}
 
-    def _readable(self, this: _Round) -> Any:
+    def _readable(self, how: str) -> Any:
         """The files of the store, and what a device shows that is asked for nothing; None where it shows nothing."""
-        found = self._session.tree("HXSync") if this.how != _FILE else [self._session.file("HXSync")]
+        found = self._session.tree(_STORE) if how != _FILE else [self._session.file(_STORE)]
         files = [row for row in found if row["kind"] == "file"]
         return files, self._session.sample("state", {"node": "a"}, 0)
 
-    def started_again(self) -> bool:
+    def _started_again(self) -> bool:
         """Kill all processes and start them on what is there; False where one refuses to start on it."""
         self._session.kill(*range(self._session.workers))
         return self._session.starts_on_what_is_there()
 
-    def back(self, path: str) -> None:
-        """Put back what was taken, under no process."""
-        self._session.kill(*range(self._session.workers))
-        self._session.copy(f"{_BESIDE}/{path}", path)
-        self._session.reopen(*range(self._session.workers))
-
-    def shows(self, node: str) -> Any:
-        """What one device shows."""
+    def _shows(self, node: str) -> Any:
         return self._session.observe("state", {"node": node})
 
-    def same(self, nodes: Sequence[str], before: Mapping[str, Any], told: str) -> None:
-        """These devices show what they had shown."""
-        for node in nodes:
-            after = self.shows(node)
-            if after != before[node]:
-                lost = len(after["events"]) < len(before[node]["events"])
-                verdict = "lost_durability" if lost else "state_leak"
-                expected, received = repr(before[node])[:600], repr(after)[:600]
-                self._bench.fail(
-                    verdict, f"{told}: {node}, of {self._rows[node]}", expected=expected, received=received
-                )
+    def _same(self, node: str, before: Any, told: str) -> None:
+        """This device shows what it had shown."""
+        after = self._shows(node)
+        if after != before:
+            verdict = "lost_durability" if len(after["events"]) < len(before["events"]) else "state_leak"
+            expected, received = repr(before)[:600], repr(after)[:600]
+            self._bench.fail(verdict, f"{told}: {node}, of {self._rows[node]}", expected=expected, received=received)
 
-    def undisclosed(self) -> None:
+    def _undisclosed(self, folder: str, *canaries: str) -> None:
         """Neither the key of the vault nor what an event says can be read after any refusal."""
-        for folder, canaries in (("HXSync", [VAULT_KEY, "nodes unlinked"]), ("nodes", [VAULT_KEY])):
-            if found := self._session.search(folder, canaries):
-                self._bench.fail("fail_open", "what was refused can be read", received=repr(found))
-
-    def done(self, calls: Sequence[_Call]) -> None:
-        """Each is done now."""
-        for call in calls:
-            came = self._said(call, 0)
-            if came not in (*_ANY, _DONE):
-                told = f"{call.row}, with all that it needs again"
-                self._bench.fail("over_refusal", told, expected="accepted", received=f"{came} by {call.node}")
+        unread(self._bench, self._session, folder, [*canaries], "what was refused")
 
 
 @clause("HX-T4", "HX-P1", "HX-CLI-1", whole=True, written=True)
@@ -239,51 +218,21 @@ def test_no_operation_takes_a_lost_index_for_an_empty_one(bench: Bench) -> None:
     """Each index is unlinked, cut or replaced, under running processes and before they start, and later put back."""
     with bench.session(workers=2) as session:
         losing = _Losing(bench, session)
-        for how, due in _INDEX.items():
-            calls = losing.calls(how)
-            # Now every process has each index open.
-            before = {node: losing.shows(node) for node in losing.nodes}
-            session.observe("state", worker=1)
-            session.copy("nodes", f"{_BESIDE}/nodes")
-            this = _Round(how, due, list(calls))
-            for node in losing.nodes:
-                _take(session, node, how)
-            # Commands are processes of their own, while those that have the indexes open go on.
-            losing.ask(this, calls, worker=1)
-            for call in [call for call in calls if call not in this.refused]:
-                # One that was made anew is taken again.
-                _take(session, call.node, how)
-            if losing.started_again():
-                losing.ask(this, [call for call in calls if call.row not in _COMMANDS], worker=1)
-            if how == "unlinked":
-                _made_again(bench, session, losing, this, before)
-            losing.undisclosed()
-            losing.back("nodes")
-            losing.same(losing.nodes, before, f"an index that was {how} is back")
-            losing.done([call for call in calls if call.row not in _COMMANDS])
+        for how, due in _LOST["nodes"].items():
+            losing.lose("nodes", how, due)
 
 
-def _made_again(bench: Bench, session: SuiteSession, losing: _Losing, this: _Round, before: Mapping[str, Any]) -> None:
-    """`enroll` makes a deleted index anew after any refusal without it, and an import fills it with the same."""
-    for call in this.refused:
-        answer = session.call("enroll", {"node": call.node, "node_id": losing.node_id(call.node)})
-        told = f"a lost index is made again, after {call.row} was refused without it"
-        bench.must_be(answer, "accepted", told)
-        import_one(bench, session, call.node, losing.known(call.node).key)
-    losing.same([call.node for call in this.refused], before, "after its index was made again")
-
-
-def _take(session: SuiteSession, node: str, how: str) -> None:
-    folder = f"nodes/{node}"
-    for found in session.tree(folder):
-        path = found["path"]
-        if how == "unlinked" and path.startswith(f"{folder}/index.db"):
-            session.remove(path)
-        elif path == f"{folder}/index.db":
-            if how == "cut":
-                session.cut(path, 100)
-            else:
-                session.place(path, b"This is no index. " * 512)
+def _take(session: SuiteSession, what: str, how: str, nodes: Sequence[str]) -> None:
+    if what == _STORE and nodes:
+        session.copy(f"{_BESIDE}/{how}", _STORE)
+    for index in [f"nodes/{node}/index.db" for node in nodes] if what == "nodes" else ():
+        if how == "cut":
+            session.cut(index, 100)
+        elif how != "unlinked":
+            session.place(index, b"This is no index. " * 512)
+        for found in session.tree(index.rpartition("/")[0]) if how == "unlinked" else ():
+            if found["path"].startswith(index):
+                session.remove(found["path"])
 
 
 @clause("HX-T4", "HX-P1", "HX-CLI-1", whole=True, written=True)
@@ -291,26 +240,13 @@ def test_no_operation_takes_a_lost_store_for_another(bench: Bench) -> None:
     """The store is emptied, a plain file or that of another vault, under running processes and before they start."""
     with bench.session(workers=2) as session:
         losing = _Losing(bench, session)
-        other = "HXSync/vaults/0e0e0e0e-0e0e-4e0e-8e0e-0e0e0e0e0e0e/objects/segments"
-        session.place(f"{_BESIDE}/{_ANOTHER}/{other.removeprefix('HXSync/')}/0.hxseg", b"HXOBJ")
+        other = f"{_BESIDE}/{_ANOTHER}/vaults/0e0e0e0e-0e0e-4e0e-8e0e-0e0e0e0e0e0e"
+        session.place(f"{other}/objects/segments/0.hxseg", b"HXOBJ")
         session.place(f"{_BESIDE}/{_FILE}", b"This is no store.")
         session.place(f"{_BESIDE}/empty/gone", b"")
         session.remove(f"{_BESIDE}/empty/gone")
-        for how, due in _STORE.items():
-            calls = losing.calls(how)
-            before = {node: losing.shows(node) for node in losing.nodes}
-            session.copy("HXSync", f"{_BESIDE}/HXSync")
-            this = _Round(how, due, list(calls))
-            session.copy(f"{_BESIDE}/{how}", "HXSync")
-            losing.ask(this, [call for call in calls if call.row not in _COMMANDS], worker=1)
-            if losing.started_again():
-                # A command costs a start, and what is another vault's is empty to it as well.
-                asked = [call for call in calls if how != _ANOTHER or call.row not in _COMMANDS]
-                losing.ask(this, asked, worker=1)
-            losing.back("HXSync")
-            losing.undisclosed()
-            losing.same([call.node for call in this.refused], before, f"a store that was {how} is back")
-            losing.done([call for call in calls if call.row not in _COMMANDS])
+        for how, due in _LOST[_STORE].items():
+            losing.lose(_STORE, how, due)
 
 
 _T = TypeVar("_T")
@@ -319,9 +255,9 @@ EACH: Mapping[str, Step] = {
     "publish": Step("publish", draft=1),
     "publish_blob": Step("publish_blob", draft=2),
     "put": Step("put", draft=3),
-    "import_object": Step("import one", node="b"),
+    "import_object": Step("import_object", node="b"),
     "import": Step("import", node="b"),
-    "publish_manifest": Step("manifest"),
+    "publish_manifest": Step("publish_manifest"),
     "forget": Step("forget", draft=4),
     "rebuild": Step("rebuild", node="b"),
     "enroll": Step("enroll", node="d"),
@@ -352,7 +288,7 @@ _GONE = (
     Step("import", node="b"),
     Step("mend"),
     Step("damage", how="replaced"),
-    Step("import one", node="b"),
+    Step("import_object", node="b"),
     Step("import", 1, node="b"),
     Step("remove"),
 )

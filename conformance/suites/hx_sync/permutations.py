@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites.hx_sync.model import Blob, Model, Object, Row, Segment, Tombstone, model, normal
+from holdfast.conformance.suites.hx_sync.view import Blob, Object, Row, Segment, Tombstone, View, normal, view_of
 from holdfast.vectors.derive import derive
 
 # The devices that a session begins with.
@@ -265,6 +265,6 @@ def _signed(value: Any) -> Any:
     return -0.0 if type(value) is int and value == 0 else value
 
 
-def due(made: Iterable[Made]) -> Model:
+def due(made: Iterable[Made]) -> View:
     """What a device must show that has imported these."""
-    return model([each.says for each in made])
+    return view_of([each.says for each in made])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
@@ -16,14 +17,12 @@ from holdfast.conformance.suites.hx_sync.checks import (
     enroll,
     import_all,
     in_some_order,
-    must_show,
     place,
-    publish,
     published,
+    unread,
 )
 from holdfast.conformance.suites.hx_sync.fresh import Published, judge
 from holdfast.conformance.suites.hx_sync.generate import scheduled, volume
-from holdfast.conformance.suites.hx_sync.observations import Looking
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at, due
 from holdfast.conformance.suites.hx_sync.runner import playing
 
@@ -155,7 +154,7 @@ def test_what_hangs_on_a_forgotten_event_is_gone_after_all_orders(bench: Bench) 
         compare(bench, session, ["b"], due([gone, stays, window, own, late, shared]), "after a rebuild")
         told = [*words, *({"bytes": blob.args["bytes"]} for blob in (own, late))]
         for folder in ("nodes", TMPDIR):
-            Looking(bench, session).unread(folder, told, "what every device has forgotten")
+            unread(bench, session, folder, told, "what every device has forgotten")
 
 
 @clause("HX-TMB-9", "HX-TMB-3", "HX-P4")
@@ -253,33 +252,33 @@ def test_what_one_device_forgets_is_gone_everywhere_whatever_comes_later(bench: 
     with bench.session(workers=2) as session:
         world = ObjectBuilder(bench, session, "forget")
         events = [world.event("a", "s1", number, at(10 * number)) for number in range(8)]
-        for number, event in enumerate(events):
-            publish(bench, session, "a", world.uuid(f"segment {number}"), {"events": [event]})
+        made = [world.segment("a", f"segment {event['seq']}", event) for event in events]
+        window = world.tombstone("tombstone", at(20), at(50))
+        published(bench, session, made)
         for node in ("a", "b"):
             import_all(bench, session, node)
-        asked = {"node": "b", "tombstone_id": world.uuid("tombstone"), "start_ts": at(20), "end_ts": at(50)}
-        forgot = bench.must_be(session.call("forget", asked), "accepted", "forget was refused")["key"]
-        left = [event["seq"] for event in events if not 20 <= 10 * event["seq"] <= 50]
+        published(bench, session, [replace(window, args={**window.args, "node": "b"})])
         for node in NODES:
             import_all(bench, session, node, worker=1)
-        must_show(bench, session, NODES, left, "after the tombstone")
+        compare(bench, session, NODES, due([*made, window]), "after the tombstone")
         # A blob of no event, which is gone as well.
         blob = world.blob("gone")
         published(bench, session, [blob])
         for node in NODES:
             import_all(bench, session, node)
-        for key in (forgot, blob.key):
-            session.remove(key)
-        again = {"events": events, "pins": [world.pin("a", "s1", number) for number in range(8)]}
-        publish(bench, session, "a", world.uuid("again"), again)
+        for each in (window, blob):
+            session.remove(each.key)
+        again = world.segment("a", "again", *events, pins=[world.pin("a", "s1", number) for number in range(8)])
+        published(bench, session, [again])
         session.restart(1)
         for node in NODES:
             import_all(bench, session, node, worker=1)
-            _withholds(bench, session, node, {forgot, blob.key})
+            _withholds(bench, session, node, {window.key, blob.key})
             bench.must_be(session.call("rebuild", {"node": node}, 1), "accepted", "rebuild was refused")
-        must_show(bench, session, NODES, left, "after it was published again without the tombstone in the store")
+        told = "after it was published again without the tombstone in the store"
+        compare(bench, session, NODES, due([*made, window, again]), told)
         for node in NODES:
-            _withholds(bench, session, node, {forgot})
+            _withholds(bench, session, node, {window.key})
 
 
 def _withholds(bench: Bench, session: SuiteSession, node: str, gone: set[str]) -> None:

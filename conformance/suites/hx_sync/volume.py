@@ -11,12 +11,14 @@ from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.attacks.checked import must_show
 from holdfast.conformance.attacks.session import SuiteSession
-from holdfast.conformance.suites.hx_sync.checks import compare_status, held, import_all, import_one, place
-from holdfast.conformance.suites.hx_sync.model import Model, Tombstone, instant, told_window
+from holdfast.conformance.suites.hx_sync.checks import compare_status, import_all, import_one, place
+from holdfast.conformance.suites.hx_sync.model import shown_by
 from holdfast.conformance.suites.hx_sync.objects import flipped
 from holdfast.conformance.suites.hx_sync.operation_matrix import asked_of, lying_of
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at, due
+from holdfast.conformance.suites.hx_sync.view import Tombstone, View, instant, told_window
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
@@ -95,8 +97,8 @@ def test_more_than_two_thousand_rows_of_each_kind_are_all_there(bench: Bench) ->
         compare_status(bench, session, "c", due([made["c"], window, again]), "after they came again")
 
 
-def _shows(bench: Bench, session: SuiteSession, node: str, expected: Model, told: str, worker: int = 0) -> None:
-    held(bench, session.observe("state", {"node": node}, worker), node, expected, told)
+def _shows(bench: Bench, session: SuiteSession, node: str, expected: View, told: str, worker: int = 0) -> None:
+    must_show(bench, shown_by(node, expected), session.observe("state", {"node": node}, worker), told)
 
 
 @clause("HX-P5", "HX-TMB-5", "HX-TMB-7", whole=True, written=True)

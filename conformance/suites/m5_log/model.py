@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from holdfast.conformance.attacks.model import DONE, FAILED, STORE, Call, Model, Observation, Outcome
+from holdfast.conformance.attacks.model import DONE, FAILED, Call, Model, Observation, Outcome
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.inspection.database import cell
@@ -90,7 +90,7 @@ class LogModel(Model[Log]):
     growing = (_APPEND, _CREATE)
     # More than the thousand rows that are many: each operation has three.
     volume = 340
-    unavailable = "STORE_UNAVAILABLE"
+    unavailable = ("STORE_UNAVAILABLE",)
     exclusive = True
     points = ("before_batch", "after_witness")
     store = ("m5/db", "m5/db/CURRENT")
@@ -322,7 +322,7 @@ class LogModel(Model[Log]):
         yield Observation("topo_iter", {"op_ids": order})
         yield Observation("checkpoints", {"checkpoints": points, "latest": max(points, default=None)}, {}, _listed)
         if len(stored) <= _MOST_ROWS:
-            yield Observation(STORE, self._rows(state), {}, _read)
+            yield Observation("store", self._rows(state), {}, _read, read=lambda session: session.inspect()["rows"])
         yield Observation("iter_ops", {"op_ids": stored})
         yield Observation("pending", {"op_ids": waiting, "missing": self._missing(state)})
         by_author: dict[str, list[tuple[str, str]]] = {}
