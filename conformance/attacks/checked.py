@@ -165,7 +165,7 @@ class CheckedSession(Generic[S]):
             return "fail_open" if answer.effect == "new" else "lost_durability"
         value = same[0].value
         if not isinstance(value, dict) or not isinstance(answer.value, dict):
-            return "lost_durability"
+            return same[0].otherwise
         found = {name: answer.value.get(name) for name in value}
         return self.bench.verdict_on(call.method, value, found, same[0].otherwise)
 
@@ -187,7 +187,7 @@ class CheckedSession(Generic[S]):
                     yield end
 
         if not self.states.narrow(kept):
-            must_show(self.bench, *wrong[0], "what is stored")
+            self._must_be(*wrong[0], "what is stored")
         if faults:
             raise faults[0]
 
@@ -219,23 +219,21 @@ class CheckedSession(Generic[S]):
         if len(self.states.possible) > 1:
             self.compare(worker=worker)
         else:
-            must_show(self.bench, due, self._look(due, worker), when)
+            self._must_be(due, self._look(due, worker), when)
 
     def _look(self, due: Observation, worker: int) -> Any:
         return self.session.observe(due.method, due.args, worker) if due.read is None else due.read(self.session)
 
-
-def must_show(bench: Bench, due: Observation, shown: Any, when: str) -> None:
-    """What is shown is what is due."""
-    if (found := due.of(shown)) == due.due:
-        return
-    verdict = due.otherwise(found) if callable(due.otherwise) else due.otherwise
-    if due.read is None:
-        verdict = bench.verdict_on(due.method, due.due, found, verdict)
-    names = [name for name in due.due if due.due[name] != found.get(name)]
-    expected, received = ({name: each.get(name) for name in names} for each in (due.due, found))
-    told = f"{due} shows another {', '.join(names)}: {when}"
-    bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
+    def _must_be(self, due: Observation, shown: Any, when: str) -> None:
+        if (found := due.of(shown)) == due.due:
+            return
+        verdict = due.otherwise(found) if callable(due.otherwise) else due.otherwise
+        if due.read is None:
+            verdict = self.bench.verdict_on(due.method, due.due, found, verdict)
+        names = [name for name in due.due if due.due[name] != found.get(name)]
+        expected, received = ({name: each.get(name) for name in names} for each in (due.due, found))
+        told = f"{due} shows another {', '.join(names)}: {when}"
+        self.bench.weigh(verdict, told, expected=str(expected)[:_SHOWN], received=str(received)[:_SHOWN])
 
 
 def _shown(value: Any) -> str:

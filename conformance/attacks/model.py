@@ -27,7 +27,8 @@ DONE, FAILED = "done", "failed"
 class Call:
     """One call. `row` is its operation, or a command of operators, as in matrix.yaml.
 
-    `files` have to lie in the workdir before it. `about` is what the model knows of what it names.
+    `files` have to lie in the workdir before it. `about` is what the model knows of what it names. `named` is how a
+    finding names it, by default by its row and its arguments.
     """
 
     row: str
@@ -35,9 +36,10 @@ class Call:
     args: Mapping[str, Any]
     about: Any = None
     files: Mapping[str, bytes] = field(default_factory=dict)
+    named: str = ""
 
     def __str__(self) -> str:
-        return f"{self.row} {self.args}"[:200]
+        return self.named or f"{self.row} {self.args}"[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +147,13 @@ class Model(ABC, Generic[S]):
         del call
         return {}
 
-    @abstractmethod
     def call(self, state: S, row: str, number: int, count: int = 5) -> Call:
         """The call with this number in its session: what it brings is new, and it is due to be done."""
+        raise NotImplementedError
 
-    @abstractmethod
     def refused(self) -> tuple[Call, str]:
         """A write that is refused before it begins, and the reason."""
+        raise NotImplementedError
 
     @abstractmethod
     def outcomes(self, state: S, call: Call, seen: Any) -> Iterable[Outcome[S]]:

@@ -5,7 +5,7 @@ Also the bytes that take the place of an object, and the calls that steps ask fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from random import Random
@@ -15,12 +15,13 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.checked import CheckedSession
 from holdfast.conformance.attacks.model import Call
 from holdfast.conformance.attacks.session import SuiteSession
+from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url, from_base64url, shift
 from holdfast.conformance.suites.hx_sync.fresh import Published
 from holdfast.conformance.suites.hx_sync.generate import BENT, Step
 from holdfast.conformance.suites.hx_sync.model import Bad, Device, DeviceModel, Lies, State, called
 from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at
-from holdfast.conformance.suites.hx_sync.view import Blob, Segment, Tombstone, normal
+from holdfast.conformance.suites.hx_sync.view import Blob, Segment, Tombstone
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import CREATED_AT
@@ -35,12 +36,12 @@ def bent(how: str, data: bytes) -> tuple[bytes, Lies]:
     dice = Random(sha256(data).digest())  # noqa: S311 - nothing is kept secret with it
     if how == "flipped":
         at = dice.randrange(len(data))
-        return _bad(data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :], _ALTERED)
+        return bad(data[:at] + bytes([data[at] ^ 1 << dice.randrange(8)]) + data[at + 1 :], _ALTERED)
     if how == "cut":
-        return _bad(data[: dice.randrange(1, len(data))], _ALTERED)
+        return bad(data[: dice.randrange(1, len(data))], _ALTERED)
     if how == "longer":
-        return _bad(data + dice.choice((b"\0", b"\n", data)), _ALTERED)
-    return _bad(b"", _MALFORMED)
+        return bad(data + dice.choice((b"\0", b"\n", data)), _ALTERED)
+    return bad(b"", _MALFORMED)
 
 
 def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies] | None:
@@ -48,7 +49,7 @@ def damaged(how: str, made: Made, data: bytes, other: Made) -> tuple[bytes, Lies
     if how in BENT:
         return bent(how, data)
     if how == "of another":
-        return _bad(other.data, frozenset({"OBJECT_MISPLACED"})) if other.data and other.key != made.key else None
+        return bad(other.data, frozenset({"OBJECT_MISPLACED"})) if other.data and other.key != made.key else None
     return _sealed(how, made, data)
 
 
@@ -75,14 +76,14 @@ def _sealed(how: str, made: Made, data: bytes) -> tuple[bytes, Lies] | None:
     # A member that is no list, in any payload.
     broken = {"byte order mark": f"\ufeff{text}", "malformed": f'{text[:-1]},"extra":1}}'}[how]
     reason = "TOMBSTONE_MALFORMED" if isinstance(made.says, Tombstone) else "SEGMENT_MALFORMED"
-    return _bad(_bytes({**asked, "label": label, "payload_text": broken}), frozenset({reason}))
+    return bad(_bytes({**asked, "label": label, "payload_text": broken}), frozenset({reason}))
 
 
 def _bytes(asked: dict[str, Any]) -> bytes:
     return from_base64url(derive("hx.object", asked))
 
 
-def _bad(data: bytes, reasons: frozenset[str]) -> tuple[bytes, Lies]:
+def bad(data: bytes, reasons: frozenset[str]) -> tuple[bytes, Lies]:
     return data, Lies(Bad(reasons), sha256(data).hexdigest())
 
 
@@ -235,80 +236,56 @@ def lies_of(made: Made) -> Lies:
     return Lies(made.says, sha256(made.data).hexdigest(), CREATED_AT)
 
 
+def putting(made: Made) -> Call:
+    """What the kit has sealed is put at its key."""
+    return called("put", lies_of(made), key=made.key, bytes=base64url(made.data))
+
+
 class Devices(CheckedSession[State]):
     """A session that is held against the model; what it publishes is added to `published`."""
 
+    model: DeviceModel
+
     def __init__(self, bench: Bench, session: SuiteSession, published: list[Published] | None = None) -> None:
         ids = {node: str(bench.contract.parameters[f"node_{node}"].value) for node in NODES}
-        self.devices = DeviceModel(session, ids, [] if published is None else published)
-        super().__init__(bench, session, self.devices)
+        super().__init__(bench, session, DeviceModel(session, ids, [] if published is None else published))
 
-    def lay(self, made: Made) -> None:
-        """Put an object into the store, as a synchronised folder would."""
-        self.session.place(made.key, made.data)
-        self.states.narrow(lambda state: [state.lying(made.key, lies_of(made))])
+    def place(self, call: Call) -> None:
+        """Every call has a number of its own, or two that are asked at once have one."""
+        self.model.turn += 1
+        super().place(call)
 
+    def lay(self, *made: Made) -> None:
+        """Put objects into the store, as a synchronised folder would."""
+        for each in made:
+            self.put(each.key, each.data, lies_of(each))
 
-class Calls:
-    """Makes the calls of one history."""
+    def put(self, key: str, data: bytes, lies: Lies, **times: str) -> None:
+        """Write any bytes at a key, which say this."""
+        self.session.place(key, data, **times)
+        self.states.narrow(lambda state: [state.lying(key, lies)])
 
-    def __init__(self, drafts: Drafts) -> None:
-        self._drafts = drafts
-        # The bytes that lay where others lie now, and what they said.
-        self.whole: dict[str, tuple[bytes, Lies]] = {}
+    def remove(self, key: str) -> None:
+        """Take an object out of the store."""
+        self.session.remove(key)
+        self.states.narrow(lambda state: [state.lying(key, None)])
 
-    def prepared(self, step: Step, what: str, state: State) -> Call | None:
-        """The call of a step; None where it does not apply."""
-        node, drafts, made = step.node, self._drafts, self._drafts.of(step.which)
-        if what in ("import", "rebuild", "publish_manifest"):
-            return called(what, node=node) if what != "rebuild" or self._is_rebuildable(node, state) else None
-        if what == "enroll":
-            return called(what, node=node, node_id=drafts.node_id("another" if step.how else node))
-        if what == "again":
-            return called(made.method, **made.args) if made is not None and self._is_repeatable(made, state) else None
-        if what == "import_object":
-            return None if made is None else called(what, node=node, key=made.key)
-        if what in ("put", "put again"):
-            made = drafts.any(step) if what == "put" else made
-            is_known = made is not None and made.data
-            return called("put", lies_of(made), key=made.key, bytes=base64url(made.data)) if made and is_known else None
-        if what in ("put another", "put at the manifest"):
-            return None if made is None else self._replacing(made, step, what, state)
-        making = {
-            "publish": drafts.segment,
-            "publish_blob": drafts.blob,
-            "forget": drafts.tombstone,
-            "contradict": drafts.contradiction,
-        }
-        made = making[what](step)
-        return None if made is None else called(made.method, **made.args)
+    def do(self, method: str, worker: int = 0, **args: Any) -> Answer:
+        """Call an operation."""
+        return self.ask(called(method, **args), worker)
 
-    def _replacing(self, made: Made, step: Step, what: str, state: State) -> Call | None:
-        """Other bytes for a key where an object lies: the last one differs, or they are those of another object."""
-        key, data = made.key, made.data
-        if what == "put another":
-            data = data[:-1] + bytes([data[-1] ^ 1]) if data else b""
-        else:
-            key = derive("hx.key", {"type": "manifest", "node_id": self._drafts.node_id(step.node)})
-        if not data or key not in state.store:
-            return None
-        return called("put", _bad(data, frozenset())[1], key=key, bytes=base64url(data))
+    def enroll(self, node: str, worker: int = 0) -> None:
+        """One more device, with an id of its own."""
+        self.do("enroll", worker, node=node, node_id=ObjectBuilder(self.bench, self.session, "nodes").node_id(node))
 
-    def _is_repeatable(self, made: Made, state: State) -> bool:
-        """Not a window that another has sealed or that was taken back to a clock, nor one whose object is gone."""
-        if made.method != "forget":
-            return bool(made.method)
-        lies = state.store.get(made.key)
-        if lies is not None and isinstance(lies.says, Bad):
-            return True
-        if lies is None or not isinstance(lies.says, Tombstone) or lies == lies_of(made):
-            return False
-        return normal(made.args["end_ts"]) == normal(lies.says.end_ts) and made.key not in self.whole
+    def unread(self, path: str, canaries: Sequence[Any], told: str, *, but: str | None = None) -> None:
+        """None of these can be read anywhere below a folder, but in files whose names begin so."""
+        found = self.session.search(path, canaries) if canaries else []
+        found = [each for each in found if but is None or not each["path"].rpartition("/")[2].startswith(but)]
+        if found:
+            self.bench.fail("fail_open", f"below {path} can be read {told}", received=repr(found))
 
-    def _is_rebuildable(self, node: str, state: State) -> bool:
-        """Not where what is imported cannot be imported again: what came with it may then be told in two ways."""
-        device = state.devices.get(node)
-        return device is None or not any(
-            isinstance(lies.says, Segment) and lies.says.batch.get("artifacts") and state.store.get(key) != lies
-            for key, lies in device.imported.items()
-        )
+    def publish(self, *made: Made, worker: int = 0) -> None:
+        """Have devices publish the same objects themselves."""
+        for each in made:
+            self.do(each.method, worker, **each.args)

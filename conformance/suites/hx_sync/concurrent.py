@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from holdfast.conformance.attacks import clause
@@ -23,9 +23,15 @@ _LOOKS = 400
 _PUBLISHED = 200
 
 
-def early_looks(bench: Bench, session: SuiteSession, key: str, method: str, args: dict[str, Any]) -> int:
-    """How many inspections of a key found nothing while worker 0 wrote there; none may find, or import, part of it."""
-    handle = session.start(method, args)
+def never_in_part(bench: Bench, session: SuiteSession, written: Iterable[tuple[str, Call]]) -> None:
+    """No inspection of a key, and no import, finds part of what worker 0 writes there; some of them come too early."""
+    if not sum([early_looks(bench, session, key, call) for key, call in written]):
+        bench.fail("not_reached", "every look came too late: what was written was there at once")
+
+
+def early_looks(bench: Bench, session: SuiteSession, key: str, call: Call) -> int:
+    """How many inspections of a key found nothing."""
+    handle = session.start(call.method, call.args)
     seen: list[dict[str, Any]] = []
     while len(seen) < _LOOKS and not (seen and seen[-1]["exists"]):
         seen.append(session.file(key))
@@ -34,7 +40,7 @@ def early_looks(bench: Bench, session: SuiteSession, key: str, method: str, args
     answer = session.finish(handle)
     whole = session.file(key)
     if answer.outcome != "accepted" or not whole["exists"]:
-        bench.fail("over_refusal", f"{method} wrote no object: {answer.reason}")
+        bench.fail("over_refusal", f"{call.method} wrote no object: {answer.reason}")
     parts = {(look["size"], look["sha256"]) for look in seen if look["exists"]}
     if parts - {(whole["size"], whole["sha256"])}:
         bench.fail("lost_durability", "part of an object was seen at its key", received=repr(sorted(parts))[:300])
@@ -114,13 +120,10 @@ def test_who_looks_while_an_object_is_written_never_sees_part_of_it(bench: Bench
     """The harness inspects the key again and again, and a device imports, while another one writes megabytes."""
     with bench.session(workers=2) as session:
         dice = random.Random(13)  # noqa: S311 - nothing is kept secret with it
-        looks = 0
-        for _ in range(5):
-            content = dice.randbytes(700_000)
-            key = derive("hx.key", {"type": "blob", "id": derive("hx.sha256", base64url(content))})
-            looks += early_looks(bench, session, key, "publish_blob", {"node": "a", "bytes": base64url(content)})
-        if not looks:
-            bench.fail("not_reached", "every look came too late: the objects were there at once")
+        contents = [base64url(dice.randbytes(700_000)) for _ in range(5)]
+        keys = [derive("hx.key", {"type": "blob", "id": derive("hx.sha256", each)}) for each in contents]
+        calls = [called("publish_blob", node="a", bytes=each) for each in contents]
+        never_in_part(bench, session, zip(keys, calls, strict=True))
 
 
 @clause("HX-P6", "HX-STO-3", "HX-LAY-4")
@@ -128,14 +131,13 @@ def test_who_looks_while_a_segment_is_published_never_sees_part_of_it(bench: Ben
     """Segments: an implementation may write them in another way than the objects of `put`."""
     with bench.session(workers=2) as session:
         world = ObjectBuilder(bench, session, "looks")
-        looks = 0
+        made = []
         for number in range(5):
             events = [world.event("a", f"s{number}", seq, at(seq), "x" * 90_000) for seq in range(10)]
-            args = {"node": "a", "segment_id": world.uuid(f"looked at {number}"), "batch": {"events": events}}
-            key = derive("hx.key", {"type": "segment", "id": args["segment_id"]})
-            looks += early_looks(bench, session, key, "publish", args)
-        if not looks:
-            bench.fail("not_reached", "every look came too late: the segments were there at once")
+            segment_id = world.uuid(f"looked at {number}")
+            call = called("publish", node="a", segment_id=segment_id, batch={"events": events})
+            made.append((derive("hx.key", {"type": "segment", "id": segment_id}), call))
+        never_in_part(bench, session, made)
 
 
 # Keys and nonces

@@ -16,8 +16,6 @@ from holdfast.conformance.attacks.histories import Deck
 
 WORKERS = 2
 DEVICES = ("a", "b", "c", "d")
-# Who is not enrolled, and whose segments are imported all the same.
-STRANGER = "z"
 # How long a call may have gone on when its process is killed, in seconds.
 _WITHIN = 0.03
 

@@ -29,6 +29,7 @@ from holdfast.conformance.suites.hx_sync.view import (
 )
 from holdfast.specs.strictjson import canonical
 from holdfast.vectors.derive import derive
+from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
 
 _T = TypeVar("_T")
 
@@ -43,7 +44,6 @@ INSPECTED = "a"
 _SHA256 = 64
 # The command line may go by the clock of the machine.
 _MACHINE = ("2025-01-01T00:00:00Z", "2099-12-31T00:00:00Z")
-_COUNTS = ("events", "tombstones", "forgotten", "conflicts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,14 +210,6 @@ class DeviceModel(Model[State]):
         """See `attacks.model.Model`."""
         return {} if call.method == "enroll" else {"node": call.args.get("node", INSPECTED)}
 
-    def call(self, state: State, row: str, number: int, count: int = 5) -> Call:
-        """See `attacks.model.Model`: the steps of histories make its calls."""
-        raise NotImplementedError
-
-    def refused(self) -> tuple[Call, str]:
-        """See `attacks.model.Model`."""
-        raise NotImplementedError
-
     # What may be answered
 
     def outcomes(self, state: State, call: Call, seen: Any) -> Iterator[Outcome[State]]:
@@ -228,8 +220,12 @@ class DeviceModel(Model[State]):
             return
         due: Iterable[Outcome[State]] = getattr(self, f"_{call.row.replace(' ', '_')}")(state, call, seen or {})
         for each in due:
-            is_open = call.about.begun and each.said in (NEW, PRIOR)
-            yield from (replace(each, said=said, value=None) for said in (NEW, PRIOR)) if is_open else (each,)
+            if call.method == COMMAND and each.value is None:
+                yield replace(each, value=_keeps_the_key, otherwise="fail_open")
+            elif call.about.begun and each.said in (NEW, PRIOR):
+                yield from (replace(each, said=said, value=None) for said in (NEW, PRIOR))
+            else:
+                yield each
 
     def _enroll(self, state: State, call: Call, told: Row) -> Iterator[Outcome[State]]:
         name, node_id = call.args["node"], call.args["node_id"]
@@ -365,30 +361,38 @@ class DeviceModel(Model[State]):
         return Outcome(NEW, state.at(call.args["node"], lower.having(imported, None)))
 
     def _command_line_import(self, state: State, call: Call, told: Row) -> Iterator[Outcome[State]]:
-        """What it says where something was refused is open."""
         if "digests" in told:
             yield from self._import(state, call, told)
         else:
-            name = call.args["node"]
-            yield Outcome(DONE, state.at(name, replace(state.everything(state.devices[name])[0], told=None)))
+            after, _ = state.everything(state.devices[call.args["node"]])
+            yield Outcome(DONE, state.at(call.args["node"], replace(after, told=None)))
+            yield from self._command_line_verify(state, call, told)
+
+    def _command_line_verify(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
+        """What it says where something is refused, foreign or withheld is open."""
+        if call.row.endswith("verify"):
+            yield Outcome(DONE, state)
+        if state.everything(state.devices[call.args["node"]])[0].told != Told():
+            yield Outcome(FAILED, state)
 
     def _command_line_status(self, state: State, _: Call, __: Row) -> Iterator[Outcome[State]]:
         yield Outcome(DONE, state)
 
-    def _command_line_verify(self, state: State, _: Call, __: Row) -> Iterator[Outcome[State]]:
-        yield from (Outcome(DONE, state), Outcome(FAILED, state))
-
     def _command_line_forget(self, state: State, call: Call, _: Row) -> Iterator[Outcome[State]]:
         """There is one more tombstone in the store, from that instant to now, and it is applied."""
         there = {row["path"] for row in self._session.tree(_STORE) if row["path"].endswith(".hxtomb")}
-        for key in sorted(there - state.store.keys() - state.foreign):
+        name, never = call.args["node"], lambda _: False
+        fresh = sorted(there - state.store.keys() - state.foreign)
+        for key in fresh:
             found = self._session.file(key)
             payload = derive("hx.opened", {"object": found["bytes"]})["payload"] or {}
-            if _is_until_now(payload, call.args["arguments"][-1], self._session.now):
-                lies = Lies(told_window(key, payload), found["sha256"])
-                device = state.devices[call.args["node"]]
+            if payload.keys() >= {"start_ts", "end_ts"}:
+                lies, device = Lies(told_window(key, payload), found["sha256"]), state.devices[name]
                 after = device.having({**device.imported, key: lies}, device.told)
-                yield Outcome(DONE, state.lying(key, lies).at(call.args["node"], after))
+                fits = _is_until_now(payload, call.args["arguments"][-1], self._session.now)
+                yield Outcome(DONE, state.lying(key, lies).at(name, after), None if fits else never)
+        if not fresh:
+            yield Outcome(DONE, state, never, "lost_durability")
 
     def _command_line_forget_ahead(self, state: State, _: Call, __: Row) -> Iterator[Outcome[State]]:
         yield Outcome(FAILED, state)
@@ -455,19 +459,33 @@ class DeviceModel(Model[State]):
     def of_device(self, state: State, name: str) -> Iterator[Observation]:
         """What a device shows of itself, and what its index holds."""
         device = state.devices[name]
+        view, told, args = device.shown, device.told, {"node": name}
         segments = sorted((*_named(key), str(self.digest(key, lies))) for key, lies in device.objects(Segment).items())
-        yield shown_by(name, device.shown, segments)
-        view, told = device.shown, device.told
+        due = {**view.state, "segments": segments, "digest": view.digest}
+        yield Observation("state", due, args, partial(_shown, name), "wrong_reason")
+        conflicts = [{"event_key": key, "contents": count} for key, count in sorted(view.conflicts.items())]
+        counts: dict[str, Any] = {name: len(view.state[name]) for name in ("events", "tombstones")}
+        counts |= {"forgotten": len(view.forgotten), "conflicts": conflicts}
+        leaks = lambda found: (  # noqa: E731
+            "wrong_reason" if all(found[each] == counts[each] for each in counts) else "state_leak"
+        )
         more = {"node_id": device.node_id, "segments": len(segments), "blobs": len(view.state["blobs"])}
         more |= {"misplaced": []}
         if told is not None:
             more |= {"foreign": sorted(told.foreign), "withheld": sorted(told.withheld)}
             more |= {"rejected": _rejecting(told.rejected)(_rows(told.rejected))}
-        yield status_of(name, view, more, told.rejected if told else {}, self.misplaced)
+        part = partial(self._status, told or Told(), [*counts, *more])
+        yield Observation("status", {**counts, **more}, args, part, leaks)
         if name == INSPECTED and not self.unsettled:
             applied = sorted(_named(key)[1] for key in device.objects(Tombstone))
             rows = {"segments": segments, "tombstones": applied, "nodes": [device.node_id]}
             yield Observation("the index", rows, {}, _indexed, "state_leak", lambda session: session.inspect()["rows"])
+
+    def _status(self, told: Told, names: Sequence[str], status: Row) -> Mapping[str, Any]:
+        found = {**status, "conflicts": sorted(status["conflicts"], key=lambda row: str(row["event_key"]))}
+        found |= {each: sorted(status[each]) for each in ("foreign", "withheld")}
+        found |= {"rejected": _rejecting(told.rejected)(status["rejected"]), "misplaced": self.misplaced(status)}
+        return {each: found[each] for each in names}
 
     def misplaced(self, status: Row) -> list[str]:
         """Whichever import the status is about: what has a place is not foreign, and what has none not withheld."""
@@ -494,44 +512,6 @@ def cached(state: State, name: str, blob_hash: str) -> Observation:
     return Observation("blob", due, {"node": name, "blob_hash": blob_hash}, part)
 
 
-def shown_by(name: str, view: View, segments: Sequence[tuple[str, str, str]] | None = None) -> Observation:
-    """What a device shows, in `state`, under the digest that follows from it."""
-    due = {**view.state, "digest": view.digest, **({} if segments is None else {"segments": segments})}
-
-    def part(state: Row) -> Mapping[str, Any]:
-        found: dict[str, Any] = {each: [_own(row) for row in state[each] if row["at"] == name] for each in LISTS}
-        found["digest"] = next((row["digest"] for row in state["digests"] if row["at"] == name), None)
-        own = [row for row in state["segments"] if row["at"] == name]
-        found["segments"] = sorted((row["node_id"], row["segment_id"], row["object_hash"]) for row in own)
-        return {each: found[each] for each in due}
-
-    return Observation("state", due, {"node": name}, part, "wrong_reason")
-
-
-def status_of(
-    name: str,
-    view: View,
-    more: Row | None = None,
-    rejected: Mapping[str, frozenset[str]] | None = None,
-    misplaced: Callable[[Row], list[str]] = lambda _: [],
-) -> Observation:
-    """What the status of a device counts, and `more`."""
-    conflicts = [{"event_key": key, "contents": count} for key, count in sorted(view.conflicts.items())]
-    counts = {"events": len(view.state["events"]), "tombstones": len(view.state["tombstones"])}
-    due = {**counts, "forgotten": len(view.forgotten), "conflicts": conflicts, **(more or {})}
-
-    def part(status: Row) -> Mapping[str, Any]:
-        found = {**status, "conflicts": sorted(status["conflicts"], key=lambda row: str(row["event_key"]))}
-        found |= {each: sorted(status[each]) for each in ("foreign", "withheld")}
-        found |= {"rejected": _rejecting(rejected or {})(status["rejected"]), "misplaced": misplaced(status)}
-        return {each: found[each] for each in due}
-
-    otherwise = lambda found: (  # noqa: E731
-        "state_leak" if any(found[each] != due[each] for each in _COUNTS) else "wrong_reason"
-    )
-    return Observation("status", due, {"node": name}, part, otherwise)
-
-
 def type_of(key: str) -> str:
     """The type of what lies at a key."""
     return key.split("/")[4].removesuffix("s")
@@ -540,6 +520,22 @@ def type_of(key: str) -> str:
 def _named(key: str) -> tuple[str, str]:
     """The node, or the folder, and the id of what lies at a key."""
     return key.split("/")[-2], key.rpartition("/")[2].partition(".")[0]
+
+
+def _keeps_the_key(told: Row) -> bool:
+    """A command prints no key of the vault."""
+    return VAULT_KEY not in told["output"]
+
+
+def _shown(name: str, state: Row) -> Mapping[str, Any]:
+    """What a device shows in a state, and the digest over it."""
+    digests = {row["at"]: row["digest"] for row in state["digests"]}
+    own = [row for row in state["segments"] if row["at"] == name]
+    return {
+        **{each: [_own(row) for row in state[each] if row["at"] == name] for each in LISTS},
+        "segments": sorted((row["node_id"], row["segment_id"], row["object_hash"]) for row in own),
+        "digest": digests.get(name),
+    }
 
 
 def _own(row: Row) -> Row:
@@ -568,7 +564,7 @@ def _clamped(asked: Tombstone, now: str) -> Tombstone:
 
 def _is_until_now(payload: Row, since: str, now: str) -> bool:
     """Whether it is a window from `since` to now, which the machine's clock may say."""
-    if "start_ts" not in payload or normal(payload["start_ts"]) != normal(since):
+    if normal(payload["start_ts"]) != normal(since):
         return False
     least, most, due = (instant(each) for each in (*_MACHINE, now))
     return instant(payload["end_ts"]) == due or least <= instant(payload["end_ts"]) <= most

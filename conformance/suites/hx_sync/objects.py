@@ -5,19 +5,16 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from holdfast.conformance.attacks import clause
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites.hx_sync.checks import (
-    compare,
-    import_all,
-    place,
-    published,
-)
-from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at, due
+from holdfast.conformance.suites.hx_sync.builders import Devices, bent
+from holdfast.conformance.suites.hx_sync.model import Bad, Lies, called
+from holdfast.conformance.suites.hx_sync.permutations import NODES, Made, ObjectBuilder, at
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects import altering
 from holdfast.vectors.hx_sync.objects.format import ALGORITHMS, BYTE, PRELUDE
@@ -31,7 +28,7 @@ class Hostile:
     """A store with honest objects, of which one after the other is changed and restored."""
 
     def __init__(self, bench: Bench, session: SuiteSession, label: str, algorithm: str = "xchacha20-poly1305") -> None:
-        self._bench, self._session = bench, session
+        self._devices = Devices(bench, session)
         world = ObjectBuilder(bench, session, label, algorithm=algorithm)
         filling = "".join(derive("hx.uuid", f"{label} {number}") for number in range(_LARGE // 36))
         self.small = world.segment("a", "small", world.event("a", "s1", 0, at(0)))
@@ -42,10 +39,8 @@ class Hostile:
         self.own, self.own_later = self._published(world)
         self._all = [self.small, self.twin, self.large, self.tombstone, self.blob, self.own]
         # What stands beside the one that was changed, and is imported at the first occasion.
-        self._beside = world.segment("c", "beside", world.event("c", "s1", 0, at(0)))
-        place(session, [self._beside])
-        import_all(bench, session, "a")
-        self._state = session.observe("state", {"node": "a"})
+        self._devices.lay(world.segment("c", "beside", world.event("c", "s1", 0, at(0))))
+        self._devices.do("import", node="a")
         self._tried = 0
         # Where the changed object lies.
         self._key: str | None = None
@@ -55,13 +50,13 @@ class Hostile:
 
         Who binds too little to what he writes, and reads that too, shows it nowhere else.
         """
-        made = world.segment("b", "own", world.event("b", "s2", 0, at(0)))
-        published(self._bench, self._session, [made])
-        found = self._session.file(made.key)["bytes"]
+        devices, made = self._devices, world.segment("b", "own", world.event("b", "s2", 0, at(0)))
+        devices.publish(made)
+        found = devices.session.file(made.key)["bytes"]
         parts = derive("hx.parts", found)
         if parts["error"] is not None:
-            self._bench.fail("wrong_reason", f"what was published at {made.key} is no object: {parts['error']}")
-        self._session.remove(made.key)
+            devices.bench.fail("wrong_reason", f"what was published at {made.key} is no object: {parts['error']}")
+        devices.remove(made.key)
         # As long as the other, or the length in front of the header would be another as well.
         header = _YEAR.sub(lambda match: f"{match[1]}{int(match[2]) + 1}", parts["header_text"])
         later = {"type": "segment", "label": made.key, "header_text": header, "payload": made.args["batch"]}
@@ -70,49 +65,24 @@ class Hostile:
 
     def refused(self, data: bytes, told: str, reasons: frozenset[str], target: Made | None = None) -> None:
         """These bytes at the key of an object are refused and reported for one of the reasons; nothing is applied."""
-        target = target or self.small
+        devices, target = self._devices, target or self.small
         # The changed object is removed, unless another is about to take its place.
         if self._key not in (None, target.key):
-            self._session.remove(str(self._key))
-        self._session.place(target.key, data)
+            devices.remove(str(self._key))
+        devices.put(target.key, data, Lies(Bad(reasons), sha256(data).hexdigest()))
         self._key = target.key
-        answer = self._session.call("import", {"node": "a"})
+        devices.ask(replace(called("import", node="a"), named=f"the import beside an object {told}"))
         self._tried += 1
-        self._bench.must_be(answer, "accepted", f"the import beside an object {told} was refused")
-        rejected = {row["key"]: row["reason"] for row in answer.value["rejected"]}
-        if answer.effect != "prior" or answer.value["imported"]:
-            self._bench.fail("fail_open", f"an object {told} was imported", expected="refused", received="imported")
-        if rejected.keys() != {target.key}:
-            self._bench.fail("fail_open", f"an object {told} was not reported", received=repr(answer.value)[:300])
-        if rejected[target.key] not in reasons:
-            expected = ", ".join(sorted(reasons))
-            self._bench.report("wrong_reason", f"an object {told}", expected=expected, received=rejected[target.key])
         if self._tried % 16 == 0:
-            self._untouched(told, target.key)
-
-    def _untouched(self, told: str, key: str) -> None:
-        found = self._session.observe("state", {"node": "a"})
-        if found != self._state:
-            self._bench.fail("state_leak", f"an object {told} was refused, and yet the state is another")
-        counted = self._session.observe("status", {"node": "a"})["rejected"]
-        if [row["key"] for row in counted] != [key]:
-            self._bench.report(
-                "wrong_reason", f"the status does not count an object {told}", received=repr(counted)[:300]
-            )
+            for each in devices.model.of_device(devices.state, "a"):
+                devices.must_show(each, f"an object {told} was refused")
 
     def conclude(self) -> None:
         """Nothing of what was refused was applied or remembered: the honest objects are imported, each as new."""
-        if self._session.observe("state", {"node": "a"}) != self._state:
-            self._bench.fail("state_leak", "objects were refused, and yet the state is another")
         # The changed one is written over.
-        place(self._session, self._all)
-        value = import_all(self._bench, self._session, "a")
-        if value["imported"] != len(self._all) or value["rejected"]:
-            received = repr(value)[:300]
-            self._bench.fail(
-                "lost_durability", "the honest objects were not all imported afterwards", received=received
-            )
-        compare(self._bench, self._session, ["a"], due([*self._all, self._beside]), "with the honest objects")
+        self._devices.lay(*self._all)
+        self._devices.do("import", node="a")
+        self._devices.compare()
 
 
 def flipped(data: bytes, number: int, bits: int) -> bytes:
@@ -212,22 +182,18 @@ def test_a_blob_that_grows_beyond_all_measure_is_refused_at_once(bench: Bench) -
         "1000 in a thousand frames": {"length": 1000, "frame": {"zeros": 1, "frames": 1000}},
     }
     with bench.session() as session:
-        world = ObjectBuilder(bench, session, "bombs")
+        world, devices = ObjectBuilder(bench, session, "bombs"), Devices(bench, session)
         for name, bomb in bombs.items():
             frame = derive("hx.zstd", bomb["frame"])
-            asked = {"zeros": 1000, "frame": frame, "byte_len_plain": bomb["length"], "label": name}
-            made = derive("hx.blob", asked)
-            key = derive("hx.key", {"object": made})
-            session.place(key, from_base64url(made))
-            answer = session.call("import_object", {"node": "a", "key": key})
-            bench.must_be(answer, "refused BLOB_MISMATCH", f"a blob: {name}")
-        if session.observe("state")["blobs"]:
-            bench.fail("state_leak", "a blob that was refused lies in the cache")
-        session.remove(key)
-        honest = world.blob("honest")
-        place(session, [honest])
-        import_all(bench, session, "a")
-        compare(bench, session, ["a"], due([honest]), "after blobs that grow")
+            made = derive("hx.blob", {"zeros": 1000, "frame": frame, "byte_len_plain": bomb["length"], "label": name})
+            key, data = derive("hx.key", {"object": made}), from_base64url(made)
+            devices.put(key, data, Lies(Bad(frozenset({"BLOB_MISMATCH"})), sha256(data).hexdigest()))
+            devices.ask(replace(called("import_object", node="a", key=key), named=f"a blob: {name}"))
+        devices.compare()
+        devices.remove(key)
+        devices.lay(world.blob("honest"))
+        devices.do("import", node="a")
+        devices.compare()
 
 
 # More than fits a page
@@ -237,21 +203,12 @@ def test_a_blob_that_grows_beyond_all_measure_is_refused_at_once(bench: Bench) -
 def test_a_store_of_more_than_a_thousand_objects_is_listed_and_imported_whole(bench: Bench) -> None:
     """What comes last in any order is among empty objects: a page that is taken for the whole loses it."""
     with bench.session() as session:
-        world = ObjectBuilder(bench, session, "many")
+        world, devices = ObjectBuilder(bench, session, "many"), Devices(bench, session)
         ends = [world.segment(node, f"{node} has one", world.event(node, "s1", 0, at(0))) for node in NODES]
         folder = ends[1].key.rpartition("/")[0]
-        empty = [f"{folder}/{world.uuid(f'empty {number}')}.hxseg" for number in range(1100)]
-        for key in empty:
-            session.place(key, b"")
-        place(session, ends)
-        there = sorted(row["path"] for row in session.tree("HXSync") if row["kind"] == "file")
-        listed = session.observe("list", {"prefix": "HXSync"})["keys"]
-        if sorted(listed) != there:
-            received = f"{len(listed)} keys, {len(set(listed))} of them different"
-            bench.fail("lost_durability", "a list of the store is another", expected=str(len(there)), received=received)
-        done = import_all(bench, session, "a")
-        if sorted(row["key"] for row in done["rejected"]) != sorted(empty):
-            refused = sorted(row["key"] for row in done["rejected"])
-            verdict = bench.verdict_on("import", {"rejected": sorted(empty)}, {"rejected": refused})
-            bench.weigh(verdict, "empty objects were not all refused", received=str(len(refused)))
-        compare(bench, session, ["a"], due(ends), "among more than a thousand objects")
+        for number in range(1100):
+            devices.put(f"{folder}/{world.uuid(f'empty {number}')}.hxseg", *bent("empty", b"0"))
+        devices.lay(*ends)
+        devices.must_show(devices.model.listed(devices.state, "HXSync"), "among more than a thousand objects")
+        devices.do("import", node="a")
+        devices.compare()

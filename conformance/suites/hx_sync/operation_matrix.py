@@ -14,9 +14,9 @@ from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.model import DONE, FAILED, Call
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.suites.hx_sync.checks import enroll, import_one, place, unread
+from holdfast.conformance.suites.hx_sync.builders import Devices, putting
 from holdfast.conformance.suites.hx_sync.generate import Step
-from holdfast.conformance.suites.hx_sync.model import COMMAND
+from holdfast.conformance.suites.hx_sync.model import COMMAND, called
 from holdfast.conformance.suites.hx_sync.permutations import Made, ObjectBuilder, at
 from holdfast.conformance.suites.hx_sync.runner import playing
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
@@ -70,22 +70,16 @@ _LOST: Mapping[str, Mapping[str, Mapping[str, frozenset[str]]]] = {
 _BESIDE = "beside"
 
 
-def asked_of(world: ObjectBuilder, node: str, label: str) -> dict[str, Mapping[str, Any]]:
-    """The arguments of each operation for a device that is there, with objects of their own."""
+def asked_of(world: ObjectBuilder, node: str, label: str, enrolled: str = "") -> dict[str, Call]:
+    """A call of each operation for a device that is there, with objects of their own; `enrolled` is enrolled."""
     published = world.segment(node, f"{label} published", world.event(node, "s1", 1, at(1), label))
     blob, window = world.blob(f"{label} blob"), world.tombstone(f"{label} window", at(500), at(501))
-    lying, own = lying_of(world, label), world.segment("z", f"{label} put", world.event("z", "s3", 1, at(2), label))
-    return {
-        "publish": published.args,
-        "publish_blob": {**blob.args, "node": node},
-        "publish_manifest": {"node": node},
-        "forget": {**window.args, "node": node},
-        "import_object": {"node": node, "key": lying.key},
-        "import": {"node": node},
-        "rebuild": {"node": node},
-        "put": {"key": own.key, "bytes": base64url(own.data)},
-        "enroll": {"node": node, "node_id": world.node_id(node)},
-    }
+    own = world.segment("z", f"{label} put", world.event("z", "s3", 1, at(2), label))
+    made = [called(each.method, **{**each.args, "node": node}) for each in (published, blob, window)]
+    made += [called(row, node=node) for row in ("publish_manifest", "import", "rebuild")]
+    made += [called("import_object", node=node, key=lying_of(world, label).key), putting(own)]
+    made += [called("enroll", node=enrolled or node, node_id=world.node_id(enrolled or node))]
+    return {call.row: call for call in made}
 
 
 def lying_of(world: ObjectBuilder, label: str) -> Made:
@@ -93,35 +87,34 @@ def lying_of(world: ObjectBuilder, label: str) -> Made:
     return world.segment("z", f"{label} lying", world.event("z", "s2", 1, at(2), label))
 
 
-class _Losing:
+class _Losing(Devices):
     """A session with a device for each row, each of which has imported something."""
 
     def __init__(self, bench: Bench, session: SuiteSession) -> None:
-        self._bench, self._session = bench, session
+        super().__init__(bench, session)
         # Of the same label as what `enroll` makes ids of.
         self._world = ObjectBuilder(bench, session, "nodes")
         rows = [*asked_of(self._world, "a", ""), *(_COMMANDS if COMMAND not in bench.not_claimed else ())]
         self._rows = {f"n{number}": row for number, row in enumerate(rows)}
         for node in self._rows:
-            enroll(bench, session, node)
-            self._knows(node)
+            self.enroll(node)
+            self.lay(self._known(node))
+            self.do("import_object", node=node, key=self._known(node).key)
 
-    def _knows(self, node: str) -> None:
-        """A device imports what it has imported before anything is lost."""
-        known = self._world.segment("z", f"known {node}", self._world.event("z", node, 1, at(3)))
-        place(self._session, [known])
-        import_one(self._bench, self._session, node, known.key)
+    def _known(self, node: str) -> Made:
+        """What a device has imported before anything is lost."""
+        return self._world.segment("z", f"known {node}", self._world.event("z", node, 1, at(3)))
 
     def lose(self, what: str, how: str, due: Mapping[str, frozenset[str]]) -> None:
         """Take it away under all processes, which are asked, and so they are when they start on what is left.
 
         What is refused has changed nothing, and once it is back every device shows what it had shown.
         """
-        session, calls = self._session, self._calls(how)
+        session, calls = self.session, self._calls(how)
         # A command costs a start, and what is another vault's is empty to it as well.
         operations = {node: call for node, call in calls.items() if call.method != COMMAND}
         # Now every process has each index open.
-        before = {node: self._shows(node) for node in calls}
+        before = {node: session.observe("state", {"node": node}) for node in calls}
         session.observe("state", worker=1)
         session.copy(what, f"{_BESIDE}/{what}")
         _take(session, what, how, [*calls])
@@ -132,85 +125,79 @@ class _Losing:
             refused -= operations.keys() - self._ask(how, due, operations)
         for node in sorted(refused) if how == "unlinked" else ():
             # A deleted index is made anew after any refusal without it, and an import fills it with the same.
-            answer = session.call("enroll", {"node": node, "node_id": self._world.node_id(node)})
-            self._bench.must_be(answer, "accepted", f"a lost index is made again, after {calls[node]}")
-            self._knows(node)
+            for call in (asked_of(self._world, node, "")["enroll"], called("import_object", key=self._known(node).key)):
+                answer = session.call(call.method, {**call.args, "node": node})
+                self.bench.must_be(answer, "accepted", f"a lost index is made again, after {calls[node]}")
             self._same(node, before[node], "after its index was made again")
-        self._undisclosed("nodes", VAULT_KEY)
+        # Neither the key of the vault nor what an event says can be read after any refusal.
+        self.unread("nodes", [VAULT_KEY], "what was refused")
         session.kill(*range(session.workers))
         session.copy(f"{_BESIDE}/{what}", what)
         session.reopen(*range(session.workers))
-        self._undisclosed(_STORE, VAULT_KEY, "nodes unlinked")
+        self.unread(_STORE, [VAULT_KEY, "nodes unlinked"], "what was refused")
         for node in calls if what == "nodes" else sorted(refused):
             self._same(node, before[node], f"what was {how} is back")
         for node, call in operations.items():
             answer = session.call(call.method, call.args)
-            self._bench.must_be(answer, "accepted", f"{call.row} by {node}, with all that it needs again")
+            self.bench.must_be(answer, "accepted", f"{call.row} by {node}, with all that it needs again")
 
     def _calls(self, how: str) -> dict[str, Call]:
         """A call of each row by the device that is its own, with something in the store for each to import."""
         made = {}
         for node, row in self._rows.items():
-            place(self._session, [lying_of(self._world, f"{how} {node}")])
+            self.lay(lying_of(self._world, f"{how} {node}"))
             if row in _COMMANDS:
                 made[node] = Call(row, COMMAND, {"node": node, "arguments": [*_COMMANDS[row]]})
             else:
-                made[node] = Call(row, row, asked_of(self._world, node, f"{how} {node}")[row])
+                made[node] = asked_of(self._world, node, f"{how} {node}")[row]
         return made
 
     def _ask(self, how: str, due: Mapping[str, frozenset[str]], calls: Mapping[str, Call]) -> set[str]:
         """Call each; who was refused. What may be answered beside a refusal is due. What another device shows stays."""
-        session, refused, before = self._session, set[str](), self._readable(how)
+        session, refused, before = self.session, set[str](), self._readable(how)
         for node, call in calls.items():
             came, value = self._said(call)
             may_be, is_done = sorted(due.get(call.row, ())), came in (*_ANY, DONE)
             if came not in (_UNAVAILABLE, FAILED, *may_be):
                 told, verdict = f"{call.row} by {node} on what is {how}", "fail_open" if is_done else "wrong_reason"
-                self._bench.weigh(verdict, told, expected=" or ".join([_UNAVAILABLE, *may_be]), received=came)
+                self.bench.weigh(verdict, told, expected=" or ".join([_UNAVAILABLE, *may_be]), received=came)
             after = self._readable(how)
             if is_done and call.row in _WRITING and not session.file(call.args.get("key") or value["key"])["exists"]:
-                self._bench.fail("lost_durability", f"{call.row} was accepted, and nothing lies at its key")
+                self.bench.fail("lost_durability", f"{call.row} was accepted, and nothing lies at its key")
             if not is_done and after != before:
                 told = f"{call.row} was refused and left something"
-                self._bench.fail("state_leak", told, received=repr(after)[:600])
+                self.bench.fail("state_leak", told, received=repr(after)[:600])
             refused |= set() if is_done else {node}
             before = after
         return refused
 
     def _said(self, call: Call) -> tuple[str, Mapping[str, Any]]:
         if call.method != COMMAND:
-            answer = self._session.call(call.method, call.args, 1)
+            answer = self.session.call(call.method, call.args, 1)
             return answer.said, answer.value or {}
-        _, told = self._session.unless_fault(lambda: self._session.provoke(COMMAND, call.args, 1))
+        _, told = self.session.unless_fault(lambda: self.session.provoke(COMMAND, call.args, 1))
         if told and VAULT_KEY in told["output"]:
-            self._bench.fail("fail_open", f"{call.row} prints the key of the vault", received=told["output"])
+            self.bench.fail("fail_open", f"{call.row} prints the key of the vault", received=told["output"])
         return DONE if told and told["status"] == 0 else FAILED, {}
 
     def _readable(self, how: str) -> Any:
         """The files of the store, and what a device shows that is asked for nothing; None where it shows nothing."""
-        found = self._session.tree(_STORE) if how != _FILE else [self._session.file(_STORE)]
+        found = self.session.tree(_STORE) if how != _FILE else [self.session.file(_STORE)]
         files = [row for row in found if row["kind"] == "file"]
-        return files, self._session.sample("state", {"node": "a"}, 0)
+        return files, self.session.sample("state", {"node": "a"}, 0)
 
     def _started_again(self) -> bool:
         """Kill all processes and start them on what is there; False where one refuses to start on it."""
-        self._session.kill(*range(self._session.workers))
-        return self._session.starts_on_what_is_there()
-
-    def _shows(self, node: str) -> Any:
-        return self._session.observe("state", {"node": node})
+        self.session.kill(*range(self.session.workers))
+        return self.session.starts_on_what_is_there()
 
     def _same(self, node: str, before: Any, told: str) -> None:
         """This device shows what it had shown."""
-        after = self._shows(node)
+        after = self.session.observe("state", {"node": node})
         if after != before:
             verdict = "lost_durability" if len(after["events"]) < len(before["events"]) else "state_leak"
             expected, received = repr(before)[:600], repr(after)[:600]
-            self._bench.fail(verdict, f"{told}: {node}, of {self._rows[node]}", expected=expected, received=received)
-
-    def _undisclosed(self, folder: str, *canaries: str) -> None:
-        """Neither the key of the vault nor what an event says can be read after any refusal."""
-        unread(self._bench, self._session, folder, [*canaries], "what was refused")
+            self.bench.fail(verdict, f"{told}: {node}, of {self._rows[node]}", expected=expected, received=received)
 
 
 @clause("HX-T4", "HX-P1", "HX-CLI-1", whole=True, written=True)
@@ -391,10 +378,10 @@ def test_every_operation_that_is_refused_leaves_everything_as_it_was(bench: Benc
     with bench.session(workers=2) as session:
         world = ObjectBuilder(bench, session, "refused")
         canary = session.rand("canary")
-        asked = {**asked_of(world, "a", "refused"), "enroll": {"node": "d", "node_id": world.node_id("d")}}
+        asked = asked_of(world, "a", "refused", enrolled="d")
         before = _everything(session)
-        for method, args in asked.items():
-            for wrong, reason in _wrong(args, canary):
+        for method, call in asked.items():
+            for wrong, reason in _wrong(call.args, canary):
                 bench.must_be(session.call(method, wrong), f"refused {reason}", f"{method} {sorted(wrong)}")
                 after = _everything(session)
                 if after != before:
@@ -409,9 +396,8 @@ def test_every_operation_that_is_refused_leaves_everything_as_it_was(bench: Benc
 def _unkept(bench: Bench, spelled: str) -> None:
     """No file holds a key that was given in this spelling, regardless of what a session does with it."""
     with bench.session(config={"vault_key": spelled}) as session:
-        asked = asked_of(ObjectBuilder(bench, session, "mistyped"), "a", "mistyped")
-        for method, args in asked.items():
-            session.call(method, args)
+        for call in asked_of(ObjectBuilder(bench, session, "mistyped"), "a", "mistyped").values():
+            session.call(call.method, call.args)
         given = {spelled, spelled.strip(), spelled.strip().lower(), VAULT_KEY, VAULT_KEY[:-2]}
         wanted = [*sorted(given), {"bytes": base64url(bytes.fromhex(VAULT_KEY[:-2]))}]
         for folder in ("HXSync", "nodes"):

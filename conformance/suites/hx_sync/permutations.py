@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import from_base64url
-from holdfast.conformance.suites.hx_sync.view import Blob, Object, Row, Segment, Tombstone, View, normal, view_of
+from holdfast.conformance.suites.hx_sync.view import Blob, Object, Row, Segment, Tombstone, normal
 from holdfast.vectors.derive import derive
 
 # The devices that a session begins with.
@@ -263,8 +263,3 @@ def _signed(value: Any) -> Any:
     if isinstance(value, list):
         return [_signed(inner) for inner in value]
     return -0.0 if type(value) is int and value == 0 else value
-
-
-def due(made: Iterable[Made]) -> View:
-    """What a device must show that has imported these."""
-    return view_of([each.says for each in made])

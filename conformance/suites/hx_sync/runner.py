@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,14 +13,14 @@ from holdfast.conformance.attacks.model import FAILED, Call, is_done, said
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.values import base64url, from_base64url
 from holdfast.conformance.inspection.beyond import TMPDIR
-from holdfast.conformance.suites.hx_sync.builders import Calls, Devices, Drafts, bent, damaged, lies_of
-from holdfast.conformance.suites.hx_sync.checks import unread
+from holdfast.conformance.suites.hx_sync.builders import Devices, Drafts, bad, bent, damaged, lies_of, putting
 from holdfast.conformance.suites.hx_sync.fresh import Published
 from holdfast.conformance.suites.hx_sync.generate import WORKERS, Step
 from holdfast.conformance.suites.hx_sync.model import (
     COMMAND,
     NEW,
     PRIOR,
+    Bad,
     Lies,
     Manifest,
     State,
@@ -30,110 +30,10 @@ from holdfast.conformance.suites.hx_sync.model import (
     called,
     command,
 )
-from holdfast.conformance.suites.hx_sync.permutations import OFFSETS, at
-from holdfast.conformance.suites.hx_sync.view import Segment, Tombstone
+from holdfast.conformance.suites.hx_sync.permutations import OFFSETS, Made, at
+from holdfast.conformance.suites.hx_sync.view import Segment, Tombstone, normal
 from holdfast.vectors.derive import derive
 from holdfast.vectors.hx_sync.objects.drafts import VAULT_KEY
-
-Change = Callable[[State], State]
-
-# The store of a history as others change it: who synchronises the folder, and who damages what lies there
-
-
-class Altering:
-    """Changes the store of one session. A step gives what it makes of a state; None where it does not apply."""
-
-    def __init__(self, session: SuiteSession, drafts: Drafts, calls: Calls) -> None:
-        self._session, self._drafts, self._calls = session, drafts, calls
-        # The key of the object that the last call has written or found.
-        self.wrote: str | None = None
-        self.steps: Mapping[str, Callable[[Step, State], Change | None]] = {
-            "place": self._place,
-            "damage": self._damage,
-            "mend": self._mend,
-            "spoil": self._spoil,
-            "unspoil": self._unspoil,
-            "litter": self._litter,
-            "remove": self._remove,
-        }
-
-    def _place(self, step: Step, state: State) -> Change | None:
-        made = self._drafts.large(step) if step.how == "large" else self._drafts.any(step)
-        return None if made.key in state.store else self._put(made.key, made.data, lies_of(made))
-
-    def _put(self, key: str, data: bytes, lies: Lies, **times: str) -> Change:
-        self._session.place(key, data, **times)
-        return lambda state: state.lying(key, lies)
-
-    def _damage(self, step: Step, state: State) -> Change | None:
-        """Other bytes take the place of an object, as far as its bytes are known."""
-        made, other = self._drafts.of(step.which), self._drafts.of(step.which + 1)
-        if made is None or other is None:
-            return None
-        return self._lying(made.key, state, lambda data: damaged(step.how, made, data, other))
-
-    def _lying(self, key: str, state: State, made: Callable[[bytes], tuple[bytes, Lies] | None]) -> Change | None:
-        if key in self._calls.whole or key not in state.store:
-            return None
-        data = from_base64url(self._session.file(key)["bytes"] or "")
-        found = made(data) if data else None
-        if found is None:
-            return None
-        self._calls.whole[key] = data, state.store[key]
-        # Who looks at size and time alone takes what has a bit turned for what it was.
-        return self._put(key, *found, times="kept")
-
-    def _mend(self, step: Step, _: State) -> Change | None:
-        made = self._drafts.of(step.which)
-        return None if made is None else self._whole(made.key)
-
-    def _whole(self, key: str) -> Change | None:
-        return self._put(key, *self._calls.whole.pop(key)) if key in self._calls.whole else None
-
-    def _spoil(self, step: Step, state: State) -> Change | None:
-        """What the last call has written or found cannot be opened any more, a manifest too."""
-        return self._lying(self.wrote or "", state, partial(bent, step.how))
-
-    def _unspoil(self, _: Step, state: State) -> Change | None:
-        """The whole object again, but for a manifest that was written anew."""
-        key = self.wrote
-        if key is None or key not in state.store:
-            return None
-        if isinstance(state.store[key].says, Manifest):
-            self._calls.whole.pop(key, None)
-        return self._whole(key)
-
-    def _litter(self, step: Step, _: State) -> Change | None:
-        """A file that a synchroniser leaves beside an object."""
-        made = self._drafts.of(step.which)
-        if made is None or not made.data:
-            return None
-        folder, name = made.key.rsplit("/", 1)
-        stem, ending = name.split(".", 1)
-        names = {
-            "copy": f"{stem} (conflict copy).{ending}",
-            "dotfile": f".{name}",
-            "dot folder": f".stversions/{name}",
-            "upper case": name.upper(),
-            # Nearly as long as a file system takes, so that nothing can be put before or behind it.
-            "long": f"{'x' * (240 - len(name))}{name}",
-        }
-        key = f"{folder}/{names[step.how]}"
-        self._session.place(key, made.data)
-        return lambda state: replace(state, foreign=state.foreign | {key})
-
-    def _remove(self, _: Step, state: State) -> Change | None:
-        """The object of a tombstone is gone, or that of a segment that has made no blobs."""
-        for made in self._drafts.newest():
-            is_plain = isinstance(made.says, Tombstone) or (
-                isinstance(made.says, Segment) and not made.says.batch.get("artifacts")
-            )
-            if is_plain and made.key in state.store and made.key not in self._calls.whole:
-                self._session.remove(made.key)
-                key = made.key
-                return lambda state: state.lying(key, None)
-        return None
-
 
 # The index of a device, and what SQLite puts beside it.
 _INDEX = "index.db"
@@ -149,11 +49,13 @@ class HistoryRunner:
     def __init__(self, bench: Bench, session: SuiteSession, published: list[Published]) -> None:
         self._bench, self._session = bench, session
         self._drafts = Drafts(bench, session)
-        self._checked = Devices(bench, session, published)
-        self._model = self._checked.devices
-        self._calls = Calls(self._drafts)
-        self._altering = Altering(session, self._drafts, self._calls)
+        self._devices = Devices(bench, session, published)
+        self._model = self._devices.model
         self._last: Call | None = None
+        # The key of the object that the last call has written or found.
+        self._wrote = ""
+        # The bytes that lay where others lie now, and what they said.
+        self._whole: dict[str, tuple[bytes, Lies]] = {}
         # Forgotten while another process may have read, or by a call that never ended.
         self._disturbed = False
         # The worker that was killed and does not run yet.
@@ -163,71 +65,110 @@ class HistoryRunner:
 
     @property
     def _state(self) -> State:
-        return self._checked.state
+        return self._devices.state
 
     def step(self, step: Step) -> None:
         """See `histories.HistoryRunner`."""
         verb, _, rest = step.what.partition(" ")
-        special: Mapping[str, Callable[[Step, str], object]] = {
-            "race": self._race,
-            "rush": self._race,
-            "repeat": self._repeat,
-            "command": self._command,
-            "kill": self._kill if rest else lambda each, _: self._session.begin_again("kill", each.worker),
-            "leave": self._kill,
-            "lose": self._lose_index,
-            "look": lambda each, _: self._look(each.node, each.worker),
-            "clock": lambda each, _: self._session.clock(f"{'-' if each.seconds < 0 else '+'}{abs(each.seconds):.6f}s"),
-            "restart": lambda each, _: self._session.restart(each.worker),
-        }
-        if verb in special:
-            special[verb](step, rest)
-        elif step.what in self._altering.steps:
-            change = self._altering.steps[step.what](step, self._state)
-            self._checked.states.narrow(lambda state: [state if change is None else change(state)])
+        act: Callable[[Step, str], None] | None = getattr(self, f"_{verb}", None)
+        if act is not None:
+            act(step, rest)
         elif (call := self._prepared(step, step.what)) is not None:
             self._call(call, step)
 
     def compare(self) -> None:
         """See `histories.HistoryRunner`."""
-        self._checked.compare()
+        self._devices.compare()
         key = [VAULT_KEY, {"bytes": base64url(bytes.fromhex(VAULT_KEY))}]
         told = "the key of the vault, and nothing that was said"
-        unread(self._bench, self._session, "HXSync", [*key, *self._drafts.marks()[:40]], told)
+        self._devices.unread("HXSync", [*key, *self._drafts.marks()[:40]], told)
         for folder in ("nodes", TMPDIR):
-            unread(self._bench, self._session, folder, key, "the key of the vault")
+            self._devices.unread(folder, key, "the key of the vault")
         # Pages of an index that another process had open, or that a call which never ended wrote, are open.
         but = _INDEX if self._disturbed else None
         for node, device in sorted(self._state.devices.items()):
             gone = self._drafts.gone(device, blobs=not self._disturbed)[:_MOST]
-            unread(self._bench, self._session, f"nodes/{node}", gone, "what it has forgotten", but=but)
+            self._devices.unread(f"nodes/{node}", gone, "what it has forgotten", but=but)
 
     # Calls
 
     def _prepared(self, step: Step, what: str) -> Call | None:
-        self._model.turn += 1
-        return self._calls.prepared(step, what, self._state)
+        """The call of a step; None where it does not apply."""
+        node, drafts, made = step.node, self._drafts, self._drafts.of(step.which)
+        if what in ("import", "rebuild", "publish_manifest"):
+            return called(what, node=node) if what != "rebuild" or self._is_rebuildable(node) else None
+        if what == "enroll":
+            return called(what, node=node, node_id=drafts.node_id("another" if step.how else node))
+        if what == "again":
+            return called(made.method, **made.args) if made is not None and self._is_repeatable(made) else None
+        if what == "import_object":
+            return None if made is None else called(what, node=node, key=made.key)
+        if what in ("put", "put again"):
+            made = drafts.any(step) if what == "put" else made
+            return putting(made) if made is not None and made.data else None
+        if what in ("put another", "put at the manifest"):
+            return None if made is None else self._replacing(made, step, what)
+        making = {
+            "publish": drafts.segment,
+            "publish_blob": drafts.blob,
+            "forget": drafts.tombstone,
+            "contradict": drafts.contradiction,
+        }
+        made = making[what](step)
+        return None if made is None else called(made.method, **made.args)
+
+    def _replacing(self, made: Made, step: Step, what: str) -> Call | None:
+        """Other bytes for a key where an object lies: the last one differs, or they are those of another object."""
+        key, data = made.key, made.data
+        if what == "put another":
+            data = data[:-1] + bytes([data[-1] ^ 1]) if data else b""
+        else:
+            key = derive("hx.key", {"type": "manifest", "node_id": self._drafts.node_id(step.node)})
+        if not data or key not in self._state.store:
+            return None
+        return called("put", bad(data, frozenset())[1], key=key, bytes=base64url(data))
+
+    def _is_repeatable(self, made: Made) -> bool:
+        """Not a window that another has sealed or that was taken back to a clock, nor one whose object is gone."""
+        if made.method != "forget":
+            return bool(made.method)
+        lies = self._state.store.get(made.key)
+        if lies is not None and isinstance(lies.says, Bad):
+            return True
+        if lies is None or not isinstance(lies.says, Tombstone) or lies == lies_of(made):
+            return False
+        return normal(made.args["end_ts"]) == normal(lies.says.end_ts) and made.key not in self._whole
+
+    def _is_rebuildable(self, node: str) -> bool:
+        """Not where what is imported cannot be imported again: what came with it may then be told in two ways."""
+        device = self._state.devices.get(node)
+        return device is None or not any(
+            isinstance(lies.says, Segment) and lies.says.batch.get("artifacts") and self._state.store.get(key) != lies
+            for key, lies in device.imported.items()
+        )
 
     def _repeat(self, step: Step, _: str) -> None:
         """The last call again, with the same arguments."""
         if self._last is not None:
-            self._model.turn += 1
             self._call(self._last, replace(step, node=self._last.args.get("node", step.node)))
 
     def _call(self, call: Call, step: Step) -> None:
         """Call it, and look at what must not have changed."""
         self._last = replace(call, about=replace(call.about, begun=False, beside=False))
-        answer = self._checked.ask(call, step.worker)
-        self._altering.wrote = (answer.value or {}).get("key", call.args.get("key", self._altering.wrote))
+        answer = self._devices.ask(call, step.worker)
+        self._wrote = (answer.value or {}).get("key", call.args.get("key", self._wrote))
         # What was known or is refused has changed nothing, in no report either.
         if answer.words != NEW or call.method in ("forget", "rebuild", "import"):
-            self._look(step.node, 1 - step.worker)
+            self._observe(step.node, 1 - step.worker)
         else:
-            self._checked.must_show(self._model.stored(self._state), f"after {call.row}")
+            self._devices.must_show(self._model.stored(self._state), f"after {call.row}", step.worker)
 
-    def _look(self, node: str, worker: int) -> None:
+    def _observe(self, node: str, worker: int) -> None:
         """Inspect the store, and ask a worker for a device; the other one, if that is down."""
         worker = 1 - worker if worker == self._down else worker
+        if len(self._devices.states.possible) > 1:
+            # What is due below follows from one of them.
+            self._devices.compare(worker=worker)
         due = [self._model.stored(self._state)]
         newest = next(self._drafts.newest(), None)
         if node in self._state.devices:
@@ -240,7 +181,79 @@ class HistoryRunner:
             blobs = (made.args["bytes"] for made in self._drafts.newest() if made.method == "publish_blob")
             due += [cached(self._state, node, derive("hx.sha256", each)) for each in [*blobs][:1]]
         for each in due:
-            self._checked.must_show(each, f"worker {worker}", worker)
+            self._devices.must_show(each, f"worker {worker}", worker)
+
+    # The store as others change it: who synchronises the folder, and who damages what lies there
+
+    def _place(self, step: Step, _: str) -> None:
+        made = self._drafts.large(step) if step.how == "large" else self._drafts.any(step)
+        if made.key not in self._state.store:
+            self._devices.lay(made)
+
+    def _damage(self, step: Step, _: str) -> None:
+        """Other bytes take the place of an object, as far as its bytes are known."""
+        made, other = self._drafts.of(step.which), self._drafts.of(step.which + 1)
+        if made is not None and other is not None:
+            self._alter(made.key, lambda data: damaged(step.how, made, data, other))
+
+    def _alter(self, key: str, made: Callable[[bytes], tuple[bytes, Lies] | None]) -> None:
+        if key in self._whole or key not in self._state.store:
+            return
+        data = from_base64url(self._session.file(key)["bytes"] or "")
+        found = made(data) if data else None
+        if found is not None:
+            self._whole[key] = data, self._state.store[key]
+            # Who looks at size and time alone takes what has a bit turned for what it was.
+            self._devices.put(key, *found, times="kept")
+
+    def _mend(self, step: Step, _: str) -> None:
+        made = self._drafts.of(step.which)
+        self._restore(made.key if made is not None else "")
+
+    def _restore(self, key: str) -> None:
+        if key in self._whole:
+            self._devices.put(key, *self._whole.pop(key))
+
+    def _spoil(self, step: Step, _: str) -> None:
+        """What the last call has written or found cannot be opened any more, a manifest too."""
+        self._alter(self._wrote, partial(bent, step.how))
+
+    def _unspoil(self, _: Step, __: str) -> None:
+        """The whole object again, but for a manifest that was written anew."""
+        there = self._state.store.get(self._wrote)
+        if there is not None and isinstance(there.says, Manifest):
+            self._whole.pop(self._wrote, None)
+        elif there is not None:
+            self._restore(self._wrote)
+
+    def _litter(self, step: Step, _: str) -> None:
+        """A file that a synchroniser leaves beside an object."""
+        made = self._drafts.of(step.which)
+        if made is None or not made.data:
+            return
+        folder, name = made.key.rsplit("/", 1)
+        stem, ending = name.split(".", 1)
+        names = {
+            "copy": f"{stem} (conflict copy).{ending}",
+            "dotfile": f".{name}",
+            "dot folder": f".stversions/{name}",
+            "upper case": name.upper(),
+            # Nearly as long as a file system takes, so that nothing can be put before or behind it.
+            "long": f"{'x' * (240 - len(name))}{name}",
+        }
+        key = f"{folder}/{names[step.how]}"
+        self._session.place(key, made.data)
+        self._devices.states.narrow(lambda state: [replace(state, foreign=state.foreign | {key})])
+
+    def _remove(self, _: Step, __: str) -> None:
+        """The object of a tombstone is gone, or that of a segment that has made no blobs."""
+        for made in self._drafts.newest():
+            is_plain = isinstance(made.says, Tombstone) or (
+                isinstance(made.says, Segment) and not made.says.batch.get("artifacts")
+            )
+            if is_plain and made.key in self._state.store and made.key not in self._whole:
+                self._devices.remove(made.key)
+                return
 
     # Two at once
 
@@ -251,9 +264,9 @@ class HistoryRunner:
             return
         self._disturbed, is_rush = True, step.what.startswith("rush")
         made = [beside(call) for call in calls if call is not None]
-        undone = self._checked.race(made)
+        undone = self._devices.race(made)
         if undone or not is_rush:
-            self._checked.compare(*undone)
+            self._devices.compare(*undone)
         for call in undone:
             self._call(begun(call), replace(step, worker=0))
         nodes = {} if is_rush else {call.args["node"] for call in made if "node" in call.args}
@@ -273,22 +286,35 @@ class HistoryRunner:
             return [self._prepared(replace(step, node=node), one)] * WORKERS
         # A manifest of the device that publishes would list bytes that are not known yet.
         node = "c" if {one, other} == {"publish", "publish_manifest"} else step.node
-        call = self._prepared(step, one)
-        return [call, self._calls.prepared(replace(step, draft=step.draft + 1, node=node), other, self._state)]
+        return [self._prepared(step, one), self._prepared(replace(step, draft=step.draft + 1, node=node), other)]
+
+    _rush = _race
 
     # Processes
+
+    def _look(self, step: Step, _: str) -> None:
+        self._observe(step.node, step.worker)
+
+    def _clock(self, step: Step, _: str) -> None:
+        self._session.clock(f"{'-' if step.seconds < 0 else '+'}{abs(step.seconds):.6f}s")
+
+    def _restart(self, step: Step, _: str) -> None:
+        self._session.restart(step.worker)
 
     def _kill(self, step: Step, what: str) -> None:
         """Kill a worker within an operation; another does it again, and it is done once.
 
         Or that goes on with other content, before the killed one starts again: what it left is of no account then.
         """
+        if not what:
+            self._session.begin_again("kill", step.worker)
+            return
         step = replace(step, node="d" if what == "enroll" else step.node)
         other = replace(step, worker=1 - step.worker)
         call = self._prepared(step, what)
         if call is None or not self._is_interruptible(call):
             return
-        self._checked.start(call, step.worker)
+        self._devices.start(call, step.worker)
         time.sleep(step.seconds)
         self._session.kill(step.worker)
         self._model.crashed = self._model.unsettled = self._disturbed = True
@@ -297,7 +323,7 @@ class HistoryRunner:
             self._down = step.worker
         else:
             self._session.reopen(step.worker)
-        self._checked.compare(call, worker=other.worker)
+        self._devices.compare(call, worker=other.worker)
         self._model.unsettled = False
         if what == "enroll" or not goes_on:
             self._call(begun(call), other)
@@ -308,7 +334,7 @@ class HistoryRunner:
                 self._call(begun(call) if then == "import" else call, other)
         self._session.reopen(step.worker)
         self._down = None
-        self._look(step.node, step.worker)
+        self._observe(step.node, step.worker)
 
     def _is_interruptible(self, call: Call) -> bool:
         """Whether it does something, and what it has done follows from what is shown then."""
@@ -318,6 +344,8 @@ class HistoryRunner:
         if call.method == "rebuild" and any(others):
             return False
         return any(each.said in (NEW, PRIOR) for each in self._model.outcomes(self._state, call, None))
+
+    _leave = _kill
 
     # Operators
 
@@ -331,16 +359,14 @@ class HistoryRunner:
         call = command(step.node, f"{name} {step.how}".strip(), *words)
         reads = is_ahead or name in ("status", "verify")
         before = self._files() if reads else []
-        answer = self._checked.ask(call, step.worker)
-        if VAULT_KEY in answer.value["output"]:
-            self._bench.fail("fail_open", "the key of the vault is printed", received=answer.value["output"])
+        answer = self._devices.ask(call, step.worker)
         if reads and (after := self._files()) != before:
             verdict = "fail_open" if is_ahead else "state_leak"
             self._bench.fail(verdict, f"{call.row} changes a file", expected=f"{before}", received=f"{after}")
         if name == "import":
-            self._checked.compare(*[call] * (said(answer) == FAILED), worker=step.worker)
+            self._devices.compare(*[call] * (said(answer) == FAILED), worker=step.worker)
             self._call(begun(called("import", node=step.node)), step)
-        self._look(step.node, step.worker)
+        self._observe(step.node, step.worker)
 
     def _files(self) -> list[tuple[str, str]]:
         """What lies in the store, with the digest of its bytes."""
@@ -349,7 +375,7 @@ class HistoryRunner:
 
     # What is lost
 
-    def _lose_index(self, step: Step, _: str) -> None:
+    def _lose(self, step: Step, _: str) -> None:
         """An index is deleted under running processes: nothing is acknowledged without it, and it is made again."""
         folder, node = f"nodes/{step.node}", step.node
         device = self._state.devices[node]
@@ -363,7 +389,7 @@ class HistoryRunner:
                 verdict = "fail_open" if is_done(answer) else "wrong_reason"
                 told = f"{call.row} without an index"
                 self._bench.weigh(verdict, told, expected="STORE_UNAVAILABLE", received=answer.said)
-        self._checked.states.narrow(lambda state: [state.at(node, None)])
+        self._devices.states.narrow(lambda state: [state.at(node, None)])
         self._call(called("enroll", node=node, node_id=device.node_id), step)
 
 

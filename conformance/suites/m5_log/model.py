@@ -299,7 +299,7 @@ class LogModel(Model[Log]):
     def _checkpoint_list(self, state: Log, _: Call, __: Any) -> Iterator[Outcome[Log]]:
         due = [[str(each)] for each, _ in state.points]
         lists = lambda value: [line.split()[:1] for line in value["output"].splitlines()] == due  # noqa: E731
-        yield Outcome("accepted", state, lists)
+        yield Outcome("accepted", state, lists, _LOST)
 
     def _replay_from_store(self, state: Log, call: Call, _: Any) -> Iterator[Outcome[Log]]:
         yield Outcome("accepted", state, _saying(call, self.state_at(state)), _LOST)
