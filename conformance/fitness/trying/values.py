@@ -141,8 +141,9 @@ def shape_of(word: str, column: Column, operations: tuple[str, ...]) -> Shape:
 def _text(word: str, column: Column, said: Sequence[str], length: int | None) -> Shape:
     found = (_ONLY.fullmatch(text) for text in said)
     only = next((expanded(each["none"] or each["all"]) for each in found if each), "")
-    formed = [text for text in said if text.startswith("^") or "[" in text]
-    read = (pattern_of(text) or pattern_of(of_glob(text)) for text in formed)
+    # A text that has signs of other patterns, and is not read as one, is none of GLOB either.
+    globs = [of_glob(text) for text in said if "[" in text and not set(text) & set("^$({|+\\")]
+    read = filter(None, map(pattern_of, (*said, *globs)))
     # The roomiest: another one may be a list of words.
     pattern = max(read, key=lambda each: math.prod(map(len, each)), default=())
     if pattern and not (only and length):
