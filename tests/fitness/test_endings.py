@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
 
-DAY = timedelta(days=1)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 SAID: dict[str, Sense | Ending] = {
     # No time.
     "": Sense.NO_TIME,
@@ -60,14 +60,14 @@ SAID: dict[str, Sense | Ending] = {
     "tstzrange(now(), NULL::timestamp with time zone)": Sense.FOR_EVER,
     "tstzrange(now(), 'infinity'::timestamp with time zone, '[)'::text)": Sense.FOR_EVER,
     # A while after.
-    "(now() + '1 day'::interval)": Ending(Sense.LATER, DAY),
-    "('1 day'::interval + now())": Ending(Sense.LATER, DAY),
-    "((now() + '1 day'::interval))": Ending(Sense.LATER, DAY),
-    "(timezone('utc'::text, now()) + '02:00:00'::interval)": Ending(Sense.LATER, timedelta(hours=2)),
-    "'1 day'::interval": Ending(Sense.LATER, DAY),
-    "'1 year 2 mons'::interval": Ending(Sense.LATER, timedelta(days=365 + 56)),
-    "tstzrange(now(), (now() + '1 day'::interval))": Ending(Sense.LATER, DAY),
-    "tstzrange(now(), (now() + '1 day'::interval), '[]'::text)": Ending(Sense.LATER, DAY),
+    "(now() + '1 day'::interval)": Ending(Sense.LATER, DAY, DAY),
+    "('1 day'::interval + now())": Ending(Sense.LATER, DAY, DAY),
+    "((now() + '1 day'::interval))": Ending(Sense.LATER, DAY, DAY),
+    "(timezone('utc'::text, now()) + '02:00:00'::interval)": Ending(Sense.LATER, 2 * HOUR, 2 * HOUR),
+    "'1 day'::interval": Ending(Sense.LATER, DAY, DAY),
+    "'1 year 2 mons'::interval": Ending(Sense.LATER, (365 + 56) * DAY, (366 + 62) * DAY),
+    "tstzrange(now(), (now() + '1 day'::interval))": Ending(Sense.LATER, DAY, DAY),
+    "tstzrange(now(), (now() + '1 day'::interval), '[]'::text)": Ending(Sense.LATER, DAY, DAY),
     "(now() + ('1 day'::interval * (30)::double precision))": Ending(Sense.LATER),
     "(now() - '-30 days'::interval)": Ending(Sense.LATER),
     "(now() - '30 days'::interval)": Ending(Sense.LATER),

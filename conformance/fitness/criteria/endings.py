@@ -30,11 +30,23 @@ class Sense(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`length` of what is LATER, at least, where it is known; `why` of what is UNCLEAR."""
+    """`least` and `most`: how long after, of what is LATER, where it is known; `why` of what is UNCLEAR."""
 
     sense: Sense
-    length: timedelta | None = None
+    least: timedelta | None = None
+    most: timedelta | None = None
     why: str = ""
+
+
+def later(years: int, months: int, rest: timedelta) -> Ending:
+    """So long after. Twelve months are a year; a single one has 28 to 31 days."""
+    years, months = years + months // 12, months % 12
+    least, most = (min(years * year + months * month, _LONGEST) for year, month in ((365, 28), (366, 31)))
+    return Ending(Sense.LATER, timedelta(least) + rest, timedelta(most) + rest)
+
+
+# In days; sums of it are still a timedelta.
+_LONGEST = 400_000_000
 
 
 # Texts in quotes are set aside and stand as their number between marks that no expression has.
@@ -176,7 +188,7 @@ def _constant(masked: str, said: list[str], *, timed: bool) -> Ending | None:
     if described.strip().lower() == _EVER or described in _LARGEST:
         return Ending(Sense.FOR_EVER)
     if any(each.startswith("interval") for each in types):
-        return Ending(Sense.LATER, _length(described))
+        return _length(described)
     if timed or any(_TIMES.match(each) for each in types) or like_time(described):
         return Ending(Sense.INSTANT)
     return Ending(Sense.NO_TIME)
@@ -192,7 +204,7 @@ def like_time(described: str) -> bool:
 def _lasting(masked: str, said: list[str]) -> Ending | None:
     """Every moment that lies a while after now, and ranges from now on."""
     if found := _AFTER.fullmatch(masked):
-        return Ending(Sense.LATER, _length(said[int(found[1] or found[2])]))
+        return _length(said[int(found[1] or found[2])])
     if found := _RANGE.fullmatch(masked):
         end = without_parentheses(found["end"])
         if re.fullmatch(rf"NULL::{_PLAIN_TYPE}", end):
@@ -205,17 +217,16 @@ def _lasting(masked: str, said: list[str]) -> Ending | None:
 
 
 _PLAIN_LENGTH = re.compile(r"(?:(\d+) years? ?)?(?:(\d+) mons? ?)?(?:(\d+) days? ?)?(?:(\d+):(\d\d):(\d\d))?")
-_UNIT_DAYS = {"year": 365, "mon": 28}
 
 
-def _length(described: str) -> timedelta | None:
-    """How long an interval is, at least; None if it is not said in plain words."""
+def _length(described: str) -> Ending:
+    """An interval after now; how long it is, is known if it is said in plain words."""
     words = _PLAIN_LENGTH.fullmatch(described.strip())
     if words is None or not described.strip():
-        return None
+        return Ending(Sense.LATER)
     years, months, days, hours, minutes, seconds = (int(word or 0) for word in words.groups())
-    whole = years * _UNIT_DAYS["year"] + months * _UNIT_DAYS["mon"] + days
-    return timedelta(days=min(whole, 999_999_999), hours=hours, minutes=minutes, seconds=seconds)
+    rest = timedelta(days=min(days, _LONGEST), hours=hours, minutes=minutes, seconds=seconds)
+    return later(years, months, rest)
 
 
 def _other(masked: str, *, timed: bool, reviewed: frozenset[str]) -> Ending:

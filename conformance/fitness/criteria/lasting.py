@@ -198,14 +198,13 @@ def _end(judging: Judging, part: Part, relation: RelationName, row: Row, moments
     what, horizon = f"{row['name']} of {relation}", judging.policy.horizon
     advice = _ADVICE[judging.in_files]
     if found.sense is Sense.LATER:
-        if horizon is None or (found.length is not None and found.length < horizon):
+        if horizon is None or (found.most is not None and found.most < horizon):
             wanted = "for ever" if horizon is None else f"for {horizon}"
             text = f"{what} ends by default at {default}; a consumed record blocks {wanted}"
             judging.refute(Code.RETENTION_TTL, text, part=part, rows=[row])
             return
-        text = (
-            "" if found.length else f"{what} ends by default at {default}, which is not shown to lie beyond {horizon}"
-        )
+        shown = found.least is not None and found.least >= horizon
+        text = "" if shown else f"{what} ends by default at {default}, which is not shown to lie beyond {horizon}"
     elif found.sense is Sense.INSTANT:
         text = f"{what} is by default {default}, a fixed time or span, and may be read as the end of the row; {advice}"
     elif found.sense is Sense.UNCLEAR:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 from holdfast.conformance.fitness.criteria.endings import (
@@ -18,6 +19,7 @@ from holdfast.conformance.fitness.criteria.endings import (
     Ending,
     Same,
     Sense,
+    later,
     like_time,
     reduced,
 )
@@ -116,7 +118,7 @@ def _constant(masked: str, texts: list[str]) -> Ending | None:
 def _other(masked: str, texts: list[str]) -> Ending:
     timed = NOW in masked or _TIME_WORDS.search(masked)
     if timed and (any(_MOVES.fullmatch(text.strip()) for text in texts) or "+" in masked):
-        return Ending(Sense.LATER, _length(masked, texts))
+        return _length(masked, texts)
     unread = [name for name in _CALL.findall(masked) if name not in _TIMELESS]
     if timed or unread:
         why = f"it calls {', '.join(dict.fromkeys(unread))}" if unread else "what time that is is not read here"
@@ -124,14 +126,19 @@ def _other(masked: str, texts: list[str]) -> Ending:
     return Ending(Sense.NO_TIME)
 
 
-_UNITS = {"second": timedelta(seconds=1), "minute": timedelta(minutes=1), "hour": timedelta(hours=1),
-          "day": timedelta(days=1), "month": timedelta(days=28), "year": timedelta(days=365)}  # fmt: skip
-_AHEAD = re.compile(rf"\+?(\d{{1,6}}) *({'|'.join(_UNITS)})s?", re.IGNORECASE)
+_AHEAD = re.compile(r"\+?(\d{1,6}) *(second|minute|hour|day|month|year)s?", re.IGNORECASE)
+# Round it nothing but parentheses.
+_AFTER = re.compile(rf"(?:\( )*(datetime|date|julianday|unixepoch) \( {LITERAL} , {LITERAL} \)(?: \))*")
 
 
-def _length(masked: str, texts: list[str]) -> timedelta | None:
-    """How long one modifier moves the moment of making, at least: a date leaves out the hours. None if more is said."""
-    moves = [found for text in texts if (found := _AHEAD.fullmatch(text.strip())) is not None]
-    if len(moves) != 1 or len(texts) > 2 or "+" in masked or texts[0].casefold() != "now":
-        return None
-    return int(moves[0][1]) * _UNITS[moves[0][2].lower()] - timedelta(days=1)
+def _length(masked: str, texts: list[str]) -> Ending:
+    """A while after now. How long is known only of one modifier of now, and only if nothing else is said."""
+    whole = _AFTER.fullmatch(masked)
+    move = _AHEAD.fullmatch(texts[1].strip()) if whole is not None else None
+    if whole is None or move is None or texts[0].casefold() != "now":
+        return Ending(Sense.LATER)
+    count, unit = int(move[1]), move[2].lower()
+    plain = timedelta() if unit in ("month", "year") else timedelta(**{f"{unit}s": count})
+    found = later(count * (unit == "year"), count * (unit == "month"), plain)
+    # A date leaves out the hours.
+    return replace(found, least=(found.least or plain) - timedelta(days=1)) if whole[1] == "date" else found

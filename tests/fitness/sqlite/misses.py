@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from holdfast.conformance.fitness.policy import Policy
 from tests.fitness.sqlite.schemas import (
@@ -695,6 +696,20 @@ RETENTION = (
             ("on-one-day", "TEXT NOT NULL DEFAULT '2030-01-01'"),
             ("in-one-second", "INTEGER NOT NULL DEFAULT 1893456000"),
             ("in-another-zone", "TEXT NOT NULL DEFAULT (datetime('now', '+23:59'))"),
+        )
+    ),
+    *(
+        Schema(
+            f"rows-that-end-{name}",
+            changed(("attempt_id TEXT NOT NULL,", f"attempt_id TEXT NOT NULL, x ANY NOT NULL DEFAULT ({text}),")),
+            policy=Policy(horizon=timedelta(days=365)),
+            unproven=unproven,
+        )
+        for name, text, unproven in (
+            ("at-the-horizon", "datetime('now','+365 days')", {}),
+            ("after-twelve-months", "datetime('now','+12 months')", {}),
+            ("about-the-horizon", "date('now','+365 days')", {"i": "RETENTION_UNKNOWN"}),
+            ("at-the-first-of-two", "min(datetime('now','+400 days'), current_timestamp)", {"i": "RETENTION_UNKNOWN"}),
         )
     ),
     Schema(

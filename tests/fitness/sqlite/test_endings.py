@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.conformance.fitness.criteria.endings import Sense
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense
 from holdfast.conformance.fitness.sqlite.retention import _said
 from holdfast.conformance.fitness.sqlite.sqltext import generated, tokens
 
@@ -68,22 +68,49 @@ def test_a_default_says(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "days"),
+    ("text", "least", "most"),
     [
         # At the end of a day a date of 30 days later is 29 days away.
-        ("date('now', '+30 days')", 29),
-        ("datetime('now', '2 months')", 55),
-        ("datetime('now', '+1 year', '-1 day')", None),
-        ("datetime('now', '+1 day', 'start of month')", None),
-        ("strftime('%Y', 'now', '+1 day')", None),
-        ("datetime('2000-01-01', '+1 day') || datetime('now')", None),
-        ("unixepoch() + 86400 * 3", None),
-        ("julianday('now', '+2 days') + 2", None),
+        ("date('now', '+30 days')", 29, 30),
+        ("(datetime('now', '365 days'))", 365, 365),
+        ("datetime('now', '2 months')", 56, 62),
+        ("datetime('now', '+12 months')", 365, 366),
+        ("datetime('now', '+13 months')", 393, 397),
+        ("unixepoch('NOW', '+2 years')", 730, 732),
+        ("julianday('now', '+48 hours')", 2, 2),
     ],
 )
-def test_how_far_away_an_end_lies_is_known_of_one_modifier(text: str, days: int | None) -> None:
-    found = _said(tokens(text))
-    assert (found.sense, found.length) == (Sense.LATER, None if days is None else timedelta(days=days))
+def test_how_far_away_an_end_lies_is_known_of_one_modifier(text: str, least: int, most: int) -> None:
+    assert _said(tokens(text)) == Ending(Sense.LATER, timedelta(days=least), timedelta(days=most))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "datetime('now', '+1 year', '-1 day')",
+        "datetime('now', '+1 day', 'start of month')",
+        "strftime('%Y', 'now', '+1 day')",
+        "datetime('2000-01-01', '+1 day')",
+        "datetime('2000-01-01', '+1 day') || datetime('now')",
+        "unixepoch() + 86400 * 3",
+        "julianday('now', '+2 days') + 2",
+        # Round the call stands what brings it nearer, or makes something else of it.
+        "min(datetime('now','+400 days'), current_timestamp)",
+        "max(datetime('now','+400 days'), current_timestamp)",
+        "unixepoch('now','+400 days') - 34000000",
+        "iif(1, current_timestamp, datetime('now','+400 days'))",
+        "case when 1 then current_timestamp else datetime('now','+400 days') end",
+        "time('now','+400 days')",
+        "julianday('now','+400 days') - 399",
+        "unixepoch('now','+400 days') % 86400",
+        "unixepoch('now','+400 days') / 2",
+        "-unixepoch('now','+400 days')",
+        "substr(datetime('now','+400 days'),1,7)",
+        "datetime('now','400 days') < current_timestamp",
+    ],
+)
+def test_how_far_away_any_other_end_lies_is_not_known(text: str) -> None:
+    assert _said(tokens(text)) == Ending(Sense.LATER)
 
 
 def test_a_generated_column_says_what_its_columns_say() -> None:
