@@ -28,7 +28,7 @@ Reviewed = Mapping[ClauseId, Review]
 
 
 class Lock(Entry, frozen=True, omit_defaults=True):
-    """`reviewed` by clause; `cells` by the row and the cell of the matrix: the cases that fill it."""
+    """`reviewed` by clause; `cells` by the row and the cell of the matrix: some of the cases that fill it."""
 
     contract: ContractName
     reviewed: Mapping[ClauseId, Review] = {}

@@ -97,7 +97,7 @@ class Row(Entry, frozen=True, omit_defaults=True):
 
     `declared` is what cannot be derived; `rivals` touch the same rows; `parameters` are those whose boundary it draws.
     `mutants` names for an attack the bugs that show the teeth of the generators that alone fill its cells. `cells` maps
-    each cell to the cases that fill it; it stands in lock.json. `exceptions` are reviewed; `open` is work that
+    each cell to some of the cases that fill it; it stands in lock.json. `exceptions` are reviewed; `open` is work that
     is left.
     """
 

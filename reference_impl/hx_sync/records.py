@@ -19,7 +19,6 @@ from holdfast.specs.strictjson import MAX_SAFE_INTEGER, canonical, loads
 
 # node_id, session_id, seq
 EventKey: TypeAlias = tuple[str, str, int]
-# Writes the RFC 8785 form of what is in one payload.
 # The columns of the tables in their order; times in microseconds.
 EventRow: TypeAlias = tuple[str, str, int, str, int, str, str]
 SessionRow: TypeAlias = tuple[str, str, str, int, str]

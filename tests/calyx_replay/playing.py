@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -51,11 +51,11 @@ class Mailboxes(Sessions):
         return super().answered(worker, request)
 
 
-def played(test: str, template: Launched, seed: str, **parts: Any) -> tuple[Judgement, Bench]:
+def played(test: str | Callable[[Bench], None], template: Launched, seed: str, **parts: Any) -> tuple[Judgement, Bench]:
     """What a suite test says of the reference, and the bench. `parts` are put in place of those of the reference."""
-    function = {each.__name__: each for each, _ in suite_tests(CONTRACT)}[test]
+    function = {each.__name__: each for each, _ in suite_tests(CONTRACT)}[test] if isinstance(test, str) else test
     mailboxes = lambda _: Mailboxes(CalyxReplay(), template.ready.config)  # noqa: E731
-    bench = bench_on(load_contract(CONTRACT), suite_case_id(CONTRACT, test), mailboxes, seed)
+    bench = bench_on(load_contract(CONTRACT), suite_case_id(CONTRACT, function.__name__), mailboxes, seed)
     with pytest.MonkeyPatch.context() as patched:
         for name, part in {"commanded": here, **parts}.items():
             patched.setattr(service, name, part)

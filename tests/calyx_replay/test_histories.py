@@ -6,10 +6,15 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
 
+from holdfast.conformance.attacks.bench import Bench
+from holdfast.conformance.suites.calyx_replay.generate import Step, leap
+from holdfast.conformance.suites.calyx_replay.rivals import RivalRunner
+from holdfast.conformance.suites.calyx_replay.runner import playing
 from holdfast.conformance.verdict import Verdict
 from holdfast.reference_impl.answers import Answer
 from holdfast.reference_impl.calyx_replay.mailbox import Mailbox
@@ -142,3 +147,21 @@ def test_nor_is_one_that_remembers_where_the_clock_goes_back(name: str, test: st
 def test_nor_is_one_that_looks_for_its_list_before_its_store_where_both_are_away(template: Launched) -> None:
     judgement, _ = played(LOST, template, "style", **SOUND["list first"])
     assert judgement.verdict is Verdict.CONFORMS, judgement
+
+
+def race(bench: Bench) -> None:
+    """Two inspections by the command line at once."""
+    with playing(bench, RivalRunner)() as player:
+        for step in (leap(Random(0)), Step("race of inspect commands")):
+            player.step(step)
+
+
+def test_a_command_that_fails_beside_the_same_one_is_a_finding(template: Launched) -> None:
+    before: list[Sequence[str]] = []
+
+    def alone(words: Sequence[str]) -> dict[str, Any]:
+        is_second, before[:] = before == [words], [words]
+        return {"status": 1, "output": "another one runs\n"} if is_second else here(words)
+
+    assert played(race, template, "style")[0].verdict is Verdict.CONFORMS
+    assert played(race, template, "style", commanded=alone)[0].verdict is Verdict.WRONG_REASON

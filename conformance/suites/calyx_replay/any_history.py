@@ -127,7 +127,7 @@ def _opening(dice: Random, by: str, *, back: bool) -> list[Step]:
 # Every scenario comes up at least once: five of them make a history.
 _HISTORIES = 4
 _BACKWARDS = 2
-# Histories that are explored, what the steps of each may cost, and the part of all situations that has to be reached.
+# Histories that are explored, what the steps of each may cost, and the part that has to be reached of what was offered.
 _STEERED, _COSTS, _FLOOR = 14, 60, 0.8
 
 
@@ -185,7 +185,7 @@ def test_in_no_history_a_clock_that_goes_back_opens_anything(bench: Bench) -> No
     whole=True,
 )
 def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
-    """Every situation of a letter, of the mailbox and of its clock that the model can reach, with every operation."""
+    """Situations of a letter, of the mailbox and of its clock, with every operation that is offered in them."""
     _explored(bench, remembers=False, least=700)
 
 

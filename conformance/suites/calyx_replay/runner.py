@@ -308,9 +308,13 @@ class HistoryRunner:
         orders: Iterable[Sequence[int]] | None = None,
     ) -> None:
         """Hold answers of calls at one time against the model: some order of them has to explain all."""
-        fails = aborted or len(answers) > 1
+        # A command that finds others at work waits for them. It may fail beside one that is held (CALYX-OPS-1).
+        together = len(answers) > 1
         self._judged = answers[-1].n
-        after = [partial(call.after, answer, fails=fails) for call, answer in zip(calls, answers, strict=True)]
+        after = [
+            partial(call.after, answer, fails=aborted or (together and call.method != COMMAND))
+            for call, answer in zip(calls, answers, strict=True)
+        ]
         possible = self._worlds.possible
         if self._worlds.narrow(lambda state: in_some_order(state, after, orders)):
             return

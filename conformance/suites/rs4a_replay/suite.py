@@ -93,7 +93,7 @@ def test_the_first_of_a_thousand_keys_blocks_as_the_last_does(bench: Bench) -> N
 
 @clause("RS4A-RP-03b", "RS4A-S4-4", provocations=("fail_verify",), whole=True)
 def test_every_operation_is_held_against_the_model_in_every_situation(bench: Bench) -> None:
-    """Every state of a key, by whom it was made and who knows of it, with every operation and every near miss of it."""
+    """States of a key, by whom it was made and who knows of it, with the operations and near misses offered there."""
     explore_histories(
         bench,
         count=_STEERED,
