@@ -50,7 +50,7 @@ def tampering(builder: ProbeBuilder, copy: Copy, surface: Surface, first: Sample
                     elif not tries:
                         yield builder.cannot(name, f"there is no way to try it on {builder.relations[part]}")
                     else:
-                        yield _worst(builder, name, sessions[who, role], tries, builder.intact(part, first))
+                        yield _worst(builder, name, sessions[who, role], tries, part, first)
 
 
 def _actors(builder: ProbeBuilder, surface: Surface, part: Part) -> tuple[tuple[str, str | None], ...]:
@@ -64,13 +64,8 @@ def gentle(builder: ProbeBuilder, writer: Session, first: Sample) -> Iterator[Pr
     for part in builder.order:
         for verb, tries in _verbs(builder, part, first).items():
             if verb != "truncate":
-                yield _worst(
-                    builder,
-                    f"writer-{verb}{SUFFIX[part]}",
-                    writer,
-                    tuple(t for t in tries if t[1]),
-                    builder.intact(part, first),
-                )
+                own = tuple(each for each in tries if each[1])
+                yield _worst(builder, f"writer-{verb}{SUFFIX[part]}", writer, own, part, first)
 
 
 def _audited(builder: ProbeBuilder, copy: Copy, surface: Surface, first: Sample) -> Iterator[Probe]:
@@ -183,24 +178,30 @@ def _upserts(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]
             yield insert.text(f" ON CONFLICT ({names}) DO UPDATE SET {change}"), insert.parameters
 
 
-def _worst(builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...], intact: _Try) -> Probe:
+def _worst(
+    builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...], part: Part, first: Sample
+) -> Probe:
+    count = f"SELECT count(*) AS there FROM {builder.into(part)}"
     attempt = builder.attempt(name)
     made: list[tuple[int, list[tuple[Statement, ProbeAnswer]]]] = []
     for text, parameters in tries:
         with rolled_back(session):
+            replaces = builder.in_files and text.startswith(_REPLACE)
+            before = session.send(count)[1].rows if replaces else ()
             sent = [session.send(text, parameters)]
             # A guard may be due only at the commit.
             if sent[0][1].sqlstate is None and not builder.in_files:
                 late = session.send("SET CONSTRAINTS ALL IMMEDIATE")
                 sent += [late] if late[1].sqlstate else []
-            elif builder.in_files and (sent[0][1].sqlstate is not None or text.startswith(_REPLACE)):
-                statement, seen = session.send(*intact)
+            elif builder.in_files and sent[0][1].sqlstate is not None:
+                # RAISE(FAIL) refuses and takes back nothing of what was done before it.
+                statement, seen = session.send(*builder.intact(part, first))
                 there = seen.rows[0]["there"] if seen.rows else 1
-                if sent[0][1].sqlstate is not None:
-                    # RAISE(FAIL) refuses and takes back nothing of what was done before it.
-                    sent += [(statement, structs.replace(seen, affected=1))] if there != 1 else []
-                elif there and sent[0][1].affected:
-                    # A row that took the place of none was added, which is no change.
+                sent += [(statement, structs.replace(seen, affected=1))] if there != 1 else []
+            elif replaces and sent[0][1].affected:
+                after = session.send(count)[1].rows
+                # A row that took the place of none was added, which is no change.
+                if not before or not after or after[0]["there"] == before[0]["there"] + 1:
                     continue
         answer = sent[-1][1]
         made.append((_gravity(answer), sent))

@@ -581,6 +581,32 @@ GUARDS = (
             ),
         )
     ),
+    # The row that took its place says the same but for a default.
+    Schema(
+        "replace-of-a-nonce-alone-by-its-like",
+        changed(
+            (
+                "  logical_request_key TEXT NOT NULL,\n  PRIMARY",
+                "  used_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,\n  PRIMARY",
+            ),
+            ("(authorization_nonce)\n) STRICT, WITHOUT ROWID", "(authorization_nonce)\n) STRICT"),
+            ("consumed_once AFTER", "consumed_once BEFORE"),
+            ("taken WHERE what = 'n' || NEW.authorization_nonce", "consumed WHERE rowid = NEW.rowid"),
+            ("  INSERT INTO taken VALUES ('n' || NEW.authorization_nonce);\n", ""),
+            sql=REMEMBERED.sql,
+        ),
+        refuted={"f": "CHANGE_ADMITTED"},
+        audit_sql=REMEMBERED.audit_sql,
+        policy=REMEMBERED.policy,
+        connection=REMEMBERED.connection,
+    ),
+    replace(
+        REMEMBERED,
+        name="replace-of-an-audit-record-by-its-like",
+        refuted={"g": "CHANGE_ADMITTED"},
+        audit_sql="CREATE TABLE refusals (refusal_id TEXT NOT NULL PRIMARY KEY, code TEXT NOT NULL CHECK (code IN "
+        "('A', 'B')), at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP) STRICT, WITHOUT ROWID;" + AUDIT_GUARDS,
+    ),
     Schema("writer-undeclared", writer="undeclared", unproven={"f": "WRITER_UNPROVEN", "g": "WRITER_UNPROVEN"}),
     Schema("writer-another", writer="another", refuted={"f": "OTHERS_MAY_WRITE", "g": "OTHERS_MAY_WRITE"}),
     Schema(
