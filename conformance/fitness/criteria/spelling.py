@@ -84,10 +84,11 @@ _BYTE_BITS = 8.0
 def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, longest: int | None = None) -> float:
     """How many bits these conditions leave a column at the most; infinite where none of them says.
 
-    `of_bytes`: its length is one of bytes. `longest`: so many characters go into its type.
+    `of_bytes`: its length is one of bytes, as it is by a condition that it is a blob. `longest`: so many characters go into its type.
     """
     subject, bare = _subject(column), re.escape(column)
     wide = [bits_of(expanded(inside)) for inside in _sets(conditions, column) if not re.search(r"[\\\[]", inside)]
+    of_bytes = of_bytes or bool(_found(rf"typeof \( {bare} \) (?:= |is |= ANY \(ARRAY\[)('blob')(?:\]\))?", conditions))
     lengths = [(longest, "<=", ANY_BITS)] if longest is not None else []
     lengths += [
         (most, how, _BYTE_BITS if in_bytes or of_bytes else ANY_BITS)

@@ -294,6 +294,17 @@ NONCES = (
         )
     ),
     Schema(
+        "nonce-of-eight-bytes",
+        changed(
+            (
+                "authorization_nonce TEXT NOT NULL CHECK (authorization_nonce <> '')",
+                "authorization_nonce ANY NOT NULL CHECK (typeof(authorization_nonce) = 'blob'"
+                " AND length(authorization_nonce) = 8)",
+            )
+        ),
+        unproven={"b": "KEY_NARROW"},
+    ),
+    Schema(
         "nonce-missing",
         refuted={"b": "MISSING_RELATION", "e": "MISSING_RELATION", "f": "MISSING_RELATION", "i": "MISSING_RELATION"},
         unproven={"g": "PROBE_FAILED"},
