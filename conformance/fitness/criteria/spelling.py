@@ -84,7 +84,8 @@ _BYTE_BITS = 8.0
 def capacity(conditions: Sequence[str], column: str, *, of_bytes: bool = False, longest: int | None = None) -> float:
     """How many bits these conditions leave a column at the most; infinite where none of them says.
 
-    `of_bytes`: its length is one of bytes, as it is by a condition that it is a blob. `longest`: so many characters go into its type.
+    `of_bytes`: its length is one of bytes, as it is of what must be a blob. `longest`: as many characters as its type
+    takes.
     """
     subject, bare = _subject(column), re.escape(column)
     wide = [bits_of(expanded(inside)) for inside in _sets(conditions, column) if not re.search(r"[\\\[]", inside)]
