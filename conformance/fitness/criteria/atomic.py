@@ -221,7 +221,8 @@ def _arbiter(judging: Judging, name: str, column: str, part: Part) -> None:
             text = f"ON CONFLICT ({column}) does not work: {answer.sqlstate} {answer.message}".strip()
         else:
             text = f"ON CONFLICT ({column}) DO NOTHING added a known key again"
-        judging.refute(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
+        reason = judging.unproven if judging.by_others(answer) else judging.refute
+        reason(Code.ARBITER_UNUSABLE, text, part=part, probes=[probe.name])
 
 
 def counts(

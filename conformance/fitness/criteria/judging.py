@@ -23,7 +23,7 @@ from holdfast.conformance.fitness.model import (
     Row,
     Standing,
 )
-from holdfast.conformance.fitness.policy import Policy
+from holdfast.conformance.fitness.policy import KEYS, NONCE, Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, UnreadError
 
 # What the database says when a constraint, a type or a foreign key holds: class 23, text that is no value of the type,
@@ -234,12 +234,33 @@ class Judging:
         """A row that must go in: the twin of every refusal."""
         for probe, answer in self.staged(name):
             if answer.sqlstate is not None:
-                if probe.name == name and not refused(answer):
+                other = code is not Code.AUDIT_UNWRITABLE and self.by_others(answer)
+                if other or (probe.name == name and not refused(answer)):
                     self._silent[name] = _said(answer)
                 else:
                     self.refute(code, f"{text}: {_said(answer)}", part=part, probes=[probe.name])
             elif answer.affected == 0 and probe.statements[-1].sql.startswith("INSERT"):
                 self.refute(code, f"{text}: no row was added", part=part, probes=[probe.name])
+
+    def by_others(self, answer: ProbeAnswer) -> bool:
+        """Whether a unique index has refused that has no key, nonce or attempt: values of ours were equal there."""
+        words = list(map(self.policy.column, (*KEYS, NONCE, "attempt")))
+        refusing = [
+            (relation, index)
+            for part in self.evidence.surface.parts
+            for relation in self.spread(part)
+            for index in self.catalogue.unique(relation)
+            if index["name"] == answer.constraint
+        ]
+        return (
+            answer.sqlstate == "23505"
+            and bool(refusing)
+            and not any(
+                index["expressions"] or name in words or (self.catalogue.column(relation, name) or {}).get("generated")
+                for relation, index in refusing
+                for name in index["columns"]
+            )
+        )
 
     def refused(
         self,

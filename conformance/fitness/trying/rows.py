@@ -166,16 +166,22 @@ class RowBuilder:
         return tuple(found.values())
 
     def _must_differ(self, order: tuple[Part, ...]) -> None:
-        """A key has a value of its own in each row: else a refusal says nothing of the table. Raises RowError."""
+        """What is unique alone has a value of its own in each row: else a refusal says nothing. Raises RowError."""
         wanted = {Part.EFFECT: KEYS, Part.NONCE: (NONCE,)}
         for part in order:
             table = self.table(part)
             words = {self.policy.column(word) for word in wanted.get(part, ()) if self.has(part, word)}
-            alone = {unique.columns[0] for unique in table.uniques if unique.total and len(unique.columns) == 1}
-            given = {name for name in alone if self._sample(table, name) is not None}
-            for name in sorted(words | given):
-                numbers = range(self._trial, self._trial + _ROWS)
-                if len({self._value(table, name, Sample(number)) for number in numbers}) < _ROWS:
+            alone = {
+                unique.columns[0]
+                for unique in table.uniques
+                if unique.total and len(unique.columns) == 1
+                # That a record says the same is what an audit must bear, but for its primary key.
+                if part is not Part.AUDIT or unique.primary or self._sample(table, unique.columns[0]) is not None
+            }
+            numbers = range(self._trial, self._trial + _ROWS)
+            made = [self._values(table.relation, Sample(number), 0) for number in numbers]
+            for name in sorted(words | (alone & set(made[0]))):
+                if len({values[name] for values in made}) < _ROWS:
                     raise RowError(
                         f"the value for {table.relation.name}.{name} does not differ from row to row; "
                         "use {hex}, {hex:N}, {uuid} or {number} under `values` in the policy"

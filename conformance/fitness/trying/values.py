@@ -107,8 +107,8 @@ _BY_TYPE: Mapping[str, str] = {
     "interval": "1 day",
     "xml": "<probe/>",
     **dict.fromkeys(("bit", "varbit"), "1"),
-    # TEST-NET-1 of RFC 5737.
-    **dict.fromkeys(("inet", "cidr"), "192.0.2.1"),
+    **dict.fromkeys(("int4range", "int8range", "numrange"), "[{number},{number}]"),
+    **dict.fromkeys(("int4multirange", "int8multirange", "nummultirange"), "{[{number},{number}]}"),
 }
 _BY_CATEGORY: Mapping[str, str] = {"N": "{number}", "A": "{}", "R": "empty"}
 
@@ -132,6 +132,9 @@ def shape_of(word: str, column: Column, operations: tuple[str, ...]) -> Shape:
         return lambda number: f"\\x{_long(number)[: 2 * length]}"
     if column.category == "S" or column.type in ("blob", "affine"):
         return _text(word, column, said, length)
+    if column.type in ("inet", "cidr"):
+        # Addresses of no one: 198.18.0.0/15 of RFC 2544.
+        return lambda number: f"198.{18 + number // 65536 % 2}.{number // 256 % 256}.{number % 256}"
     if column.category == "D":
         # Once for all rows: a row must be the same whenever it is made.
         return _always(datetime.now(UTC).isoformat())

@@ -242,6 +242,14 @@ KEYS = (
         " AND logical_request_key not glob '*[^0-9a-f]*'); write one as",
     ),
     Schema(
+        "key-beside-a-unique-column-of-one-byte",
+        changed(
+            ("attempt_id TEXT NOT NULL,", "attempt_id TEXT NOT NULL, x BLOB NOT NULL UNIQUE CHECK (length(x) = 1),")
+        ),
+        unproven=dict.fromkeys("abcdefgh", "PROBE_FAILED"),
+        says="effect.x does not differ from row to row",
+    ),
+    Schema(
         "key-of-another-form-in-some-rows",
         changed((KEY_COLUMN, KEY_COLUMN.replace("CHECK (", "CHECK (attempt_id = 'legacy' OR "))),
         unproven={"a": "KEY_NOT_CANONICAL"},
