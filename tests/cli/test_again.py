@@ -21,7 +21,7 @@ from tests.hostile.verify import LIMIT_S, environment
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
 LAUNCH = ("--launcher", f"{sys.executable} -P -m holdfast.reference_impl launch")
 SCRIPT = "calyx-replay/alg-6/a-copy-outside-the-window-is-refused-by-its-timestamp"
-SUITE = "calyx-replay/suite/any-history-agrees-with-the-model"
+SUITE = "calyx-replay/suite/every-operation-is-held-against-the-model-in-every-situation"
 ALLOWED = "--run-recorded-command"
 GOOD = "calyx-replay/alg-2/a-copy-is-refused-with-the-whole-key"
 

@@ -21,7 +21,7 @@ from holdfast.specs.model import CaseKind
 from tests.harness.play import SEED, TOY, toy_case, verdict_of
 from tests.harness.test_judge import HELD, live
 from tests.hostile.verify import HERE as HOSTILE
-from tests.hostile.verify import temp_folder
+from tests.hostile.verify import adapter, temp_folder
 
 HERE = Path(__file__).resolve().parent
 LEDGER = read_contract(HERE.parent / "durability" / "contracts" / "ledger")
@@ -125,6 +125,6 @@ def test_a_call_is_watched_for_an_answer_that_comes_too_early(
     monkeypatch.setenv("HOLDFAST_SPECS", str(HOSTILE.parent / "toycontract"))
     finish = {"finish": "first", "expect": {"outcome": "accepted", "effect": "new"}}
     case = replace(toy_case(HELD), kind=CaseKind.RACE, given=steps, when=(finish,), then=())
-    (result,) = live(("honest.py",), slow=1.0, cases=[case])
+    (result,) = live(adapter("honest"), slow=1.0, cases=[case])
     assert verdict_of(result.judgement) == due
     assert judge_case(TOY, case, result.main, result.twin, seed=SEED) == result.judgement
