@@ -1356,6 +1356,7 @@ def test_notes_say_what_a_reader_must_know(fit: Evidence) -> None:
     assert elsewhere in notes
     here = add("extensions", name="pg_cron", version="1.6", schema="pg_catalog")(described)
     assert elsewhere not in "\n".join(judge(here, Policy()).notes)
+    assert "extensions: none" in judge(drop("extensions", {})(fit), Policy()).notes
 
 
 @pytest.mark.parametrize("secret", ["dblink('host=db password=s3cret-word')", "https://u:s3cret-word@db/x"])

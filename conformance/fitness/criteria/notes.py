@@ -30,7 +30,7 @@ def notes(evidence: Evidence, catalogue: Catalogue) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-# What is told of the rows of a query, if there are any: one sentence of all, with what of each.
+# What is told of the rows of a query: one sentence of all, with what of each. That there is none is told of extensions.
 _LISTS = (
     ("prepared", "prepared transactions are pending: {}", "{gid}"),
     ("extensions", "extensions: {}", "{name} {version}"),
@@ -91,8 +91,8 @@ def _search_path(evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
 
 
 def _list(query: str, sentence: str, each: str, _evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
-    if rows := catalogue.rows(query):
-        yield sentence.format(", ".join(each.format(**row) for row in rows))
+    if (rows := catalogue.rows(query)) or query == "extensions":
+        yield sentence.format(", ".join(each.format(**row) for row in rows) or "none")
 
 
 def _spreading(_evidence: Evidence, catalogue: Catalogue) -> Iterator[str]:
