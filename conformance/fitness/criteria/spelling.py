@@ -121,6 +121,22 @@ def bound(conditions: Sequence[str], column: str) -> int | None:
     return min((most for most, _, _ in _lengths(conditions, column)), default=None)
 
 
+_NUMBER = r"\(*'?(-? ?\d+)'?(?:\)|::[\w ]+)*"
+
+
+def limits(conditions: Sequence[str], column: str) -> tuple[int | None, int | None]:
+    """The least and the largest whole number that comparisons leave a column; None where none says."""
+    form = re.compile(rf"{_loosely(column)} (?:(?P<sign>[<>]=?) {_NUMBER}|BETWEEN {_NUMBER} AND {_NUMBER})")
+    low, high = list[int](), list[int]()
+    for found in filter(None, map(form.fullmatch, conditions)):
+        numbers = [int(each.replace(" ", "")) for each in found.groups()[1:] if each is not None]
+        if found["sign"] in (None, ">", ">="):
+            low.append(numbers[0] + (found["sign"] == ">"))
+        if found["sign"] in (None, "<", "<="):
+            high.append(numbers[-1] - (found["sign"] == "<"))
+    return max(low, default=None), min(high, default=None)
+
+
 def _subject(column: str) -> str:
     """The column as PostgreSQL writes it; a check of a domain calls it VALUE."""
     doubled = column.replace('"', '""')

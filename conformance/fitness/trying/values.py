@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from holdfast.conformance.fitness.criteria.patterns import Place, expanded, of_glob, places
-from holdfast.conformance.fitness.criteria.spelling import admitted, bound, conditions, literals
+from holdfast.conformance.fitness.criteria.spelling import admitted, bound, conditions, limits, literals
 from holdfast.conformance.fitness.policy import KEYS
 from holdfast.conformance.fitness.trying.tables import Column
 
@@ -96,7 +96,7 @@ def _long(number: int) -> str:
 
 # What a CHECK says of the characters that there are, whatever their number.
 _ONLY = re.compile(r"\*?\[\^(?P<none>[^\\\[\]]+)\]\*?|\^\[(?P<all>[^\^\\\[\]]+)\][+*]\$")
-_TEXT, _TEXT_LENGTH = f"{PREFIX}{{hex:24}}", len(PREFIX) + 24
+_TEXT_LENGTH = len(PREFIX) + 24
 # Longer values than this show nothing more.
 _LONGEST = 1024
 _BY_TYPE: Mapping[str, str] = {
@@ -125,7 +125,10 @@ def shape_of(word: str, column: Column, operations: tuple[str, ...]) -> Shape:
             {"true": "1", "false": "0"}.get(min(listed), min(listed)) if column.type == "affine" else min(listed)
         )
     said = sorted(word for check in column.checks for word in literals(check))
-    length = bound([condition for check in column.checks for condition in conditions(check)], column.name)
+    must = [condition for check in column.checks for condition in conditions(check)]
+    length, (low, high) = bound(must, column.name), limits(must, column.name)
+    if (column.category == "N" or column.type == "affine") and (low, high) != (None, None):
+        return _within(low, high)
     if column.type == "bytes" or (column.type == "blob" and "blob" in said):
         return lambda number: Blob(_long(number)[: 2 * (length or 32)])
     if column.type == "bytea" and length is not None:
@@ -157,7 +160,15 @@ def _text(word: str, column: Column, said: Sequence[str], length: int | None) ->
         return of_pattern((only or _HEX,) * min(length or 64, _LONGEST))
     if column.type == "affine" and "text" not in said:
         return sample_shape("{number}")
-    return sample_shape("{hex}" if word in _HASHES and (column.length or 64) >= 64 else _TEXT)
+    if word in _HASHES and (column.length or 64) >= 64:
+        return sample_shape("{hex}")
+    # Texts of one row are not equal: a table may refuse that.
+    return sample_shape(f"{PREFIX}{hashlib.sha256(word.encode()).hexdigest()[:4]}{{hex:20}}")
+
+
+def _within(low: int | None, high: int | None) -> Callable[[int], str]:
+    least = low if low is not None else min(0, high or 0)
+    return lambda number: str(least + (number if high is None else number % max(high - least + 1, 1)))
 
 
 def of_pattern(characters: Sequence[str]) -> Callable[[int], str]:

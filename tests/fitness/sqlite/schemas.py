@@ -334,7 +334,12 @@ FIT_ONES = (
     ),
     Schema(
         "fit-keys-differ",
-        changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), CHECK (logical_request_key <> replay_key)")),
+        changed(
+            (
+                "UNIQUE (replay_key)",
+                "UNIQUE (replay_key), CHECK (logical_request_key <> replay_key), CHECK (attempt_id <> run_id)",
+            )
+        ),
     ),
     Schema(
         "fit-key-form-reviewed",
@@ -366,11 +371,11 @@ FIT_ONES = (
           size INTEGER NOT NULL CHECK (size BETWEEN 3 AND 9),
           phase TEXT NOT NULL CONSTRAINT known_phase CHECK (phase IN ('inert')),
           receipt BLOB NOT NULL, ratio REAL NOT NULL, inert INTEGER NOT NULL CHECK (inert IN (True)),
-          level INTEGER NOT NULL CHECK (level IN (3, 5)),
+          level INTEGER NOT NULL CHECK (level IN (3, 5)), share REAL NOT NULL CHECK (share >= -1 AND share < 1),
           made TEXT NOT NULL CHECK (made GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]*Z'),
           seal TEXT NOT NULL CHECK (seal = 'a' || hex(zeroblob(2))),""",
             )
         ),
-        policy=Policy(values={"effect.seal": "a0000", "size": 3}),
+        policy=Policy(values={"effect.seal": "a0000"}),
     ),
 )

@@ -11,6 +11,7 @@ from holdfast.conformance.fitness.criteria.spelling import (
     WRITE_AS_IN_FILES,
     capacity,
     conditions,
+    limits,
     one_spelling_in_files,
 )
 from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
@@ -120,3 +121,19 @@ def test_what_a_check_leaves_a_column_is_counted_in_bits(condition: str, bits: f
     (check,) = checks(_table(condition))
     found = capacity(conditions(check_text(check, ["k"])), "k")
     assert (found if math.isinf(found) else int(found)) == bits
+
+
+@pytest.mark.parametrize(
+    ("definition", "least", "most"),
+    [
+        ("CHECK (k BETWEEN - 3 AND 1)", -3, 1),
+        ("CHECK (((k > 0) AND (k < 100)))", 1, 99),
+        ("CHECK ((k <= ('-5'::integer)::numeric))", None, -5),
+        ("CHECK (((k >= (0)::double precision) AND (k <> (7)::double precision)))", 0, None),
+        ("CHECK ((k > (1.5)::numeric))", None, None),
+        ("CHECK (length ( k ) > 3)", None, None),
+        ("CHECK (((k >= 0) OR (k <= 9)))", None, None),
+    ],
+)
+def test_comparisons_leave_a_column_these_numbers(definition: str, least: int | None, most: int | None) -> None:
+    assert limits(conditions(definition), "k") == (least, most)
