@@ -122,7 +122,8 @@ class _Losing(Devices):
         # One that was made anew is taken again.
         _take(session, what, how, sorted(calls.keys() - refused))
         if self._started_again():
-            refused -= operations.keys() - self._ask(how, due, operations)
+            again = calls if what == "nodes" else operations
+            refused -= again.keys() - self._ask(how, due, again)
         for node in sorted(refused) if how == "unlinked" else ():
             # A deleted index is made anew after any refusal without it, and an import fills it with the same.
             for call in (asked_of(self._world, node, "")["enroll"], called("import_object", key=self._known(node).key)):
