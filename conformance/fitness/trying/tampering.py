@@ -181,7 +181,7 @@ def _upserts(builder: ProbeBuilder, part: Part, known: Sample) -> Iterator[_Try]
 def _worst(
     builder: ProbeBuilder, name: str, session: Session, tries: tuple[_Try, ...], part: Part, first: Sample
 ) -> Probe:
-    count = f"SELECT count(*) AS there FROM {builder.into(part)}"
+    count = f"SELECT count(*) AS there, total_changes() AS done FROM {builder.into(part)}"
     attempt = builder.attempt(name)
     made: list[tuple[int, list[tuple[Statement, ProbeAnswer]]]] = []
     for text, parameters in tries:
@@ -189,6 +189,9 @@ def _worst(
             replaces = builder.in_files and text.startswith(_REPLACE)
             before = session.send(count)[1].rows if replaces else ()
             sent = [session.send(text, parameters)]
+            after = session.send(count)[1].rows if replaces else ()
+            # A row that took the place of none was added, which is no change.
+            added = not before or not after or after[0]["there"] == before[0]["there"] + 1
             # A guard may be due only at the commit.
             if sent[0][1].sqlstate is None and not builder.in_files:
                 late = session.send("SET CONSTRAINTS ALL IMMEDIATE")
@@ -197,12 +200,10 @@ def _worst(
                 # RAISE(FAIL) refuses and takes back nothing of what was done before it.
                 statement, seen = session.send(*builder.intact(part, first))
                 there = seen.rows[0]["there"] if seen.rows else 1
-                sent += [(statement, structs.replace(seen, affected=1))] if there != 1 else []
-            elif replaces and sent[0][1].affected:
-                after = session.send(count)[1].rows
-                # A row that took the place of none was added, which is no change.
-                if not before or not after or after[0]["there"] == before[0]["there"] + 1:
-                    continue
+                replaced = not added and after[0]["done"] != before[0]["done"]
+                sent += [(statement, structs.replace(seen, affected=1))] if there != 1 or replaced else []
+            elif replaces and sent[0][1].affected and added:
+                continue
         answer = sent[-1][1]
         made.append((_gravity(answer), sent))
         if answer.sqlstate is None and answer.affected:

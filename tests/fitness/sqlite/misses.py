@@ -619,6 +619,20 @@ GUARDS = (
         policy=REMEMBERED.policy,
         connection=REMEMBERED.connection,
     ),
+    # The guard takes back nothing of what it refuses.
+    replace(
+        REMEMBERED,
+        name="replace-by-its-like-that-is-refused-too-late",
+        sql=changed(
+            (
+                "  logical_request_key TEXT NOT NULL,\n  PRIMARY",
+                "  used_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,\n  PRIMARY",
+            ),
+            ("RAISE(ABORT, 'consumed is append-only') FROM", "RAISE(FAIL, 'consumed is append-only') FROM"),
+            sql=REMEMBERED.sql,
+        ),
+        refuted={"f": "CHANGE_ADMITTED"},
+    ),
     replace(
         REMEMBERED,
         name="replace-of-an-audit-record-by-its-like",
