@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.conformance.attacks import histories
 from holdfast.conformance.attacks.bench import Bench
 from holdfast.conformance.suites.calyx_replay.generate import Step, leap
 from holdfast.conformance.suites.calyx_replay.rivals import RivalRunner
@@ -154,6 +155,20 @@ def race(bench: Bench) -> None:
     with playing(bench, RivalRunner)() as player:
         for step in (leap(Random(0)), Step("race of inspect commands")):
             player.step(step)
+
+
+def beside(bench: Bench) -> None:
+    """A migration by the command line, with an id twice in its list, and receipts while it is under way."""
+    with playing(bench, RivalRunner)() as player:
+        for step in (leap(Random(0)), Step("leave", lists=(0, 1, 1)), Step("send"), Step("beside migrate")):
+            player.step(step)
+
+
+def test_of_the_orders_of_many_receipts_and_a_command_only_those_are_told_apart_that_leave_other_rows(
+    template: Launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(histories, "_WORLDS", 4)
+    assert played(beside, template, "style")[0].verdict is Verdict.CONFORMS
 
 
 def test_a_command_that_fails_beside_the_same_one_is_a_finding(template: Launched) -> None:

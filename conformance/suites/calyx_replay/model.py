@@ -379,6 +379,14 @@ def settled(state: State) -> State:
     return replace(state, records=records, count=state.count + 1)
 
 
+def at_once(state: State, since: int) -> State:
+    """The state in which all rows of the operations from number `since` on came at one time: which of them came before
+    another is not told apart. None of them is old enough for a prune that the others outlive.
+    """
+    records = {key: replace(record, order=min(record.order, since)) for key, record in state.records.items()}
+    return replace(state, records=records)
+
+
 def overdue(terms: Terms, state: State) -> str | None:
     """The key of a record that a mailbox ought to have pruned by itself (CALYX-PRN-6a), if no clock ever went back.
 
