@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
 
-DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+NONE, DAY, HOUR = timedelta(), timedelta(days=1), timedelta(hours=1)
 SAID: dict[str, Sense | Ending] = {
     # No time.
     "": Sense.NO_TIME,
@@ -154,4 +154,27 @@ def test_what_somebody_has_reviewed_is_believed_and_no_more() -> None:
     ],
 )
 def test_a_generated_column_says_what_its_columns_say(text: str, sense: Sense) -> None:
-    assert ending(text, moments=("committed_at", "made_s")).sense is sense
+    assert ending(text, moments={"committed_at": NONE, "made_s": NONE}).sense is sense
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("(now() + '365 days'::interval)", 365 * DAY),
+        ("(date_trunc('second'::text, now()) + '365 days'::interval)", 365 * DAY - timedelta(seconds=1)),
+        ("(date_trunc('day'::text, now()) + '365 days'::interval)", 364 * DAY),
+        ("('365 days'::interval + date_trunc('year'::text, now()))", -DAY),
+        ("((now())::date + '365 days'::interval)", 364 * DAY),
+        ("(CURRENT_DATE + '365 days'::interval)", 364 * DAY),
+        ("tstzrange(now(), (date_trunc('month'::text, now()) + '365 days'::interval))", 334 * DAY),
+        ("(date_trunc('century'::text, now()) + '365 days'::interval)", None),
+        ("(CURRENT_TIME + '365 days'::interval)", None),
+        ("((to_char(now(), 'Mon YYYY'::text))::timestamp without time zone + '365 days'::interval)", None),
+        ("(made + '365 days'::interval)", 365 * DAY),
+        ("(on_day + '365 days'::interval)", 364 * DAY),
+        ("(at_some_time + '365 days'::interval)", None),
+    ],
+)
+def test_what_is_cut_off_the_moment_of_making_brings_the_end_nearer(text: str, least: timedelta | None) -> None:
+    found = ending(text, moments={"made": NONE, "on_day": DAY, "at_some_time": None})
+    assert (found.sense, found.least, found.most) == (Sense.LATER, least, 365 * DAY)

@@ -7,10 +7,11 @@ Everything else that moves along with the clock, or is not read here, is said to
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum, unique
+from types import MappingProxyType
 from typing import TypeAlias
 
 from holdfast.conformance.fitness.criteria.spelling import without_parentheses
@@ -92,6 +93,23 @@ _SAME: tuple[Same, ...] = (
     (rf"\({LITERAL}::text\)::{_PLAIN_TYPE}(?![\w$.(\[])", lambda said: said[0].strip().lower() == "now"),
 )
 
+# How much date_trunc cuts off, at most.
+_CUT = {
+    "microseconds": timedelta(),
+    "milliseconds": timedelta(milliseconds=1),
+    "second": timedelta(seconds=1),
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(days=7),
+    "month": timedelta(days=31),
+    "quarter": timedelta(days=92),
+    "year": timedelta(days=366),
+}
+_CUTS = re.compile(r"\bdate_trunc\((?:'(?P<unit>\w+)'::text)?|(?P<day>\bCURRENT_DATE\b|::date\b)")
+# They leave out what is not asked for, or the day.
+_CUTS_ANYTHING = re.compile(r"\bto_char\(|\b(?:CURRENT_TIME|LOCALTIME)\b|::timetz?\b")
+
 _EVER = "infinity"
 _DATE = re.compile(r"\s*[+-]?\d{4,}-?\d\d-?\d\d(?:[T ].*)?|.*\d{4}-\d\d-\d\d.*", re.DOTALL)
 _DURATION = re.compile(
@@ -128,9 +146,16 @@ _TIMELESS = frozenset(
 )
 
 
-def ending(text: str, *, timed: bool = False, moments: Collection[str] = (), reviewed: Collection[str] = ()) -> Ending:
+def ending(
+    text: str,
+    *,
+    timed: bool = False,
+    moments: Mapping[str, timedelta | None] = MappingProxyType({}),
+    reviewed: Collection[str] = (),
+) -> Ending:
     """What a default says. `timed`: the column is of a type of time. `moments`: columns that hold a moment, which the
-    expression of a generated column may name. `reviewed`: functions that a person has reviewed, by schema and name.
+    expression of a generated column may name, and what is cut off theirs (see `cut_off`). `reviewed`: functions that a
+    person has reviewed, by schema and name.
     """
     if not text:
         return Ending(Sense.NO_TIME)
@@ -141,11 +166,30 @@ def ending(text: str, *, timed: bool = False, moments: Collection[str] = (), rev
     masked = without_parentheses(reduced(_masked(text, moments, said), said, _SAME))
     if masked == NOW:
         return Ending(Sense.MOMENT)
-    return (
+    found = (
         _constant(masked, said, timed=timed)
         or _lasting(masked, said)
         or _other(masked, timed=timed, reviewed=frozenset(reviewed))
     )
+    if found.least is None:
+        return found
+    cuts = [cut_off(text), *(cut for name, cut in moments.items() if _named(name).search(text))]
+    known = [cut for cut in cuts if cut is not None]
+    return replace(found, least=found.least - sum(known, timedelta()) if len(known) == len(cuts) else None)
+
+
+def cut_off(text: str) -> timedelta | None:
+    """How far the moment that a default gives may lie before the one in which the row is made. None: no limit is known.
+
+    What is cut off brings an end nearer: `date_trunc('year', now()) + '365 days'` may be over tomorrow.
+    """
+    cuts = [timedelta(days=1) if cut["day"] else _CUT.get(cut["unit"]) for cut in _CUTS.finditer(text)]
+    known = [cut for cut in cuts if cut is not None]
+    return None if len(known) < len(cuts) or _CUTS_ANYTHING.search(text) else sum(known, timedelta())
+
+
+def _named(column: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w$.\"]){re.escape(column)}(?![\w$.(\"])")
 
 
 def _masked(text: str, moments: Collection[str], said: list[str]) -> str:
@@ -158,7 +202,7 @@ def _masked(text: str, moments: Collection[str], said: list[str]) -> str:
 
     masked = _MAKING.sub(NOW, _TEXT.sub(aside, text).replace("pg_catalog.", ""))
     for name in moments:
-        masked = re.sub(rf"(?<![\w$.\"]){re.escape(name)}(?![\w$.(\"])", NOW, masked)
+        masked = _named(name).sub(NOW, masked)
     return masked
 
 

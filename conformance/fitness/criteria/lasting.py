@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+from typing import TypeAlias
 
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.binding import kept, must_be_said, says_something
-from holdfast.conformance.fitness.criteria.endings import Ending, Sense, ending
+from holdfast.conformance.fitness.criteria.endings import Ending, Sense, cut_off, ending
 from holdfast.conformance.fitness.criteria.files import housekeeping
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.spelling import has_word
@@ -165,14 +168,21 @@ def _ends(judging: Judging, part: Part, relation: RelationName) -> None:
     """No row is made with an end, or with one that lies before the horizon."""
     rows = judging.catalogue.of("columns", relation)
     # What a generated column is made from.
-    moments = [str(row["name"]) for row in rows if _timed(row) or _said(judging, row).sense in _MOMENTS]
+    moments = {str(row["name"]): _cut(row) for row in rows if _timed(row) or _said(judging, row).sense in _MOMENTS}
     for row in rows:
         if row["base_type"] not in NO_END or row["name"] == judging.policy.column("retain_until"):
-            _end(judging, part, relation, row, moments if row.get("generated") else [])
+            _end(judging, part, relation, row, moments if row.get("generated") else {})
 
 
 def _timed(row: Row) -> bool:
     return _TIMES.fullmatch(str(row["base_type"])) is not None
+
+
+def _cut(row: Row) -> timedelta | None:
+    """What is cut off the moment that a column holds: a date has no hours, a time of the day no day."""
+    if re.fullmatch(r"pg_catalog\._?timetz?", str(row["base_type"])):
+        return None
+    return cut_off(_default(row)) if row["base_type"] != "pg_catalog.date" else timedelta(days=1)
 
 
 def _default(row: Row) -> str:
@@ -180,7 +190,10 @@ def _default(row: Row) -> str:
     return "" if given is None else str(given)
 
 
-def _said(judging: Judging, row: Row, moments: Sequence[str] = ()) -> Ending:
+_Moments: TypeAlias = Mapping[str, timedelta | None]
+
+
+def _said(judging: Judging, row: Row, moments: _Moments = MappingProxyType({})) -> Ending:
     if judging.in_files:
         return ending_in_files(_default(row), moments)
     return ending(_default(row), timed=_timed(row), moments=moments, reviewed=judging.policy.reviewed)
@@ -193,7 +206,7 @@ _ADVICE = {
 }
 
 
-def _end(judging: Judging, part: Part, relation: RelationName, row: Row, moments: Sequence[str]) -> None:
+def _end(judging: Judging, part: Part, relation: RelationName, row: Row, moments: _Moments) -> None:
     found, default = _said(judging, row, moments), _default(row)
     what, horizon = f"{row['name']} of {relation}", judging.policy.horizon
     advice = _ADVICE[judging.in_files]
