@@ -187,11 +187,16 @@ def _worst(
     for text, parameters in tries:
         with rolled_back(session):
             replaces = builder.in_files and text.startswith(_REPLACE)
-            before = session.send(count)[1].rows if replaces else ()
+            counts = [session.send(count)] if replaces else []
             sent = [session.send(text, parameters)]
-            after = session.send(count)[1].rows if replaces else ()
+            counts += [session.send(count)] if replaces else []
+            rows = [row for _, counted in counts for row in counted.rows]
+            if len(rows) < len(counts):
+                # Whether it took the place of a row is not known: the last answer, which shows nothing, says so.
+                made.append((2, [*sent, next(each for each in counts if not each[1].rows)]))
+                continue
             # A row that took the place of none was added, which is no change.
-            added = not before or not after or after[0]["there"] == before[0]["there"] + 1
+            added = not replaces or rows[1]["there"] == rows[0]["there"] + 1
             # A guard may be due only at the commit.
             if sent[0][1].sqlstate is None and not builder.in_files:
                 late = session.send("SET CONSTRAINTS ALL IMMEDIATE")
@@ -200,7 +205,7 @@ def _worst(
                 # RAISE(FAIL) refuses and takes back nothing of what was done before it.
                 statement, seen = session.send(*builder.intact(part, first))
                 there = seen.rows[0]["there"] if seen.rows else 1
-                replaced = not added and after[0]["done"] != before[0]["done"]
+                replaced = not added and rows[1]["done"] != rows[0]["done"]
                 sent += [(statement, structs.replace(seen, affected=1))] if there != 1 or replaced else []
             elif replaces and sent[0][1].affected and added:
                 continue
