@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from holdfast.conformance.fitness import sqlite
 from holdfast.conformance.fitness.assessment import Assessment, not_present
-from holdfast.conformance.fitness.candidates import candidates, choose
+from holdfast.conformance.fitness.candidates import candidates, choose, search, writer_of
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.deadline import TIMEOUT_S, Deadline
 from holdfast.conformance.fitness.errors import FitnessError, LostError
@@ -34,19 +33,20 @@ from holdfast.conformance.fitness.model import (
     Surface,
 )
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.postgres import candidates as search
 from holdfast.conformance.fitness.postgres import poolers, roles
 from holdfast.conformance.fitness.postgres.blockers import cause
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, name_of
 from holdfast.conformance.fitness.postgres.clone import clone
 from holdfast.conformance.fitness.postgres.connecting import Connection
-from holdfast.conformance.fitness.postgres.live import live_connection, probe_live
-from holdfast.conformance.fitness.postgres.probes import probe_clone
-from holdfast.conformance.fitness.postgres.reading import errors_described, reading
+from holdfast.conformance.fitness.postgres.probes import live_connection, probe_clone, probe_live
 from holdfast.conformance.fitness.postgres.roles import Household
 from holdfast.conformance.fitness.postgres.scratch import Scratch, scratch
-from holdfast.conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.postgres.snapshot import errors_described, reading, take
 from holdfast.conformance.fitness.server import unidentified
+from holdfast.conformance.fitness.sqlite import snapshot as file_snapshot
+from holdfast.conformance.fitness.sqlite.catalogue import translated
+from holdfast.conformance.fitness.sqlite.live import MAIN, path_of, relation_name
+from holdfast.conformance.fitness.sqlite.probes import gather_evidence
 from holdfast.conformance.fitness.target import Target, target_of
 from holdfast.servers.janitor import Janitor
 
@@ -86,7 +86,7 @@ def assess(
     `timeout` seconds no database is awaited any longer; what is not proven by then stays unproven.
     Raises FitnessError when the question cannot be asked.
     """
-    path = sqlite.path_of(dsn)
+    path = path_of(dsn)
     if path is not None:
         return _on_sqlite(path, names, policy, live)
     deadline = Deadline.after(timeout)
@@ -141,11 +141,11 @@ def _on_postgres(
         named = {part: _existing(connection, target, part, text) for part, text in names.given().items()}
         if names.writer is not None:
             _must_be_role(connection, target, names.writer)
-        observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else search.search(connection, policy)
+        observed = () if {Part.EFFECT, Part.NONCE} <= named.keys() else search(connection, policy)
         observed = tuple(each for each in observed if each.part not in named)
         parts = {**choose(observed, named=named), **named}
         effect = parts.get(Part.EFFECT)
-        writer = names.writer or (None if effect is None else search.writer(connection, effect))
+        writer = names.writer or (None if effect is None else writer_of(connection, effect))
         surface = _surface(target.described, policy, parts, writer, observed)
         if isinstance(surface, Assessment):
             return surface
@@ -295,21 +295,21 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
         return surface
     # The copies hold the rows of the live file: they must not outlive this process, however it ends.
     with Janitor() as janitor:
-        evidence = sqlite.gather_evidence(path, surface, policy, within=janitor.make_folder())
+        evidence = gather_evidence(path, surface, policy, within=janitor.make_folder())
     return Assessment(target, policy, surface, evidence, judge(evidence, policy), observed)
 
 
 def search_file(path: Path, policy: Policy) -> tuple[Candidate, ...]:
     """Every relation of a file. An audit lies in another one, which cannot be found from here."""
     nowhere = Surface("", {}, None)
-    found = sqlite.translated(Evidence(nowhere, sqlite.take(path, nowhere, policy))).snapshot
+    found = translated(Evidence(nowhere, file_snapshot.take(path, nowhere, policy))).snapshot
     catalogue = Catalogue(found)
     return candidates(catalogue, [name_of(row) for row in catalogue.rows("relations")], policy)
 
 
 def _in_file(path: Path, part: Part, text: str, policy: Policy) -> RelationName:
-    wanted = sqlite.relation_name(text, path)
-    file = path if wanted.schema == sqlite.MAIN else Path(wanted.schema)
+    wanted = relation_name(text, path)
+    file = path if wanted.schema == MAIN else Path(wanted.schema)
     # SQLite ignores case in names of tables; the evidence has the name as the file has it.
     there = {each.relation.name.lower(): each.relation.name for each in search_file(file, policy)}
     if wanted.name.lower() in there:

@@ -17,7 +17,7 @@ from holdfast.conformance.fitness.model import (
 )
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue
-from holdfast.conformance.fitness.sqlite.translating import translated
+from holdfast.conformance.fitness.sqlite.catalogue import translated
 
 _TRIED = (EvidenceClass.CATALOGUE, EvidenceClass.CLONE)
 _GRANTED = (EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES, EvidenceClass.CLONE)

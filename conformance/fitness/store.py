@@ -18,15 +18,16 @@ from typing import Any, Protocol
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from holdfast.conformance.fitness import gather, sqlite
+from holdfast.conformance.fitness import gather
+from holdfast.conformance.fitness.candidates import writer_of
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Surface
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.postgres import candidates, snapshot
+from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.connecting import Connection
-from holdfast.conformance.fitness.postgres.reading import reading
-from holdfast.conformance.fitness.sqlite.live import read
+from holdfast.conformance.fitness.postgres.snapshot import reading
+from holdfast.conformance.fitness.sqlite.live import read, relation_name
 from holdfast.conformance.fitness.sqlite.snapshot import take
 from holdfast.conformance.fitness.target import Target, target_of
 
@@ -92,7 +93,7 @@ def store_at(place: Mapping[str, Any], workdir: Path, login: Login) -> Store:
 
 def _in_workdir(text: str, file: Path, workdir: Path) -> RelationName:
     other, colon, table = text.rpartition(":")
-    return sqlite.relation_name(f"{workdir / other}:{table}" if colon else text, file)
+    return relation_name(f"{workdir / other}:{table}" if colon else text, file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class _PostgresStore:
     def inspect(self) -> Evidence:
         """See `Store`."""
         with self._reading() as connection:
-            writer = self.writer or candidates.writer(connection, self.parts[Part.EFFECT])
+            writer = self.writer or writer_of(connection, self.parts[Part.EFFECT])
             surface = Surface(str(self.parts[Part.EFFECT]), self.parts, writer)
             observed = snapshot.take(connection, surface, Policy())
         there = {(row["schema"], row["relation"]) for row in observed.structure.get("relations", ()) if row["named"]}

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from holdfast.conformance.fitness.assessment import Assessment
-from holdfast.conformance.fitness.document import ProofDocument, bound_to, seal_of
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, FitnessJudgement, Part, Standing, Status
-from holdfast.conformance.fitness.proof import Proof, password_in
+from holdfast.conformance.fitness.proof import Proof, ProofDocument, bound_to, password_in, seal_of
 from holdfast.reports.evidence import KitIdentity
 from holdfast.specs import Contract
 from holdfast.specs.typed import instant_text

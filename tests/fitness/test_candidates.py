@@ -8,11 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.conformance.fitness.candidates import choose
+from holdfast.conformance.fitness.candidates import choose, search, writer_of
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Candidate, Part, RelationName
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.postgres.candidates import search, writer
 from tests.fitness.documented import ledger_ddl, surface_ddl
 from tests.fitness.lives import LiveServer
 
@@ -90,11 +89,11 @@ def test_of_several_one_has_to_be_named(live: psycopg.Connection[Any]) -> None:
 
 def test_the_writer_is_the_only_one_who_may_insert(live: psycopg.Connection[Any]) -> None:
     live.execute(surface_ddl())
-    assert writer(live, EFFECT) == "registrar"
+    assert writer_of(live, EFFECT) == "registrar"
     live.execute("CREATE ROLE second; GRANT INSERT (run_id) ON surface.consumed_request TO second")
-    assert writer(live, EFFECT) is None
+    assert writer_of(live, EFFECT) is None
     live.execute("REVOKE INSERT (run_id) ON surface.consumed_request FROM second")
     live.execute("GRANT INSERT ON surface.consumed_request TO PUBLIC")
-    assert writer(live, EFFECT) is None
+    assert writer_of(live, EFFECT) is None
     live.execute("REVOKE INSERT ON surface.consumed_request FROM PUBLIC, registrar")
-    assert writer(live, EFFECT) is None
+    assert writer_of(live, EFFECT) is None

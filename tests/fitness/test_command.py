@@ -35,10 +35,10 @@ from holdfast.conformance.fitness.errors import FitnessError, LostError
 from holdfast.conformance.fitness.gather import assess, relation_named
 from holdfast.conformance.fitness.model import Criterion, EvidenceClass, Part, RelationName, Standing, Status
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.postgres import reading as readings
+from holdfast.conformance.fitness.postgres import snapshot as readings
 from holdfast.conformance.fitness.postgres.probes import probe_clone
-from holdfast.conformance.fitness.postgres.reading import reading
 from holdfast.conformance.fitness.postgres.scratch import Scratch
+from holdfast.conformance.fitness.postgres.snapshot import reading
 from holdfast.conformance.fitness.target import Target, target_of
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import schema, strictjson

@@ -30,13 +30,13 @@ from holdfast.conformance.fitness.model import EvidenceClass, Standing
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import clone as clones_of
 from holdfast.conformance.fitness.postgres import connecting, sessions
-from holdfast.conformance.fitness.postgres import live as live_of
+from holdfast.conformance.fitness.postgres import probes as live_of
 from holdfast.conformance.fitness.postgres.connecting import Connection, WaitedError
-from holdfast.conformance.fitness.postgres.live import live_connection
 from holdfast.conformance.fitness.postgres.poolers import must_be_direct
-from holdfast.conformance.fitness.postgres.reading import reading
+from holdfast.conformance.fitness.postgres.probes import live_connection
 from holdfast.conformance.fitness.postgres.scratch import Scratch, bare_server
 from holdfast.conformance.fitness.postgres.sessions import Session
+from holdfast.conformance.fitness.postgres.snapshot import reading
 from holdfast.conformance.fitness.target import target_of
 from holdfast.conformance.fitness.trying.sessions import gone
 from holdfast.servers.errors import StartError

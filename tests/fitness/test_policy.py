@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.policy import (
     BINDINGS,
     KEYS,
@@ -22,6 +21,7 @@ from holdfast.conformance.fitness.policy import (
     policy_of,
     read_policy,
 )
+from holdfast.conformance.fitness.proof import bound_to
 from holdfast.specs.typed import InvalidError, read, written
 
 

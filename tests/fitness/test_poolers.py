@@ -27,8 +27,7 @@ from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import poolers as signs_of
 from holdfast.conformance.fitness.postgres.connecting import Connection
 from holdfast.conformance.fitness.postgres.poolers import must_be_direct
-from holdfast.conformance.fitness.postgres.reading import reading
-from holdfast.conformance.fitness.postgres.snapshot import take
+from holdfast.conformance.fitness.postgres.snapshot import reading, take
 from holdfast.conformance.fitness.target import target_of
 from tests.fitness.documented import surface_ddl
 from tests.fitness.lives import LiveServer

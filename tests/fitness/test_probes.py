@@ -13,8 +13,7 @@ import pytest
 from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, RelationName, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.clone import Clone, clone
-from holdfast.conformance.fitness.postgres.live import probe_live
-from holdfast.conformance.fitness.postgres.probes import probe_clone
+from holdfast.conformance.fitness.postgres.probes import probe_clone, probe_live
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.postgres.sessions import Session
 from holdfast.conformance.fitness.postgres.snapshot import take

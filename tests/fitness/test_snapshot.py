@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast.conformance.fitness.document import bound_to
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Snapshot, Standing, Surface
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.snapshot import moment, take
+from holdfast.conformance.fitness.proof import bound_to
 from holdfast.reference_impl.rs4a_replay.postgres_provision import ensure_writer, provision_postgres
 from holdfast.specs import load_terms
 from holdfast.specs.fitness import QueryKind, load_queries

@@ -14,13 +14,14 @@ from rich.markup import escape
 from holdfast.conformance.cli.console import Format, ending, err, out, print_json, print_table, stop, table_of
 from holdfast.conformance.cli.fitness.options import Options
 from holdfast.conformance.cli.places import unusable_file
-from holdfast.conformance.fitness import sqlite, view
+from holdfast.conformance.fitness import view
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.gather import Names, assess
 from holdfast.conformance.fitness.model import FitnessJudgement, Reason, Standing, Status
 from holdfast.conformance.fitness.policy import Policy, PolicyError, read_policy
 from holdfast.conformance.fitness.proof import ProofError, proof_json, write
+from holdfast.conformance.fitness.sqlite.live import path_of
 from holdfast.conformance.fitness.target import holds_secret
 from holdfast.conformance.gate.decision import installed_kit
 from holdfast.conformance.verdict import Exit
@@ -78,7 +79,7 @@ def _must_hold_no_secret(options: Options) -> None:
     named = {"--effect": options.effect, "--nonce": options.nonce, "--audit": options.audit, "--writer": options.writer}
     given = {**named, "--challenge": options.challenge}
     given |= {option: str(path) for option, path in files.items() if path is not None}
-    if sqlite.path_of(options.dsn) is not None:
+    if path_of(options.dsn) is not None:
         given["DSN"] = options.dsn
     for option, word in given.items():
         if word is not None and holds_secret(word):

@@ -7,10 +7,9 @@ import re
 from holdfast.conformance.fitness.codes import Code
 from holdfast.conformance.fitness.criteria.atomic import counts
 from holdfast.conformance.fitness.criteria.files import in_its_own_file
-from holdfast.conformance.fitness.criteria.guards import changes_tried, held_by_others
+from holdfast.conformance.fitness.criteria.guards import changes_tried, held_by_others, owned
 from holdfast.conformance.fitness.criteria.judging import Judging
 from holdfast.conformance.fitness.criteria.lasting import unhidden
-from holdfast.conformance.fitness.criteria.owners import owned
 from holdfast.conformance.fitness.criteria.tables import apart, ordinary, plain_insert
 from holdfast.conformance.fitness.criteria.triggers import guarded_by_triggers
 from holdfast.conformance.fitness.model import Part, RelationName

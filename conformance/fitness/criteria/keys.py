@@ -11,6 +11,8 @@ from holdfast.conformance.fitness.criteria import files
 from holdfast.conformance.fitness.criteria.binding import checks_on, made_up, must_be_said, refused_by, weak_checks
 from holdfast.conformance.fitness.criteria.judging import Judging, duplicate, sound
 from holdfast.conformance.fitness.criteria.spelling import (
+    NEIGHBOURS,
+    NUL_NEIGHBOURS,
     WRITE_AS,
     WRITE_AS_IN_FILES,
     admitted,
@@ -22,7 +24,6 @@ from holdfast.conformance.fitness.criteria.spelling import (
 )
 from holdfast.conformance.fitness.criteria.tables import ordinary, plain_insert, there
 from holdfast.conformance.fitness.model import Part, RelationName, Row
-from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.policy import KEYS, NONCE
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, longest
 

@@ -1,6 +1,7 @@
 """What the text of a CHECK shows, as PostgreSQL writes it: which values it admits, that a key has one spelling only.
 
-Probes try a few values; that there is no further one only a text can show. What is not one of the forms below may hold
+Patterns are read place by place: those of PostgreSQL with both anchors, and those of GLOB. Probes try a few values;
+that there is no further one only a text can show. What is not one of the forms below may hold
 as well; that cannot be decided from here.
 """
 
@@ -8,16 +9,99 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
-from holdfast.conformance.fitness.criteria.patterns import (
-    ANY_BITS,
-    bits_of,
-    expanded,
-    is_of_one_case,
-    of_glob,
-    places,
+_PLACE = re.compile(
+    r"(?:\[(?P<set>\^?[^\^\\\[\]][^\\\[\]]*)\]|\\(?P<escaped>[^\w\s])|(?P<any>\.)|(?P<plain>[^\\^$.|?*+()\[\]{}]))"
+    r"(?:\{(?P<least>[0-9]{1,3})(?:(?P<comma>,)(?P<most>[0-9]{1,3})?)?\}|(?P<many>[+*?]))?|(?P<left_out>\([^()]*\)[?*])"
 )
+_MANY: dict[str | None, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None), None: (1, 1)}
+# Characters that mean themselves in every pattern, and those that do between brackets.
+_PLAIN = re.compile(r"[A-Za-z0-9_:/@=-]")
+_SET = re.compile(r"[A-Za-z0-9_:/@=.+-]+")
+_ALPHABETS = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+# Between brackets; a hyphen at an end is one.
+_RANGE = re.compile(r"(.)-(.)", re.DOTALL)
+# The bits of a character that may be any.
+ANY_BITS = math.log2(0x110000 - 0x800)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`inside` stands between brackets, `said` means itself, without both it is any; `most` is None without an end."""
+
+    inside: str = ""
+    said: str = ""
+    least: int = 0
+    most: int | None = None
+
+    @property
+    def characters(self) -> str:
+        """Those that may stand there; empty for any."""
+        return expanded(self.inside) if self.inside else self.said[-1:]
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it is there a fixed number of times, in one case."""
+        known = is_of_one_case(self.inside) if self.inside else _PLAIN.fullmatch(self.said)
+        return bool(known) and self.least == self.most and self.least > 0
+
+    @property
+    def bits(self) -> float:
+        """How many it has at the most."""
+        if self.most is None:
+            return math.inf
+        return self.most * bits_of(self.characters) + math.log2(max(self.most - self.least, 0) + 1)
+
+
+def places(text: str) -> tuple[Place, ...]:
+    """The places of a pattern; none for one of another form. What may be left out whole is a place of no length."""
+    found, at, end = list[Place](), 1, len(text) - 1
+    if not (text.startswith("^") and text.endswith("$")):
+        return ()
+    while at < end:
+        if (each := _PLACE.match(text, at, end)) is None:
+            return ()
+        said = f"\\{each['escaped']}" if each["escaped"] else each["plain"] or ""
+        least, most = _MANY[each["many"]]
+        if each["least"]:
+            least = int(each["least"])
+            most = int(each["most"]) if each["most"] else None if each["comma"] else least
+        found.append(Place() if each["left_out"] else Place(each["set"] or "", said, least, most))
+        at = each.end()
+    return tuple(found)
+
+
+def of_glob(text: str) -> str:
+    """A pattern of GLOB as one of PostgreSQL."""
+    words = {"*": ".*", "?": ".", "[": "[", **{each: f"\\{each}" for each in "\\^$.|+()]{}"}}
+    each = re.findall(r"\[[^\]]*\]|.", text, re.DOTALL)
+    return f"^{''.join(words.get(word, word) for word in each)}$"
+
+
+def expanded(inside: str) -> str:
+    """The characters between brackets, each once; empty for any, as all but some are."""
+    if inside.startswith("^"):
+        return ""
+    spans = _RANGE.sub(lambda ends: "".join(map(chr, range(ord(ends[1]), ord(ends[2]) + 1))), inside)
+    return "".join(dict.fromkeys(spans))
+
+
+def bits_of(characters: str) -> float:
+    """The bits of one of these characters; none is any."""
+    return math.log2(len(characters)) if characters else ANY_BITS
+
+
+def is_of_one_case(inside: str) -> bool:
+    """Whether what stands between brackets names single characters and ranges, and no letter in both cases."""
+    within = all(any(first in each and last in each for each in _ALPHABETS) for first, last in _RANGE.findall(inside))
+    if not within or _SET.fullmatch(inside) is None:
+        return False
+    named = expanded(inside)
+    return not any(each.isalpha() and each.swapcase() in named for each in named)
+
 
 # What a reason suggests for another form.
 WRITE_AS = "~ '^[0-9a-f]{64}$'"
@@ -243,3 +327,25 @@ def _unquoted(literal: str) -> str:
 def literals(definition: str) -> set[str]:
     """Every word in quotes, but for the empty one."""
     return {_unquoted(word) for word in re.findall(_QUOTED, definition)} - {""}
+
+
+# From a consumed key to the neighbour, and a text that describes the neighbour.
+Neighbour: TypeAlias = tuple[Callable[[str], str], str]
+# By the end of the name of its probe, in the order in which they are tried.
+NEIGHBOURS: Mapping[str, Neighbour] = {
+    "upper": (str.upper, "in upper case"),
+    "space": (lambda key: f"{key} ", "with a space at its end"),
+    "leading-space": (lambda key: f" {key}", "with a space before it"),
+    "newline": (lambda key: f"{key}\n", "with a line feed at its end"),
+    "tab": (lambda key: f"{key}\t", "with a tab at its end"),
+    "sha256": (lambda key: f"sha256:{key}", "with sha256: before it"),
+    "version": (lambda key: f"v1:{key}", "with v1: before it"),
+    "0x": (lambda key: f"0x{key}", "with 0x before it"),
+    "zero": (lambda key: f"0{key}", "with a zero before it"),
+    "doubled": (lambda key: f"{key}{key}", "twice in a row"),
+}
+# SQLite only, because no text of PostgreSQL holds a NUL: length() and GLOB stop at the first one.
+NUL_NEIGHBOURS: Mapping[str, Neighbour] = {
+    "nul": (lambda key: f"{key}\0", "with a NUL at its end"),
+    "nul-tail": (lambda key: f"{key}\0x", "with a NUL and more at its end"),
+}

@@ -1,9 +1,9 @@
-"""What the catalogue of PostgreSQL says of a surface, in one read-only transaction."""
+"""What the catalogue of PostgreSQL says of a surface, in one read-only transaction with settings for it alone."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,9 +13,14 @@ from psycopg import errors, sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 
+from holdfast.conformance.fitness.deadline import Deadline
+from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Dialect, Row, Snapshot, Surface
 from holdfast.conformance.fitness.policy import CONTRACT, Policy
+from holdfast.conformance.fitness.postgres.blockers import cause, inquirer
 from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
+from holdfast.conformance.fitness.postgres.connecting import Connection
+from holdfast.conformance.fitness.target import Target
 from holdfast.specs.fitness import Query, QueryKind, in_order, load_queries, parameters
 from holdfast.specs.strictjson import MAX_SAFE_INTEGER
 
@@ -123,3 +128,53 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal | float | date | time | timedelta):
         return str(value)
     raise TypeError(f"a catalogue query gave a {type(value).__name__}, which no proof can hold")
+
+
+# Major versions whose catalogues the queries know.
+OLDEST, NEWEST = 13, 18
+# Longer than the server lets a statement take in such a transaction (`settings` of the queries).
+STATEMENT_S = 35.0
+# For a client that stops between two statements: its transaction must not keep the server from tidying up.
+_IDLE = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+
+
+@contextmanager
+def reading(target: Target, deadline: Deadline, purpose: str) -> Iterator[Connection]:
+    """A transaction that cannot write. Each error of the database becomes a FitnessError without secrets."""
+    with errors_described(target, purpose), ExitStack() as stack:
+        inquire = inquirer(target, deadline)
+        connection = Connection.reach(
+            target.dsn, purpose=purpose, longest=STATEMENT_S, deadline=deadline, inquire=inquire
+        )
+        stack.callback(connection.close)
+        major = connection.info.server_version // 10_000
+        if not OLDEST <= major <= NEWEST:
+            raise FitnessError(
+                f"{target.described}: expected PostgreSQL {OLDEST} to {NEWEST}, got {major}: its catalogue may say "
+                "things that this version of holdfast does not know"
+            )
+        stack.enter_context(moment(connection))
+        connection.execute(_IDLE)
+        yield connection
+
+
+@contextmanager
+def errors_described(target: Target, purpose: str) -> Iterator[None]:
+    """Errors of the driver and the server as a FitnessError without secrets, with what to do about it.
+
+    Of a wait that was too long it says for what `purpose`, and who was in the way.
+    """
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise FitnessError(
+            f"{target.described}: the role of the DSN may not read the catalogue: {target.first_line(error)}; "
+            "connect as a role that may, such as the owner of the database"
+        ) from None
+    except psycopg.Error as error:
+        said, why = target.first_line(error), target.scrubbed(cause(error))
+        if why and not said.startswith(purpose):
+            said = f"{purpose}: {said}"
+        raise FitnessError(
+            f"{target.described} cannot be asked: {said}{why or '; check that the server runs and lets this role in'}"
+        ) from None

@@ -16,19 +16,3 @@ What SQLite cannot show, and what replaces it:
 
 The file is never written, and nothing is made or changed beside it (`live`). Probes run on a copy.
 """
-
-from __future__ import annotations
-
-from holdfast.conformance.fitness.sqlite.live import MAIN, path_of, relation_name
-from holdfast.conformance.fitness.sqlite.probes import gather_evidence
-from holdfast.conformance.fitness.sqlite.snapshot import take
-from holdfast.conformance.fitness.sqlite.translating import translated
-
-__all__ = [
-    "MAIN",
-    "gather_evidence",
-    "path_of",
-    "relation_name",
-    "take",
-    "translated",
-]

@@ -34,17 +34,15 @@ from holdfast.conformance.fitness.model import (
 )
 from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, name_of
-from holdfast.conformance.fitness.sqlite.catalogue import expression
+from holdfast.conformance.fitness.sqlite.catalogue import expression, state_of, translated, violated
 from holdfast.conformance.fitness.sqlite.live import MAIN, read
 from holdfast.conformance.fitness.sqlite.snapshot import AUDIT, files_of, take
-from holdfast.conformance.fitness.sqlite.translating import state_of, translated, violated
-from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
 from holdfast.conformance.fitness.trying.building import ProbeBuilder, first_number, rolled_back
-from holdfast.conformance.fitness.trying.races import NOT_ADMITTED, left, races
-from holdfast.conformance.fitness.trying.rows import Insert, RowError, Sample, quoted
+from holdfast.conformance.fitness.trying.rows import Insert, Sample, quoted
 from holdfast.conformance.fitness.trying.sessions import Attempt, Session
 from holdfast.conformance.fitness.trying.tables import Table, table_of
-from holdfast.conformance.fitness.trying.tampering import FILE_ROLE, tampering
+from holdfast.conformance.fitness.trying.tampering import FILE_ROLE
+from holdfast.conformance.fitness.trying.trials import NOT_ADMITTED, left, races, trials, until_it_fails
 
 # A trigger that never ends must not block the kit; the check of all pages may take longer.
 _STATEMENT_S = 10.0
@@ -255,26 +253,20 @@ def _probes(copy: FileCopy, surface: Surface, policy: Policy) -> Iterator[Probe]
     parts = {part: name for part, name in surface.parts.items() if copy.is_table(name)}
     if Part.EFFECT not in parts:
         return
-    there, number, name = Surface(surface.name, parts, None), first_number(), "first"
+    yield from until_it_fails(_trials(copy, Surface(surface.name, parts, None), policy))
+
+
+def _trials(copy: FileCopy, surface: Surface, policy: Policy) -> Iterator[Probe]:
     names = (("writer", FILE_ROLE), ("another writer", FILE_ROLE), ("reader", FILE_ROLE))
-    try:
-        builder = ProbeBuilder(copy, there, policy, helper=None, evidence=EvidenceClass.CLONE, first=number)
-        with copy.opened(*names) as (writer, other, reader):
-            first = builder.fresh()
-            admitted = consumed(builder, writer, first)
-            yield admitted
-            name = "rest"
-            if any(answer.sqlstate is not None for answer in admitted.answers):
-                return
-            yield from admission(builder, writer, first)
-            yield read_back(builder, copy, FILE_ROLE, first)
-            yield from tampering(builder, copy, there, first)
-            race = partial(_race, builder, writer, other)
-            yield from races(
-                builder, race, partial(_killed, builder, copy, writer, reader, first), writer, other, reader
-            )
-    except RowError as error:
-        yield Probe(name, EvidenceClass.CLONE, (), (), f"the probes could not go on: {error}")
+    first = first_number()
+    builder = ProbeBuilder(copy, surface, policy, helper=None, evidence=EvidenceClass.CLONE, first=first)
+    with copy.opened(*names) as (writer, other, reader):
+
+        def rest(first: Sample) -> Iterator[Probe]:
+            kill = partial(_killed, builder, copy, writer, reader, first)
+            yield from races(builder, partial(_race, builder, writer, other), kill, writer, other, reader)
+
+        yield from trials(builder, copy, surface, FILE_ROLE, writer, rest)
 
 
 def _race(

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from holdfast.conformance.fitness.criteria.spelling import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import Part, Probe
-from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.policy import BINDINGS, NONCE, WORDS
 from holdfast.conformance.fitness.trying.building import KEY, REPLAY_KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.trying.rows import Sample, Value, quoted

@@ -16,8 +16,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from holdfast.conformance.fitness.criteria.patterns import Place, expanded, of_glob, places
-from holdfast.conformance.fitness.criteria.spelling import admitted, bound, conditions, limits, literals
+from holdfast.conformance.fitness.criteria.spelling import (
+    Place,
+    admitted,
+    bound,
+    conditions,
+    expanded,
+    limits,
+    literals,
+    of_glob,
+    places,
+)
 from holdfast.conformance.fitness.policy import KEYS
 from holdfast.conformance.fitness.trying.tables import Column
 

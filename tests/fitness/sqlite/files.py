@@ -12,7 +12,8 @@ from pathlib import Path
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, FitnessJudgement, Part, Surface
 from holdfast.conformance.fitness.policy import Policy
-from holdfast.conformance.fitness.sqlite import gather_evidence, relation_name
+from holdfast.conformance.fitness.sqlite.live import relation_name
+from holdfast.conformance.fitness.sqlite.probes import gather_evidence
 from tests.fitness.sqlite.schemas import Schema
 
 # Root gives its files to the writer; other users own them already.

@@ -10,7 +10,7 @@ import pytest
 from holdfast.conformance.fitness.criteria.judging import is_refusal
 from holdfast.conformance.fitness.model import CriterionResult, Evidence, Standing, Status
 from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
-from holdfast.conformance.fitness.sqlite.translating import translated
+from holdfast.conformance.fitness.sqlite.catalogue import translated
 from tests.conftest import thinned
 from tests.fitness.contradicting import contradictions
 from tests.fitness.documented import sqlite_ddl

@@ -8,13 +8,14 @@ import sqlite3
 import pytest
 
 from holdfast.conformance.fitness.criteria.spelling import (
+    NEIGHBOURS,
+    NUL_NEIGHBOURS,
     WRITE_AS_IN_FILES,
     capacity,
     conditions,
     limits,
     one_spelling_in_files,
 )
-from holdfast.conformance.fitness.neighbours import NEIGHBOURS, NUL_NEIGHBOURS
 from holdfast.conformance.fitness.sqlite.catalogue import check_text
 from holdfast.conformance.fitness.sqlite.sqltext import checks
 from holdfast.conformance.fitness.trying.values import digest_of

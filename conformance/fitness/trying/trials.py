@@ -1,4 +1,4 @@
-"""What several sessions do at a time: parts that do not depend on how a database lets them wait."""
+"""All trials on a copy in their order, and what several sessions do at a time, in every database."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Protocol
 import psycopg
 
 from holdfast.conformance.fitness.errors import LostError
-from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe
+from holdfast.conformance.fitness.model import EvidenceClass, Part, Probe, Surface
 from holdfast.conformance.fitness.policy import NONCE
+from holdfast.conformance.fitness.trying.admission import admission, consumed, read_back
 from holdfast.conformance.fitness.trying.building import KEY, ProbeBuilder, rolled_back
 from holdfast.conformance.fitness.trying.rows import Parameters, RowError, Sample
-from holdfast.conformance.fitness.trying.sessions import Attempt, Session
+from holdfast.conformance.fitness.trying.sessions import Attempt, Copy, Session
+from holdfast.conformance.fitness.trying.tampering import tampering
 
 _ARBITER = "race-arbiter"
 NOT_ADMITTED = "a fresh row was not admitted, so that nothing can be undone or lost"
@@ -25,6 +27,38 @@ _RACES = (
     (_ARBITER, Part.EFFECT, KEY, "COMMIT"),
     ("race-nonce", Part.NONCE, NONCE, "COMMIT"),
 )
+
+
+def trials(
+    builder: ProbeBuilder,
+    copy: Copy,
+    surface: Surface,
+    writer: str,
+    session: Session,
+    rest: Callable[[Sample], Iterator[Probe]],
+) -> Iterator[Probe]:
+    """Everything that is tried on a copy by a session of its writer; the `rest` at the end, beside the first row."""
+    first = builder.fresh()
+    admitted = consumed(builder, session, first)
+    yield admitted
+    if any(answer.sqlstate is not None for answer in admitted.answers):
+        return
+    yield from admission(builder, session, first)
+    yield read_back(builder, copy, writer, first)
+    # Rows of the audit are learnt here.
+    yield from tampering(builder, copy, surface, first)
+    yield from rest(first)
+
+
+def until_it_fails(probes: Iterator[Probe]) -> Iterator[Probe]:
+    """Probes as they come. What was made before an error counts, and the error is a probe that failed."""
+    name = "first"
+    try:
+        for probe in probes:
+            yield probe
+            name = "rest"
+    except (RowError, LostError, psycopg.Error) as error:
+        yield Probe(name, EvidenceClass.CLONE, (), (), f"the probes could not go on: {error}")
 
 
 class Race(Protocol):
