@@ -92,6 +92,10 @@ class Policy:
             raise KeyError(word)
         return self.columns.get(word, _ROLES.get(word, word))
 
+    def renames(self, word: str) -> bool:
+        """Whether the column of a word is called otherwise than the contract has it."""
+        return self.column(word) != _ROLES.get(word, word)
+
     def written(self) -> WrittenPolicy:
         """As it stands in a proof and in its digest: every member, defaults included, in one spelling."""
         return WrittenPolicy(
@@ -128,7 +132,7 @@ class Policy:
 
     def _departures(self) -> Iterator[str]:
         for word in WORDS:
-            if self.column(word) != _ROLES.get(word, word):
+            if self.renames(word):
                 yield f"the policy takes the column {self.column(word)} for {word}"
         if set(self.operations) != set(contract_operations()):
             known = ", ".join(contract_operations())

@@ -213,7 +213,8 @@ def _keys(judging: Judging, relation: RelationName) -> None:
 def _attempts(judging: Judging, relation: RelationName) -> None:
     """Attempts neither make a row another one nor are unique themselves."""
     attempt = judging.policy.column("attempt")
-    if "attempt" in judging.policy.columns and judging.catalogue.column(relation, attempt) is None:
+    # A policy in a proof names every column, so that only another name says that an attempt must be there.
+    if judging.policy.renames("attempt") and judging.catalogue.column(relation, attempt) is None:
         text = f"the policy takes {attempt} for the attempt, and {relation} has no column of that name"
         judging.unproven(Code.MISSING_COLUMNS, text, part=Part.EFFECT)
     columns = {str(row["name"]) for row in judging.catalogue.of("columns", relation)}

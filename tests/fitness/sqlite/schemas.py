@@ -351,6 +351,7 @@ FIT_ONES = (
         ),
         policy=Policy(reviewed=("form",)),
     ),
+    Schema("fit-without-attempts", changed(("  attempt_id TEXT NOT NULL,\n", ""))),
     Schema(
         "fit-one-run-for-a-target",
         changed(("UNIQUE (replay_key)", "UNIQUE (replay_key), UNIQUE (canonical_target, run_id)")),

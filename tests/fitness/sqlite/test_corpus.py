@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from holdfast.conformance.fitness.criteria.judging import is_refusal
+from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import CriterionResult, Evidence, Standing, Status
-from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE
+from holdfast.conformance.fitness.policy import BINDINGS, KEYS, NONCE, policy_from_proof
 from holdfast.conformance.fitness.sqlite.catalogue import translated
 from tests.conftest import thinned
 from tests.fitness.contradicting import contradictions
 from tests.fitness.documented import sqlite_ddl
-from tests.fitness.sqlite.files import judged
+from tests.fitness.sqlite.files import judged, policy_of
 from tests.fitness.sqlite.misses import LEDGERS, SCHEMAS
 from tests.fitness.sqlite.schemas import FIT_ONES, Schema
 
@@ -29,6 +30,8 @@ def test_the_corpus_is_large_and_says_each_thing_once() -> None:
 def test_each_schema_is_judged_as_it_deserves(schema: Schema, tmp_path: Path) -> None:
     evidence, judgement = judged(schema, tmp_path)
 
+    held = policy_of(schema).written()
+    assert judge(evidence, policy_from_proof(held, where="the proof")) == judgement
     findings = judgement.findings
     text = "\n".join(f"{r.criterion.value} {r.standing.value} {r.code} {r.text}" for f in findings for r in f.reasons)
     assert _letters(findings, Standing.REFUTED) == sorted(schema.refuted), text
