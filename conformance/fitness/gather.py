@@ -149,7 +149,7 @@ def _on_postgres(
         surface = _surface(target.described, policy, parts, writer, observed)
         if isinstance(surface, Assessment):
             return surface
-        snapshot = take(connection, surface, policy)
+        snapshot = take(connection, surface)
         household = _household(connection)
         place = None if live is None else connection.execute(_PLACE).fetchone()
     if live is not None:
@@ -159,13 +159,13 @@ def _on_postgres(
     try:
         if isinstance(household, LostError):
             raise household
-        with server() as there, clone(target, household, surface, snapshot, policy, there) as copy:
+        with server() as there, clone(target, household, surface, snapshot, there) as copy:
             probes = probe_clone(copy, surface, snapshot, policy)
     except (LostError, psycopg.Error) as error:
         lost = dict.fromkeys((EvidenceClass.CLONE, EvidenceClass.CONCURRENCY), target.first_line(error))
     if live is not None:
         probes += _probed_live(live, surface, snapshot, policy, deadline)
-    if why := _changed(target, surface, snapshot, policy, deadline):
+    if why := _changed(target, surface, snapshot, deadline):
         lost |= dict.fromkeys((EvidenceClass.CATALOGUE, EvidenceClass.PRIVILEGES), why)
     evidence = Evidence(surface, snapshot, probes, lost)
     return Assessment(target.described, policy, surface, evidence, judge(evidence, policy), observed)
@@ -215,14 +215,14 @@ def _must_be_role(connection: Connection, target: Target, writer: str) -> None:
     raise FitnessError(f"--writer {writer}: there is no such role in {target.described}; it has {shown}")
 
 
-def _changed(target: Target, surface: Surface, snapshot: Snapshot, policy: Policy, deadline: Deadline) -> str:
+def _changed(target: Target, surface: Surface, snapshot: Snapshot, deadline: Deadline) -> str:
     """Why the first reading of the catalogue may differ from the state during the tests, on one server with a name.
 
     Empty if it does not.
     """
     try:
         with reading(target, deadline, "the second reading of the catalogue") as connection:
-            after = take(connection, surface, policy)
+            after = take(connection, surface)
     except FitnessError as error:
         return f"it is unknown whether the catalogue was changed while it was inspected: {error}"
     if after.structure != snapshot.structure:
@@ -302,7 +302,7 @@ def _on_sqlite(path: Path, names: Names, policy: Policy, live: str | None) -> As
 def search_file(path: Path, policy: Policy) -> tuple[Candidate, ...]:
     """Every relation of a file. An audit lies in another one, which cannot be found from here."""
     nowhere = Surface("", {}, None)
-    found = translated(Evidence(nowhere, file_snapshot.take(path, nowhere, policy))).snapshot
+    found = translated(Evidence(nowhere, file_snapshot.take(path, nowhere))).snapshot
     catalogue = Catalogue(found)
     return candidates(catalogue, [name_of(row) for row in catalogue.rows("relations")], policy)
 

@@ -23,7 +23,6 @@ from holdfast.conformance.fitness.candidates import writer_of
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Evidence, Part, RelationName, Surface
-from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import snapshot
 from holdfast.conformance.fitness.postgres.connecting import Connection
 from holdfast.conformance.fitness.postgres.snapshot import reading
@@ -121,7 +120,7 @@ class _PostgresStore:
         with self._reading() as connection:
             writer = self.writer or writer_of(connection, self.parts[Part.EFFECT])
             surface = Surface(str(self.parts[Part.EFFECT]), self.parts, writer)
-            observed = snapshot.take(connection, surface, Policy())
+            observed = snapshot.take(connection, surface)
         there = {(row["schema"], row["relation"]) for row in observed.structure.get("relations", ()) if row["named"]}
         missing = [each for each in self.parts.values() if (each.schema, each.name) not in there]
         if missing:
@@ -156,4 +155,4 @@ class _SqliteStore:
     def inspect(self) -> Evidence:
         """See `Store`."""
         surface = Surface(str(self.parts[Part.EFFECT]), self.parts, None)
-        return Evidence(surface, take(self.file, surface, Policy()))
+        return Evidence(surface, take(self.file, surface))

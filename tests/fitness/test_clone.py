@@ -90,11 +90,11 @@ def test_clone_has_everything_that_copying_a_table_would_lose(
     live.execute(_KEPT.encode())
     dsn = live_server.dsn_of(DATABASE)
     with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE, Policy())
-    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made:
+        snapshot = take(connection, SURFACE)
+    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones) as made:
         assert made.failed == ()
         with psycopg.connect(made.dsn) as connection:
-            observed = take(connection, SURFACE, Policy())
+            observed = take(connection, SURFACE)
         with psycopg.connect(made.dsn_as("corpus_writer")) as connection:
             path = connection.execute("SHOW search_path").fetchone()
     compared = [query.name for query in load_queries("rs4a-replay").queries if query.clone]
@@ -130,12 +130,12 @@ def test_clone_that_differs_in_anything_is_no_evidence(
     dsn, kept = live_server.dsn_of(DATABASE), _kept_by(clones)
     live.execute(change.encode())
     with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE, Policy())
+        snapshot = take(connection, SURFACE)
     # The dump comes later than the snapshot, and no longer has it.
     live.execute(undone.encode())
     with (
         pytest.raises(LostError, match=words),
-        clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones),
+        clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones),
     ):
         pytest.fail("a clone was handed out")
     assert _kept_by(clones) == kept
@@ -147,12 +147,12 @@ def test_index_that_was_never_finished_is_left_to_the_live_catalogue(live_server
         invalid.make(connection)
         dsn = live_server.dsn_of(DATABASE)
         with psycopg.connect(dsn) as reader:
-            snapshot = take(reader, SURFACE, Policy())
+            snapshot = take(reader, SURFACE)
         with (
-            clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made,
+            clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones) as made,
             psycopg.connect(made.dsn) as reader,
         ):
-            names = {row["name"] for row in take(reader, SURFACE, Policy()).structure["indexes"]}
+            names = {row["name"] for row in take(reader, SURFACE).structure["indexes"]}
     invalid_rows = [row["name"] for row in snapshot.structure["indexes"] if row["valid"] is False]
     assert invalid_rows == ["by_key"]
     assert "by_key" not in names
@@ -165,10 +165,10 @@ def test_neither_server_keeps_anything_of_a_clone_that_was_probed_or_given_up(
     dsn = live_server.dsn_of(DATABASE)
     kept, before = _kept_by(clones), _dumped(dsn, clones)
     with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE, Policy())
-    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones) as made:
+        snapshot = take(connection, SURFACE)
+    with clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones) as made:
         assert probe_clone(made, SURFACE, snapshot, Policy())[0].name == "first"
-    with pytest.raises(RuntimeError), clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), clones):
+    with pytest.raises(RuntimeError), clone(target_of(dsn), household(dsn), SURFACE, snapshot, clones):
         raise RuntimeError("the inspection was cancelled")
     assert _kept_by(clones) == kept
     assert _dumped(dsn, clones) == before
@@ -189,10 +189,10 @@ def test_password_of_the_live_server_is_on_no_argument_list_and_in_no_error(
     program.chmod(0o755)
     dsn = f"{live_server.dsn_of(DATABASE)} password=s3cret-word"
     with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE, Policy())
+        snapshot = take(connection, SURFACE)
     with (
         pytest.raises(LostError, match="pg_dump ended with status 7") as raised,
-        clone(target_of(dsn), household(dsn), SURFACE, snapshot, Policy(), replace(clones, programs=tmp_path)),
+        clone(target_of(dsn), household(dsn), SURFACE, snapshot, replace(clones, programs=tmp_path)),
     ):
         pytest.fail("a clone was handed out")
     assert (tmp_path / "word").read_text().strip() == "s3cret-word"
@@ -264,7 +264,7 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
     live.execute("CREATE VIEW reg.seen AS SELECT run_id FROM reg.effect")
     dsn = live_server.dsn_of(DATABASE)
     with psycopg.connect(dsn) as connection:
-        snapshot = take(connection, SURFACE, Policy())
+        snapshot = take(connection, SURFACE)
     (view,) = snapshot.structure["views"]
     older = {"server": [{**snapshot.circumstances["server"][0], "number": 150004}]}
     for changed, circumstances, faithful in (
@@ -278,12 +278,12 @@ def test_text_of_a_view_from_an_older_server_is_no_difference_and_its_rights_are
             circumstances={**snapshot.circumstances, **circumstances},
         )
         if faithful:
-            with clone(target_of(dsn), household(dsn), SURFACE, described, Policy(), clones) as made:
+            with clone(target_of(dsn), household(dsn), SURFACE, described, clones) as made:
                 assert made.failed == ()
         else:
             with (
                 pytest.raises(LostError, match="views lacks"),
-                clone(target_of(dsn), household(dsn), SURFACE, described, Policy(), clones),
+                clone(target_of(dsn), household(dsn), SURFACE, described, clones),
             ):
                 pytest.fail("a clone was handed out")
 

@@ -23,7 +23,6 @@ from holdfast.conformance.cli.group import QuietCommand
 from holdfast.conformance.fitness.deadline import NEVER
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
-from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres import poolers as signs_of
 from holdfast.conformance.fitness.postgres.connecting import Connection
 from holdfast.conformance.fitness.postgres.poolers import must_be_direct
@@ -157,7 +156,7 @@ def test_whatever_a_reading_sets_is_set_for_its_transaction_alone(
 
     monkeypatch.setattr(Connection, "execute", watched)
     with reading(target_of(live.dsn_of(DATABASE)), NEVER, "a reading") as connection:
-        take(connection, DOCUMENTED_SURFACE, Policy())
+        take(connection, DOCUMENTED_SURFACE)
     assert {status for status, _ in sent} == {"INTRANS"}
     set_by_it = [query for _, query in sent if query.lstrip().upper().startswith("SET")]
     assert len(set_by_it) > 5

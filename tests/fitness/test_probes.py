@@ -35,15 +35,15 @@ def cloned(
         connection.execute(((CORPUS / f"{base}.sql").read_text(encoding="utf-8") + ddl).encode())
         dsn = live.dsn_of(DATABASE)
         with psycopg.connect(dsn) as reader:
-            snapshot = take(reader, surface, Policy())
-        with clone(target_of(dsn), household(dsn), surface, snapshot, Policy(), clones) as made:
+            snapshot = take(reader, surface)
+        with clone(target_of(dsn), household(dsn), surface, snapshot, clones) as made:
             yield made
 
 
 def probed(made: Clone, surface: Surface = SURFACE, policy: Policy | None = None) -> Mapping[str, Probe]:
     """All probes by name."""
     with psycopg.connect(made.dsn) as reader:
-        snapshot = take(reader, surface, policy or Policy())
+        snapshot = take(reader, surface)
     probes = probe_clone(made, surface, snapshot, policy or Policy())
     assert len({probe.name for probe in probes}) == len(probes)
     return {probe.name: probe for probe in probes}
@@ -160,7 +160,7 @@ def test_live_probe_finds_the_same_and_leaves_nothing(live_server: LiveServer) -
     with live_server.database(DATABASE) as connection:
         connection.execute((CORPUS / "fit.sql").read_bytes())
         with psycopg.connect(live_server.dsn_of(DATABASE)) as asked:
-            snapshot = take(asked, SURFACE, Policy())
+            snapshot = take(asked, SURFACE)
             found = {probe.name: probe for probe in probe_live(asked, SURFACE, snapshot, Policy())}
         rows = connection.execute(
             "SELECT (SELECT count(*) FROM reg.effect), (SELECT count(*) FROM reg.consumed)"
@@ -178,7 +178,7 @@ def test_live_probe_without_a_writer_shows_nothing(live_server: LiveServer) -> N
     with live_server.database(DATABASE) as connection:
         connection.execute((CORPUS / "ledger.sql").read_bytes())
         with psycopg.connect(live_server.dsn_of(DATABASE)) as asked:
-            (found,) = probe_live(asked, _LEDGER, take(asked, _LEDGER, Policy()), Policy())
+            (found,) = probe_live(asked, _LEDGER, take(asked, _LEDGER), Policy())
     assert found.failed == "no writer is named"
     assert found.answer is None
 

@@ -11,7 +11,6 @@ import pytest
 from psycopg import sql
 
 from holdfast.conformance.fitness.model import Part, RelationName, Surface
-from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.catalogue import Catalogue, Roles
 from holdfast.conformance.fitness.postgres.snapshot import take
 from tests.fitness.lives import LiveServer
@@ -41,7 +40,7 @@ def live(live_server: LiveServer) -> Iterator[psycopg.Connection[Any]]:
 
 def roles_of(connection: psycopg.Connection[Any]) -> Roles:
     surface = Surface("t", {Part.EFFECT: RelationName("public", "t")}, "r1")
-    return Catalogue(take(connection, surface, Policy())).roles
+    return Catalogue(take(connection, surface)).roles
 
 
 def test_the_server_agrees_on_every_pair(live: psycopg.Connection[Any]) -> None:

@@ -92,7 +92,7 @@ def provisioned(live_server: LiveServer) -> Iterator[LiveServer]:
 def own_surface(server: LiveServer, database: str) -> Assessment:
     with psycopg.connect(server.dsn_of(database), autocommit=True) as connection:
         surface = Surface("own", OWN, WRITER)
-        return looked_at(surface, snapshot.take(connection, surface, Policy()))
+        return looked_at(surface, snapshot.take(connection, surface))
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def own_file(tmp_path: Path) -> Assessment:
     parts = {part: RelationName("main", name.name) for part, name in OWN.items()}
     parts[Part.AUDIT] = RelationName(str(audit), "audit")
     surface = Surface("own", parts, None)
-    return looked_at(surface, sqlite_snapshot.take(file, surface, Policy()))
+    return looked_at(surface, sqlite_snapshot.take(file, surface))
 
 
 def test_only_contracts_that_ask_for_fitness_ask_which_store_a_run_used() -> None:

@@ -87,7 +87,7 @@ def test_a_database_that_was_made_anew_under_the_name_of_the_proven_one_is_anoth
 def test_a_sqlite_file_is_named_by_its_host_and_path_and_a_copy_is_another(tmp_path: Path) -> None:
     def named(file: Path) -> Server:
         surface = Surface("s", {Part.EFFECT: RelationName("main", "registration")}, None)
-        found = server_of(sqlite_snapshot.take(file, surface, Policy()))
+        found = server_of(sqlite_snapshot.take(file, surface))
         assert found is not None
         return found
 

@@ -41,7 +41,7 @@ def live(live_server: LiveServer) -> Iterator[psycopg.Connection[Any]]:
 
 
 def observed(connection: psycopg.Connection[Any]) -> Snapshot:
-    return take(connection, SURFACE, Policy())
+    return take(connection, SURFACE)
 
 
 def test_every_query_is_read_and_equal_surfaces_have_one_digest(
@@ -202,7 +202,7 @@ def test_checks_say_which_functions_may_answer_otherwise_tomorrow(live: psycopg.
     )
     live.execute("CREATE DOMAIN rs4a_replay.key AS text CHECK (rs4a_replay.ok(VALUE)) CHECK (VALUE <> '')")
     live.execute("CREATE TABLE rs4a_replay.t (k rs4a_replay.key CHECK (rs4a_replay.ok(k)), l text CHECK (l <> ''))")
-    found = take(live, Surface("t", {Part.EFFECT: RelationName("rs4a_replay", "t")}, None), Policy()).structure
+    found = take(live, Surface("t", {Part.EFFECT: RelationName("rs4a_replay", "t")}, None)).structure
     assert sorted(row["volatile"] for row in found["domain_checks"]) == [[], ["ok"]]
     assert {row["columns"][0]: row["volatile"] for row in found["constraints"]} == {"k": ["ok"], "l": []}
     assert {row["base_type"] for row in found["columns"]} == {"pg_catalog.text"}
@@ -214,10 +214,10 @@ def test_not_null_that_was_never_validated_is_none(live: psycopg.Connection[Any]
     live.execute("ALTER TABLE rs4a_replay.t DROP CONSTRAINT n")
     live.execute("ALTER TABLE rs4a_replay.t ADD CONSTRAINT n NOT NULL logical_request_key NOT VALID")
     surface = Surface("t", {Part.EFFECT: RelationName("rs4a_replay", "t")}, None)
-    (column,) = take(live, surface, Policy()).structure["columns"]
+    (column,) = take(live, surface).structure["columns"]
     assert column["not_null"] is False
     live.execute("ALTER TABLE rs4a_replay.t VALIDATE CONSTRAINT n")
-    (column,) = take(live, surface, Policy()).structure["columns"]
+    (column,) = take(live, surface).structure["columns"]
     assert column["not_null"] is True
 
 
@@ -274,6 +274,6 @@ def test_jobs_are_read_where_they_can_be(live: psycopg.Connection[Any], live_ser
 def test_names_that_need_quotes_are_only_names(live: psycopg.Connection[Any]) -> None:
     live.execute("""CREATE SCHEMA "o'hara.x"; CREATE TABLE "o'hara.x"."a b%s" ("c d" int)""")
     name = RelationName("o'hara.x", "a b%s")
-    found = take(live, Surface("s", {Part.EFFECT: name}, "no; such role"), Policy())
+    found = take(live, Surface("s", {Part.EFFECT: name}, "no; such role"))
     assert [row["name"] for row in found.structure["columns"]] == ["c d"]
     assert found.circumstances["unreadable"] == {}

@@ -12,7 +12,6 @@ import pytest
 
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Evidence, Standing, Status
-from holdfast.conformance.fitness.policy import Policy
 from holdfast.conformance.fitness.postgres.scratch import Scratch
 from holdfast.conformance.fitness.postgres.snapshot import read, take
 from holdfast.conformance.fitness.server import server_of
@@ -112,7 +111,7 @@ def test_a_run_on_any_version_is_tied_to_a_proof_of_the_same_ddl_on_the_newest(
     assert documented.surface is not None
     with older.live.database(DATABASE) as connection:
         connection.execute(surface_ddl())
-        shot = take(connection, documented.surface, Policy())
+        shot = take(connection, documented.surface)
     evidence = Evidence(documented.surface, shot)
     assessed = replace(documented, evidence=evidence)
     assert list(not_tied(documented, [line_of(assessed)])) == []

@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import LostError
 from holdfast.conformance.fitness.model import Row, Snapshot, Surface
-from holdfast.conformance.fitness.policy import CONTRACT, Policy
+from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.postgres import roles
 from holdfast.conformance.fitness.postgres.blockers import holders_of_program
 from holdfast.conformance.fitness.postgres.connecting import SLOW_S
@@ -85,7 +85,7 @@ class Clone:
 
 @contextmanager
 def clone(
-    live: Target, household: roles.Household, surface: Surface, snapshot: Snapshot, policy: Policy, scratch: Scratch
+    live: Target, household: roles.Household, surface: Surface, snapshot: Snapshot, scratch: Scratch
 ) -> Iterator[Clone]:
     """The live database again, without rows, on `scratch`; dropped at the end. Nothing is written to the live one.
 
@@ -104,7 +104,7 @@ def clone(
                 _or_lost("the catalogue of the clone cannot be read"),
                 closing(scratch.connect(made.dsn)) as connection,
             ):
-                observed = take(connection, surface, policy)
+                observed = take(connection, surface)
             if differences := tuple(_differences(snapshot, observed)):
                 failures = f"not restored: {'; '.join(made.failed[:_SHOWN])}; " if made.failed else ""
                 raise LostError(f"the clone is not like the live surface: {failures}{'; '.join(differences[:_SHOWN])}")

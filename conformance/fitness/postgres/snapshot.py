@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 from holdfast.conformance.fitness.deadline import Deadline
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Dialect, Row, Snapshot, Surface
-from holdfast.conformance.fitness.policy import CONTRACT, Policy
+from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.postgres.blockers import cause, inquirer
 from holdfast.conformance.fitness.postgres.catalogue import UNREADABLE
 from holdfast.conformance.fitness.postgres.connecting import Connection
@@ -46,7 +46,7 @@ class StrangerError(Exception):
     """A relation that an extension should have made belongs to another owner."""
 
 
-def take(connection: psycopg.Connection[Any], surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001
+def take(connection: psycopg.Connection[Any], surface: Surface) -> Snapshot:
     """Everything about the relations of `surface` and its writer, as of one moment.
 
     In the transaction that the connection is in (`moment`), or in one of its own. What the role may not read, or the

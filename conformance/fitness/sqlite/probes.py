@@ -103,7 +103,7 @@ def replace_state(answer: ProbeAnswer, indexes: Sequence[Mapping[str, Any]]) -> 
 
 def gather_evidence(path: Path, surface: Surface, policy: Policy, *, within: Path | None = None) -> Evidence:
     """All evidence about a surface; copies lie `within` a folder. Raises FitnessError if the file cannot be read."""
-    snapshot = take(path, surface, policy)
+    snapshot = take(path, surface)
     bare = Evidence(surface, snapshot)
     try:
         with tempfile.TemporaryDirectory(prefix="holdfast-fitness-", dir=within) as folder:

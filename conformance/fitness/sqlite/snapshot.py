@@ -13,7 +13,7 @@ from pathlib import Path
 
 from holdfast.conformance.fitness.errors import FitnessError
 from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Surface
-from holdfast.conformance.fitness.policy import CONTRACT, Policy
+from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.server import IDENTITY, identity_of_file
 from holdfast.conformance.fitness.sqlite.live import BESIDE, MAIN, in_wal_mode, read
 from holdfast.servers.filesystems import filesystem_of
@@ -38,7 +38,7 @@ def files_of(surface: Surface, path: Path) -> Mapping[str, Path]:
     return found if audit is None or audit.schema == MAIN else {**found, AUDIT: Path(audit.schema).resolve()}
 
 
-def take(path: Path, surface: Surface, policy: Policy) -> Snapshot:  # noqa: ARG001 - the form that all dialects share
+def take(path: Path, surface: Surface) -> Snapshot:
     """The catalogue of each file in one read transaction, and the files' owners and rights. Raises FitnessError."""
     if any(surface.parts[each].schema != MAIN for each in (Part.EFFECT, Part.NONCE) if each in surface.parts):
         raise FitnessError(

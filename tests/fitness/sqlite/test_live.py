@@ -113,7 +113,7 @@ def test_a_log_that_nobody_recovered_is_not_read_around_and_not_recovered(tmp_pa
         before = _state(files.live.parent)
 
         with pytest.raises(FitnessError, match="were not recovered"):
-            take(files.live, surface_of(FIT, files), policy_of(FIT))
+            take(files.live, surface_of(FIT, files))
         assert _state(files.live.parent) == before
 
 
@@ -158,7 +158,7 @@ def test_a_file_that_is_cut_short_is_said_to_be_unreadable_or_unsound(tmp_path: 
         os.truncate(files.live, 4096)
 
         with pytest.raises(FitnessError, match="cannot be read as a SQLite database"):
-            take(files.live, surface_of(FIT, files), policy_of(FIT))
+            take(files.live, surface_of(FIT, files))
 
 
 def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_an_index_that_lacks_its_entries_refutes_single_use(tmp_path: Path) -> N
 
 def test_a_digest_is_bound_to_schema_and_rights_and_not_to_rows_or_log(tmp_path: Path) -> None:
     def now() -> str:
-        return bound_to(take(files.live, surface_of(FIT, files), policy_of(FIT)).structure, policy_of(FIT).written())
+        return bound_to(take(files.live, surface_of(FIT, files)).structure, policy_of(FIT).written())
 
     with made(FIT, tmp_path) as files:
         first = now()
