@@ -7,11 +7,12 @@ proof is bound to. Each departure from the contract is reported wherever the pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import convert, field, structs
 
 from holdfast.specs import Contract, SpecError, load_terms, schema
 from holdfast.specs.typed import Form, Text, json_of
@@ -46,45 +47,38 @@ def contract_operations() -> tuple[str, ...]:
     return tuple(str(value) for value in _terms().relations[_EFFECT].columns["operation"].only)
 
 
-def contract_horizon() -> timedelta | None:
-    """How long the contract wants a consumed record to block; None is for ever."""
+def contract_horizon() -> int | None:
+    """How many seconds the contract wants a consumed record to block; None is for ever."""
     value = _terms().parameters[_HORIZON].value
-    return None if value is None else timedelta(seconds=float(value))
+    return None if value is None else int(value)
 
 
-class WrittenPolicy(Form, frozen=True):
-    """As fitness-policy.schema.json has it, with every member written out."""
+class Policy(Form, frozen=True):
+    """As fitness-policy.schema.json has it; in a proof with every member written out."""
 
-    name: str | None
-    columns: Mapping[str, Text]
-    operations: tuple[str, ...]
-    horizon_seconds: int | None
-    max_age_seconds: int
-    reviewed: tuple[str, ...]
-    values: Mapping[str, Any]
-    domain_evidence: str | None
-    sqlite_writer_uid: int | None
-    sqlite_connection: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the file says, with the contract's values for what it does not. A `horizon` of None is for ever.
-
-    `values` are sample values by "column" or "table.column". `name` is None for schema.table of the effect.
-    `sqlite_connection` is what the operator declares of the registrar's connections, by the name of the pragma.
-    """
-
+    # None for schema.table of the effect.
     name: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Text] = field(default_factory=dict)
     operations: tuple[str, ...] = field(default_factory=contract_operations)
-    horizon: timedelta | None = field(default_factory=contract_horizon)
-    max_age: timedelta = DEFAULT_MAX_AGE
+    horizon_seconds: int | None = field(default_factory=contract_horizon)
+    max_age_seconds: int = int(DEFAULT_MAX_AGE.total_seconds())
     reviewed: tuple[str, ...] = ()
+    # Sample values by "column" or "table.column".
     values: Mapping[str, Any] = field(default_factory=dict)
     domain_evidence: str | None = None
     sqlite_writer_uid: int | None = None
+    # What the operator declares of the registrar's connections, by the name of the pragma.
     sqlite_connection: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def horizon(self) -> timedelta | None:
+        """How long a consumed record blocks; None is for ever."""
+        return None if self.horizon_seconds is None else timedelta(seconds=self.horizon_seconds)
+
+    @property
+    def max_age(self) -> timedelta:
+        """For how long a proof stands."""
+        return timedelta(seconds=self.max_age_seconds)
 
     def column(self, word: str) -> str:
         """The column that a word of the contract means here. Raises KeyError for what is no such word."""
@@ -96,20 +90,10 @@ class Policy:
         """Whether the column of a word is called otherwise than the contract has it."""
         return self.column(word) != _ROLES.get(word, word)
 
-    def written(self) -> WrittenPolicy:
-        """As it stands in a proof and in its digest: every member, defaults included, in one spelling."""
-        return WrittenPolicy(
-            name=self.name,
-            columns={word: self.column(word) for word in WORDS},
-            operations=self.operations,
-            horizon_seconds=None if self.horizon is None else int(self.horizon.total_seconds()),
-            max_age_seconds=int(self.max_age.total_seconds()),
-            reviewed=tuple(sorted(self.reviewed)),
-            values=self.values,
-            domain_evidence=self.domain_evidence,
-            sqlite_writer_uid=self.sqlite_writer_uid,
-            sqlite_connection=self.sqlite_connection,
-        )
+    def written(self) -> Policy:
+        """As it stands in a proof and in its digest: every column named, in one spelling."""
+        columns = {word: self.column(word) for word in WORDS}
+        return structs.replace(self, columns=columns, reviewed=tuple(sorted(self.reviewed)))
 
     def departures(self) -> tuple[str, ...]:
         """Each way in which this inspects a surface otherwise than the contract does, in one sentence."""
@@ -126,8 +110,8 @@ class Policy:
 
     def _lowered(self) -> Iterator[str]:
         floor = contract_horizon()
-        if self.horizon is not None and (floor is None or self.horizon < floor):
-            wanted = "for ever" if floor is None else f"for {floor}"
+        if self.horizon_seconds is not None and (floor is None or self.horizon_seconds < floor):
+            wanted = "for ever" if floor is None else f"for {timedelta(seconds=floor)}"
             yield f"the policy lowers the replay horizon to {self.horizon}; the contract wants records kept {wanted}"
 
     def _departures(self) -> Iterator[str]:
@@ -159,21 +143,10 @@ def policy_of(data: Any, *, where: str) -> Policy:
         raise PolicyError(
             f"{where}: does not fit fitness-policy.schema.json: {problem}; see specs/schemas/fitness-policy.schema.json"
         )
-    policy = Policy(**_arguments(data))
+    # 60.0 is an integer to a schema.
+    policy = convert(data, Policy, strict=False)
     _no_column_twice(policy, where)
     return policy
-
-
-def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(data)
-    for name in ("operations", "reviewed"):
-        if name in found:
-            found[name] = tuple(found[name])
-    for name in ("horizon", "max_age"):
-        if (key := f"{name}_seconds") in found:
-            seconds = found.pop(key)
-            found[name] = None if seconds is None else timedelta(seconds=seconds)
-    return found
 
 
 def _no_column_twice(policy: Policy, where: str) -> None:
@@ -197,7 +170,7 @@ def read_policy(path: Path) -> Policy:
     return policy_of({} if data is None else data, where=str(path))
 
 
-def policy_from_proof(held: WrittenPolicy, *, where: str) -> Policy:
+def policy_from_proof(held: Policy, *, where: str) -> Policy:
     """The policy that a proof holds. Raises PolicyError."""
     given = {name: value for name, value in json_of(held).items() if value is not None or name == _HORIZON}
     policy = policy_of(given, where=where)

@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from holdfast.conformance.fitness.assessment import Assessment
 from holdfast.conformance.fitness.model import Candidate, Evidence, FitnessJudgement, Observed, Row, Surface
-from holdfast.conformance.fitness.policy import CONTRACT, PolicyError, WrittenPolicy, policy_from_proof
+from holdfast.conformance.fitness.policy import CONTRACT, Policy, PolicyError, policy_from_proof
 from holdfast.conformance.fitness.server import Server
 from holdfast.reports.evidence import KitIdentity
 from holdfast.specs import load_terms, schema, strictjson
@@ -73,7 +73,7 @@ class ProofDocument(Form, frozen=True):
         about("What was given with --challenge, so that an older proof cannot stand in for this one."),
     ]
     surface: Annotated[Surface | None, about("Null if there is none.")]
-    policy: WrittenPolicy
+    policy: Policy
     departures: Annotated[tuple[Text, ...], about("Each way in which the policy departs from the contract.")]
     evidence: Annotated[Observed | None, about("Null if there is no surface.")]
     judgement: FitnessJudgement
@@ -85,7 +85,7 @@ class ProofDocument(Form, frozen=True):
     seal: Digest
 
 
-def bound_to(structure: Mapping[str, tuple[Row, ...]], policy: WrittenPolicy) -> str:
+def bound_to(structure: Mapping[str, tuple[Row, ...]], policy: Policy) -> str:
     """What a proof is bound to: SHA-256, lower-case hex, of the RFC 8785 form of a structure and a policy."""
     plain = {name: [dict(row) for row in rows] for name, rows in structure.items()}
     return hashlib.sha256(rfc8785.dumps({"policy": json_of(policy), "structure": plain})).hexdigest()

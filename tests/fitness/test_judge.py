@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, TypeAlias
 
 import pytest
@@ -972,7 +971,7 @@ HARMLESS: dict[str, tuple[_Edit, Policy]] = {
     "an end beyond the horizon": (
         add("columns", **at(EFFECT, name="expires", base_type="pg_catalog.timestamptz", domain_default=None,
                             default="(now() + '2 years'::interval)")),
-        Policy(horizon=timedelta(days=700)),
+        Policy(horizon_seconds=700 * 86_400),
     ),
     "kept for ever": (
         add("columns", **at(EFFECT, name="retain_until", base_type="pg_catalog.timestamptz", domain_default=None,

@@ -16,7 +16,6 @@ from holdfast.conformance.fitness.policy import (
     WORDS,
     Policy,
     PolicyError,
-    WrittenPolicy,
     policy_from_proof,
     policy_of,
     read_policy,
@@ -77,7 +76,7 @@ def test_each_departure_from_the_contract_is_said(data: dict[str, Any], said: st
         {"columns": {"logical_request_key": "logical_request_key"}},
         {"operations": ["register_dot"]},
         {"horizon_seconds": None},
-        {"max_age_seconds": 3600},
+        {"max_age_seconds": 3600.0},
         {"name": "prod", "values": {"note": "x"}},
     ],
 )
@@ -138,10 +137,8 @@ def test_a_proof_may_not_hold_a_policy_in_another_form() -> None:
     held = Policy().written()
     with pytest.raises(PolicyError, match="not in the form"):
         policy_from_proof(structs.replace(held, reviewed=("b", "a")), where="p")
-    members = written(held)
-    for other in ({name: value for name, value in members.items() if name != "reviewed"}, {**members, "forgiving": 1}):
-        with pytest.raises(InvalidError):
-            read(other, WrittenPolicy)
+    with pytest.raises(InvalidError):
+        read({**written(held), "forgiving": 1}, Policy)
 
 
 def test_every_member_of_a_policy_is_in_the_digest() -> None:

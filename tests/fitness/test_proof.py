@@ -223,9 +223,18 @@ def test_a_proof_stands_for_as_long_as_its_policy_says_and_not_before_it_was_mad
     assert "in the future" in early
 
 
-def test_no_policy_lets_a_proof_stand_for_years(forged: Callable[..., Proof]) -> None:
-    with pytest.raises(ProofError, match="2678400"):
-        forged(lambda document: document["policy"].update(max_age_seconds=315360000), bound)
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (lambda document: document["policy"].update(max_age_seconds=315360000), "2678400"),
+        (lambda document: document["policy"].pop("reviewed"), '"reviewed" is a required property'),
+    ],
+)
+def test_no_policy_lets_a_proof_stand_for_years_or_leaves_something_open(
+    forged: Callable[..., Proof], edit: Edit, complaint: str
+) -> None:
+    with pytest.raises(ProofError, match=complaint):
+        forged(edit, bound)
 
 
 def test_a_policy_cannot_give_a_table_the_name_of_the_live_one(documented: Assessment, tmp_path: Path) -> None:

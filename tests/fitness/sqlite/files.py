@@ -6,8 +6,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import structs
 
 from holdfast.conformance.fitness.judge import judge
 from holdfast.conformance.fitness.model import Evidence, FitnessJudgement, Part, Surface
@@ -72,7 +74,7 @@ def made(schema: Schema, home: Path) -> Iterator[Files]:
 def policy_of(schema: Schema) -> Policy:
     """The policy of a schema, with what is declared of account and connections."""
     writers = {"declared": OWNER, "undeclared": None, "another": OWNER + 1, "root": 0}
-    return replace(schema.policy, sqlite_writer_uid=writers[schema.writer], sqlite_connection=schema.connection)
+    return structs.replace(schema.policy, sqlite_writer_uid=writers[schema.writer], sqlite_connection=schema.connection)
 
 
 def surface_of(schema: Schema, files: Files) -> Surface:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from holdfast.conformance.fitness.policy import Policy
 from tests.fitness.sqlite.schemas import (
@@ -761,7 +760,7 @@ RETENTION = (
         Schema(
             f"rows-that-end-{name}",
             changed(("attempt_id TEXT NOT NULL,", f"attempt_id TEXT NOT NULL, x ANY NOT NULL DEFAULT ({text}),")),
-            policy=Policy(horizon=timedelta(days=365)),
+            policy=Policy(horizon_seconds=365 * 86_400),
             unproven=unproven,
         )
         for name, text, unproven in (
