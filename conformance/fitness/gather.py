@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -115,10 +115,12 @@ def _surface(
     return Assessment(target, policy, None, None, not_present(Code.MISSING_RELATION.value, text), seen)
 
 
-def _nearest(word: str, names: Iterable[str]) -> str:
-    """The names of which one may have been meant: those that are like a word, or all."""
-    known = list(names)
-    return ", ".join((difflib.get_close_matches(word, known, n=_SHOWN) or known)[:_SHOWN])
+def _nearest(word: str, known: Sequence[str], first: Sequence[str] = ()) -> str:
+    """The names of which one may have been meant: the `first`, and those that are like a word, or else all."""
+    near = difflib.get_close_matches(word, known, n=_SHOWN)
+    found = list(dict.fromkeys([*first, *near])) or known
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"{', '.join(found[:_SHOWN])}{more}"
 
 
 # PostgreSQL
@@ -200,10 +202,7 @@ def _existing(connection: Connection, target: Target, part: Part, text: str) -> 
     if wanted in there:
         return wanted
     elsewhere = [str(each) for each in there if each.name == wanted.name]
-    near = difflib.get_close_matches(str(wanted), map(str, there), n=_SHOWN)
-    found = list(dict.fromkeys([*elsewhere, *near])) or [str(each) for each in there]
-    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    has = f"{', '.join(found[:_SHOWN])}{more}" if there else "no relations at all: is it the right database?"
+    has = _nearest(str(wanted), [*map(str, there)], elsewhere) or "no relations at all: is it the right database?"
     raise FitnessError(f"--{part.value} {wanted}: there is no such relation in {target.described}; it has {has}")
 
 
@@ -211,7 +210,7 @@ def _must_be_role(connection: Connection, target: Target, writer: str) -> None:
     if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (writer,)).fetchone():
         return
     rows = connection.execute("SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1").fetchall()
-    shown = _nearest(writer, (str(name) for (name,) in rows))
+    shown = _nearest(writer, [str(name) for (name,) in rows])
     raise FitnessError(f"--writer {writer}: there is no such role in {target.described}; it has {shown}")
 
 
@@ -314,6 +313,5 @@ def _in_file(path: Path, part: Part, text: str, policy: Policy) -> RelationName:
     there = {each.relation.name.lower(): each.relation.name for each in search_file(file, policy)}
     if wanted.name.lower() in there:
         return RelationName(wanted.schema, there[wanted.name.lower()])
-    near = difflib.get_close_matches(wanted.name.lower(), there, n=_SHOWN) or sorted(there)
-    shown = ", ".join(there[name] for name in near[:_SHOWN]) or "no relations at all: is it the right file?"
+    shown = _nearest(wanted.name, sorted(there.values())) or "no relations at all: is it the right file?"
     raise FitnessError(f"--{part.value} {wanted.name}: there is no such relation in {file}; it has {shown}")
