@@ -7,9 +7,13 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, convert
+from msgspec.structs import asdict
+
+from holdfast.specs.typed import Form
 
 # The runners of the kit.
 OURS = Path(__file__).parent
@@ -24,7 +28,8 @@ RESERVED = "reference"
 # It names folders, too.
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,63}")
 
-_Row = TypeVar("_Row")
+# A program and its arguments.
+Words: TypeAlias = Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 class BuildError(Exception):
@@ -39,26 +44,32 @@ class DamagedError(ManifestError):
     """One of the kit's own is not: the installation is damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Form, frozen=True):
     """A program that building takes, and how one gets it."""
 
     program: str
     get: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Form, frozen=True):
     """One runner: a name of its own, what it judges, and its command."""
 
     name: str
     library: str
     version: str
-    command: tuple[str, ...]
+    command: Words
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class _Folder(Form, frozen=True):
+    """The file."""
+
+    language: str
+    runners: Annotated[tuple[Entry, ...], Meta(min_length=1)]
+    needs: tuple[Need, ...] = ()
+    steps: tuple[Words, ...] = ()
+
+
+class Manifest(_Folder, frozen=True, kw_only=True):
     """The runners of one folder, which are built together.
 
     Steps run one after the other in a copy of the folder. In steps and commands, `{out}` stands for that copy,
@@ -66,10 +77,6 @@ class Manifest:
     """
 
     folder: Path
-    language: str
-    needs: tuple[Need, ...]
-    steps: tuple[tuple[str, ...], ...]
-    runners: tuple[Entry, ...]
 
 
 def manifests() -> list[Manifest]:
@@ -116,45 +123,10 @@ def _counts(file: Path) -> bool:
 def read(file: Path) -> Manifest:
     """One `runner.toml`. Raises ManifestError."""
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = convert(tomllib.loads(file.read_text(encoding="utf-8")), _Folder)
     except (OSError, ValueError) as error:
         raise ManifestError(f"{file}: {error}") from error
-    runners = tuple(_row(file, Entry, row) for row in _list(file, data, "runners"))
-    if not runners:
-        raise ManifestError(f"{file}: no [[runners]]; expected at least one, with name, library, version and command")
-    steps = tuple(_words(file, "steps", step) for step in _list(file, data, "steps"))
-    needs = tuple(_row(file, Need, row) for row in _list(file, data, "needs"))
-    language = data.pop("language", None)
-    if not isinstance(language, str) or data:
-        raise ManifestError(
-            f"{file}: expected language (text), steps, [[needs]], [[runners]]; came also {sorted(data)}"
-        )
-    return Manifest(file.parent, language, needs, steps, runners)
-
-
-def _list(file: Path, data: dict[str, object], key: str) -> list[object]:
-    value = data.pop(key, [])
-    if not isinstance(value, list):
-        raise ManifestError(f"{file}: {key} must be a list, came {value!r}")
-    return value
-
-
-def _words(file: Path, key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
-        raise ManifestError(f"{file}: {key} must be a program and its arguments as a list of texts, came {value!r}")
-    return tuple(value)
-
-
-def _row(file: Path, kind: type[_Row], row: object) -> _Row:
-    """A table with exactly the fields of `kind`: texts, and a list of words for `command`."""
-    fields = kind.__dataclass_fields__  # type: ignore[attr-defined]
-    if not isinstance(row, dict) or set(row) != set(fields):
-        raise ManifestError(f"{file}: expected a table with exactly {', '.join(fields)}; came {row!r}")
-    texts = {key: value for key, value in row.items() if key != "command"}
-    if not all(isinstance(value, str) for value in texts.values()):
-        raise ManifestError(f"{file}: {', '.join(texts)} must be texts; came {row!r}")
-    words = {"command": _words(file, "command", row["command"])} if "command" in row else {}
-    return kind(**texts, **words)
+    return Manifest(folder=file.parent, **asdict(found))
 
 
 def resolved(words: Sequence[str], *, out: Path, scratch: Path | None = None) -> list[str]:
