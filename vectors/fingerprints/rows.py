@@ -1,6 +1,7 @@
 """The rows of mutated requests, one at a time: the base, the change, and which rows are equal.
 
 Rows come in blocks: a base request of each contract, its other spellings, and each of its fields changed once.
+Every row is a pure function of (seed, index).
 """
 
 from __future__ import annotations

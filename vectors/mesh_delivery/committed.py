@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from functools import partial
 
 from holdfast.vectors.fingerprints.lint import lint_file
 from holdfast.vectors.fingerprints.record import FILE
 
 FILES = frozenset({FILE})
-
-
-def problems(files: Mapping[str, bytes]) -> Iterable[str]:
-    """See `holdfast.vectors.lint.Committed`."""
-    return lint_file(files, "mesh-delivery")
+problems = partial(lint_file, contract="mesh-delivery")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from functools import partial
 
 from holdfast.vectors.fingerprints.lint import lint_file
 from holdfast.vectors.fingerprints.record import FILE
 
 # The other one holds keys that the tests of the derivations compare.
 FILES = frozenset({FILE, "keys.json"})
-
-
-def problems(files: Mapping[str, bytes]) -> Iterable[str]:
-    """See `holdfast.vectors.lint.Committed`."""
-    return lint_file(files, "rs4a-replay")
+problems = partial(lint_file, contract="rs4a-replay")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from holdfast.vectors.jcs.construct import batch
+from holdfast.vectors.jcs.construct import SCHEMA, batch
 from holdfast.vectors.jcs.construct.blocks import STOCK_ROWS
 
 # Small enough that a million rows keep sixty cores busy and a block of the largest documents fits in memory many
@@ -26,7 +26,6 @@ BLOCK_ROWS = 16_384
 # Begins every block's digest, so that a digest of something else can never be taken for one.
 _LEAF = b"\x00holdfast/vectors/block/1\n"
 _NODE = b"\x01"
-COLUMNS = ("index", "category", "document", "canonical", "refused_by", "reason")
 
 
 class BlockError(Exception):
@@ -46,14 +45,14 @@ def block_rows(block: int, count: int) -> int:
 def leaf(rows: pa.RecordBatch) -> bytes:
     """The SHA-256 of a block's rows in their fixed form, 32 bytes.
 
-    The form: number of rows and first index, then each column of COLUMNS in order. A number column is its values,
+    The form: number of rows and first index, then each column of SCHEMA in order. A number column is its values,
     little-endian; a column of bytes or text is one byte for each row (1 if there is a value), the lengths as u32
     little-endian, and the values one after the other. Empty and absent differ.
     """
     state = hashlib.sha256(_LEAF)
     first = rows.column("index")[0].as_py() if rows.num_rows else 0
     state.update(np.array([rows.num_rows, first], dtype="<i8").tobytes())
-    for name in COLUMNS:
+    for name in SCHEMA.names:
         state.update(name.encode() + b"\n")
         for piece in _pieces(rows.column(name)):
             state.update(piece)
@@ -148,8 +147,18 @@ def _joined(held: list[pa.RecordBatch], number: int) -> pa.RecordBatch:
 
 # Blocks that are made from one stock.
 STOCK_BLOCKS = max(1, STOCK_ROWS // BLOCK_ROWS)
-ROW_SCHEMA = "index bigint, category string, document binary, canonical binary, refused_by tinyint, reason string"
-LEAF_SCHEMA = "block bigint, rows bigint, leaf binary, categories string, file string"
+_TYPES = {pa.int64(): "bigint", pa.int8(): "tinyint", pa.string(): "string", pa.binary(): "binary"}
+_LEAVES = pa.schema(
+    {"block": pa.int64(), "rows": pa.int64(), "leaf": pa.binary(), "categories": pa.string(), "file": pa.string()}
+)
+
+
+def in_spark(schema: pa.Schema) -> str:
+    """The columns as Spark is given them."""
+    return ", ".join(f"{column.name} {_TYPES[column.type]}" for column in schema)
+
+
+ROW_SCHEMA, LEAF_SCHEMA = in_spark(SCHEMA), in_spark(_LEAVES)
 
 
 def block_of(seed: int, number: int, count: int) -> Block:
@@ -202,12 +211,6 @@ class Digest:
         """One row for each block."""
         for block in regrouped(batches, self.count):
             counted = Counter(block.rows.column("category").to_pylist())
-            yield pa.RecordBatch.from_pydict(
-                {
-                    "block": pa.array([block.number], pa.int64()),
-                    "rows": pa.array([block.rows.num_rows], pa.int64()),
-                    "leaf": pa.array([leaf(block.rows)], pa.binary()),
-                    "categories": pa.array([json.dumps(counted)], pa.string()),
-                    "file": block.rows.column("file").slice(0, 1).cast(pa.string()),
-                }
-            )
+            file = block.rows.column("file")[0].as_py()
+            row = (block.number, block.rows.num_rows, leaf(block.rows), json.dumps(counted), file)
+            yield pa.RecordBatch.from_pylist([dict(zip(_LEAVES.names, row, strict=True))], schema=_LEAVES)

@@ -12,14 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from holdfast.vectors.fingerprints.mutations import COVERED, mutations
+from holdfast.vectors.derive import derive
+from holdfast.vectors.fingerprints.rows import COVERED, row_at
+from holdfast.vectors.jcs.spark.blocks import in_spark
 from holdfast.vectors.jcs.spark.manifest import OutputError
 from holdfast.vectors.jcs.spark.session import Listener, silent, watched
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SCHEMA = "index bigint, base bigint, key string, field string, identity binary, fingerprint binary"
+SCHEMA = pa.schema(
+    [
+        ("index", pa.int64()),
+        ("base", pa.int64()),
+        ("key", pa.string()),
+        ("field", pa.string()),
+        ("identity", pa.binary()),
+        ("fingerprint", pa.binary()),
+    ]
+)
 # Rows of one step of a task.
 _STEP = 8_192
 _TASKS_PER_CORE = 4
@@ -54,6 +65,15 @@ class Family:
         return self.shows and not self.shared and not self.differing and self.requests == self.fingerprints
 
 
+def mutations(seed: int, start: int, count: int) -> pa.RecordBatch:
+    """The rows `start` to `start + count - 1` of `seed`: those of `fingerprints.rows`, with their fingerprints."""
+    rows = []
+    for row in (row_at(seed, index) for index in range(start, start + count)):
+        shown = {name: getattr(row, name) for name in SCHEMA.names[:-1]}
+        rows.append({**shown, "fingerprint": bytes.fromhex(derive(row.key, row.request))})
+    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+
+
 @dataclass(frozen=True, slots=True)
 class Mutate:
     """Numbers of steps to rows."""
@@ -75,7 +95,7 @@ def check_fingerprints(
     """What `count` rows show, by key. Raises OutputError if rows are missing."""
     steps = -(-count // _STEP)
     tasks = max(1, min(steps, spark.sparkContext.defaultParallelism * _TASKS_PER_CORE))
-    rows = spark.range(0, steps, 1, tasks).mapInArrow(Mutate(seed, count), _SCHEMA).persist()
+    rows = spark.range(0, steps, 1, tasks).mapInArrow(Mutate(seed, count), in_spark(SCHEMA)).persist()
     try:
         found = watched(spark, f"{count:,} requests", lambda: _counted(rows), listener)
         by_fingerprint = watched(

@@ -19,22 +19,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from holdfast.vectors.jcs.construct import SCHEMA
 from holdfast.vectors.jcs.frames import StartError
 from holdfast.vectors.jcs.frames.columns import answered as answer_at
 from holdfast.vectors.jcs.frames.columns import run_columns
 from holdfast.vectors.jcs.frames.process import scrubbed_environment
 from holdfast.vectors.jcs.measures import Reached
 from holdfast.vectors.jcs.opening import Opening
-from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, Units, block_of, leaf, regrouped
+from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS, Block, Units, block_of, in_spark, leaf, regrouped
 from holdfast.vectors.jcs.spark.tally import AGREE, CATEGORIES, Meaning, Outcome, count, findings, outcomes
 from holdfast.vectors.taxonomy import Profile
 
-ANSWER_SCHEMA = (
-    "kind string, block bigint, rows bigint, leaf binary, cells binary, finding string, index bigint, "
-    "category string, document binary, canonical binary, refused_by tinyint, reason string, status string, "
-    "answer binary, name string, clause string"
-)
-_ARROW = pa.schema(
+_ANSWERS = pa.schema(
     [
         ("kind", pa.string()),
         ("block", pa.int64()),
@@ -42,18 +38,14 @@ _ARROW = pa.schema(
         ("leaf", pa.binary()),
         ("cells", pa.binary()),
         ("finding", pa.string()),
-        ("index", pa.int64()),
-        ("category", pa.string()),
-        ("document", pa.binary()),
-        ("canonical", pa.binary()),
-        ("refused_by", pa.int8()),
-        ("reason", pa.string()),
+        *SCHEMA,
         ("status", pa.string()),
         ("answer", pa.binary()),
         ("name", pa.string()),
         ("clause", pa.string()),
     ]
 )
+ANSWER_SCHEMA = in_spark(_ANSWERS)
 _CATEGORIES = pa.array([category.value for category in CATEGORIES])
 _FINDINGS = tuple(Meaning)
 
@@ -236,13 +228,15 @@ def _rows_of(files: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterato
 
 
 def _mismatch(kind: str, rows: pa.RecordBatch, answers: pa.BinaryArray, i: int, found: int) -> dict[str, Any]:
-    row = {name: rows.column(name)[i].as_py() for name in _ARROW.names if name in rows.schema.names}
+    row = {name: rows.column(name)[i].as_py() for name in _ANSWERS.names if name in rows.schema.names}
     status, body = answer_at(answers, i)
     return {**row, "kind": kind, "finding": _FINDINGS[found].value, "status": status.value, "answer": body}
 
 
 def _record(rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{name: row.get(name) for name in _ARROW.names} for row in rows], schema=_ARROW)
+    return pa.RecordBatch.from_pylist(
+        [{name: row.get(name) for name in _ANSWERS.names} for row in rows], schema=_ANSWERS
+    )
 
 
 def packed(cells: npt.NDArray[np.int64]) -> bytes:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from holdfast.vectors.jcs.es6.stream import Partition, landmarks, pieces, plan, text
 from holdfast.vectors.jcs.frames import StartError, Status
 from holdfast.vectors.jcs.frames.columns import answered
+from holdfast.vectors.jcs.spark.blocks import in_spark
 from holdfast.vectors.jcs.spark.judge import Command
 from holdfast.vectors.jcs.spark.manifest import OutputError
 from holdfast.vectors.jcs.spark.session import Listener, silent, watched
@@ -35,7 +36,6 @@ _DOCUMENT = [("line", pa.int64()), ("document", pa.binary()), ("canonical", pa.b
 _FINDING = pa.schema(
     [("partition", pa.int64()), ("finding", pa.string()), ("rows", pa.int64()), *_DOCUMENT, ("said", pa.string())]
 )
-_SCHEMA = "partition bigint, finding string, rows bigint, line bigint, document binary, canonical binary, said string"
 
 
 def documents(partition: Partition) -> Iterator[pa.RecordBatch]:
@@ -134,7 +134,7 @@ def verify_numbers(spark: SparkSession, lines: int, command: Command, *, listene
     """Run the SDK over the first `lines` lines. Raises OutputError if the counts cannot be right."""
     partitions = tuple(plan(lines, landmarks()))
     number = len(partitions)
-    frame = spark.range(0, number, 1, number).mapInArrow(JudgeNumbers(command, partitions), _SCHEMA)
+    frame = spark.range(0, number, 1, number).mapInArrow(JudgeNumbers(command, partitions), in_spark(_FINDING))
     counts: dict[Meaning, int] = dict.fromkeys(Meaning, 0)
     first: dict[Meaning, Departure] = {}
     failure: str | None = None
