@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import base64url
 from holdfast.conformance.cli.vectors.evidence import verdict_of
-from holdfast.conformance.suites.jcs.documents import depth_of, disguised, drawn, same_value, value_of
+from holdfast.conformance.suites.jcs.documents import disguised, drawn, same_value, value_of
 from holdfast.conformance.suites.jcs.judging import Part, canonicalised, part_of
 from holdfast.conformance.verdict import Verdict
 from holdfast.vectors.jcs.frames import Answered, Status
@@ -71,14 +71,6 @@ def test_the_value_of_what_is_no_json_is_an_error() -> None:
     for broken in (b"[1", b"\xff", b"None"):
         with pytest.raises(ValueError, match=r"."):
             value_of(broken)
-
-
-@pytest.mark.parametrize(
-    ("document", "depth"),
-    [(b"1", 0), (b"[]", 1), (b'[{"a":[]},[]]', 3), (b'["[[[", "\\"[[", {}]', 2), (b"[[[", 3), (b"", 0)],
-)
-def test_depth_is_counted_outside_of_strings(document: bytes, depth: int) -> None:
-    assert depth_of(document) == depth
 
 
 @pytest.mark.parametrize(

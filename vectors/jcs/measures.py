@@ -7,7 +7,7 @@ category, over rows that were answered as expected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, unique
 
@@ -90,6 +90,12 @@ def measured(documents: pa.BinaryArray) -> dict[Measure, Integers]:
         Measure.NUMBER: _longest(outside & _NUMBER[data], None, row_of, rows),
         Measure.SPACE: _longest(outside & _SPACE[data], None, row_of, rows),
     }
+
+
+def depths(documents: Sequence[bytes]) -> list[int]:
+    """How deep each document nests at its deepest, as far as its brackets show."""
+    found: list[int] = measured(pa.array(documents, pa.binary()))[Measure.DEPTH].tolist()
+    return found
 
 
 def _escaped(data: Bytes, row_of: Integers) -> Flags:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from holdfast.specs import load_contract
 from holdfast.vectors.jcs.construct import SCHEMA
 from holdfast.vectors.jcs.ladder import rung, steps
-from holdfast.vectors.jcs.measures import Measure, measured
+from holdfast.vectors.jcs.measures import Measure, depths, measured
 from holdfast.vectors.record import Refused, Vector, load
 from holdfast.vectors.taxonomy import Profile
 
@@ -72,7 +72,7 @@ def opening_of(seed: int) -> Opening:
 
 def may_be_too_deep(document: bytes) -> bool:
     """Whether an implementation may refuse the document for its depth (JCS-DEPTH-01, JCS-DEPTH-02)."""
-    return int(measured(pa.array([document], pa.binary()))[Measure.DEPTH][0]) > _floor()
+    return depths([document])[0] > _floor()
 
 
 def _floor() -> int:

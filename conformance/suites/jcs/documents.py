@@ -9,6 +9,7 @@ import json
 import math
 import struct
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from hashlib import sha256
 from itertools import count, islice, product
@@ -16,6 +17,7 @@ from random import Random
 from typing import Any
 
 from holdfast.vectors.record import Canonical, Expected, Refused, Vector
+from holdfast.vectors.spelling import canonical
 from holdfast.vectors.taxonomy import Category, Profile
 
 # Control characters, quotation marks and the ends of the planes, more often than they would come by themselves.
@@ -31,11 +33,6 @@ _LEVELS = 4
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "/": "\\/"}
 
-# What RFC 8785 section 3.2.2.2 escapes, and how.
-ESCAPED = {chr(code): f"\\u{code:04x}" for code in range(0x20)} | {
-    character: short for character, short in _SHORT.items() if character != "/"
-}
-
 
 def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
     """Documents whose canonical bytes are known by construction, without end, each beside itself without its defect.
@@ -44,12 +41,9 @@ def constructed(seed: str) -> Iterator[tuple[Vector, bytes]]:
     """
     number = number_of(seed)
     for row, twin in constructed_rows(seed):
-        due: dict[Profile, Expected] = {
-            profile: Refused(row["reason"]) if row["refused_by"] & profile.bit else Canonical(row["canonical"])
-            for profile in Profile
-        }
         name, category = f"{row['category']} {number}/{row['index']}", Category(row["category"])
-        yield Vector(name, category, row["document"], due, category.clause, (), "constructed", None, ""), twin
+        due = _due(row["refused_by"], row["reason"], row["canonical"])
+        yield replace(_vector(name, category, row["document"], due), clause=category.clause), twin
 
 
 def constructed_rows(seed: str) -> Iterator[tuple[dict[str, Any], bytes]]:
@@ -87,15 +81,13 @@ def large(seed: str) -> Iterator[Vector]:
         b"{" + b",".join(b'"%s" : %s' % (name.encode(), part.document) for name, part in shuffled) + b"}",
         b"{" + b",".join(b'"%s":%s' % (name.encode(), part.canonical or b"") for name, part in named) + b"}",
     )
-    plain = "".join(ESCAPED.get(character, character) for character in text)
-    yield _large("a string", _spelt(text, way).encode(), f'"{plain}"'.encode())
+    yield _large("a string", _spelt(text, way).encode(), canonical(text).encode())
     yield _large("a large literal", f"{digit}{zeros}e-{len(zeros)}".encode(), f"{digit}".encode())
     yield _large("a small literal", f"-0.{zeros}{digit}E{len(zeros) + 1}".encode(), f"-{digit}".encode())
 
 
 def _large(name: str, document: bytes, canonical: bytes) -> Vector:
-    due: dict[Profile, Expected] = dict.fromkeys(Profile, Canonical(canonical))
-    return Vector(name, Category.SIZE, document, due, "", (), "constructed", None, "")
+    return _vector(name, Category.SIZE, document, dict.fromkeys(Profile, Canonical(canonical)))
 
 
 def drawn(way: Random, levels: int = _LEVELS) -> Any:
@@ -212,28 +204,6 @@ def value_of(canonical: bytes) -> Any:
     return json.loads(canonical.decode("utf-8"), parse_int=float)
 
 
-def depth_of(document: bytes) -> int:
-    """How deep `document` nests at its deepest, as far as its brackets show."""
-    depth = deepest = 0
-    inside = escaped = False
-    for byte in document:
-        if inside:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                inside = False
-        elif byte == 0x22:
-            inside = True
-        elif byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
-    return deepest
-
-
 # Documents at the edges of what strings may hold: halves of characters, noncharacters, byte order marks, long names.
 #
 # Each differs in one thing from one that is judged otherwise. What is expected follows from how it is made.
@@ -261,8 +231,7 @@ def pairs_of_units() -> Iterator[Vector]:
         for before, behind in (("[", "]"), ("{", ":0}")):
             due: Expected = Refused("LONE_SURROGATE")
             if text is not None:
-                body = "".join(ESCAPED.get(character, character) for character in text)
-                due = Canonical(f'{before}"{body}"{behind}'.encode())
+                due = Canonical(f"{before}{canonical(text)}{behind}".encode())
             document = f"{before}{written}{behind}".encode()
             category = Category.LONE_SURROGATES if text is None else Category.STRING_ESCAPED
             yield _vector(f"{first:04x} {second:04x} {before}", category, document, dict.fromkeys(Profile, due))
@@ -310,11 +279,7 @@ def long_texts(seed: str) -> Iterator[tuple[Vector, bytes | None]]:
         axis, _, rest = name.partition("-")
         if axis in _AXES and int(rest.partition("-")[0]) <= _MOST_UNITS:
             made = rung(number_of(seed), name)
-            reason, canonical = made.reason or "", made.canonical or b""
-            due: dict[Profile, Expected] = {
-                profile: Refused(reason) if made.refused_by & profile.bit else Canonical(canonical)
-                for profile in Profile
-            }
+            due = _due(made.refused_by, made.reason, made.canonical)
             yield _vector(name, made.category, made.document, due), made.twin
 
 
@@ -330,6 +295,13 @@ def _joined(first: int, second: int) -> str | None:
         return (first.to_bytes(2, "big") + second.to_bytes(2, "big")).decode("utf-16-be")
     except UnicodeDecodeError:
         return None
+
+
+def _due(refused_by: int, reason: str | None, canonical: bytes | None) -> Mapping[Profile, Expected]:
+    return {
+        profile: Refused(reason or "") if refused_by & profile.bit else Canonical(canonical or b"")
+        for profile in Profile
+    }
 
 
 def _vector(name: str, category: Category, document: bytes, due: Mapping[Profile, Expected]) -> Vector:

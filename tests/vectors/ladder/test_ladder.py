@@ -73,14 +73,15 @@ def test_every_axis_is_climbed_to_its_end() -> None:
 
 def test_measures_are_those_of_small_documents_counted_by_hand() -> None:
     documents = [b'{"a":[1,2,{"b":"\\u00e9\\\\\\"x","\xf0\x9f\x98\x80":{}}],"c":  -12.5e3}', b"[]", b"", b'{"[,":"]]"}']
+    documents += [b"[[[", b'["[[[", "\\"[[", {}]']
     found = {measure: values.tolist() for measure, values in measured(pa.array(documents, pa.binary())).items()}
     assert found[Measure.BYTES] == [len(document) for document in documents]
-    assert found[Measure.DEPTH] == [4, 1, 0, 1]
-    assert found[Measure.MEMBERS] == [2, 0, 0, 1]
-    assert found[Measure.ELEMENTS] == [3, 0, 0, 0]
-    assert found[Measure.UNITS] == [4, 0, 0, 2]
-    assert found[Measure.NUMBER] == [7, 0, 0, 0]
-    assert found[Measure.SPACE] == [2, 0, 0, 0]
+    assert found[Measure.DEPTH] == [4, 1, 0, 1, 3, 2]
+    assert found[Measure.MEMBERS] == [2, 0, 0, 1, 0, 0]
+    assert found[Measure.ELEMENTS] == [3, 0, 0, 0, 1, 3]
+    assert found[Measure.UNITS] == [4, 0, 0, 2, 0, 3]
+    assert found[Measure.NUMBER] == [7, 0, 0, 0, 0, 0]
+    assert found[Measure.SPACE] == [2, 0, 0, 0, 0, 1]
 
 
 # Bugs of size and position are found by the ladder, and right canonicalisers of another style are not accused.
