@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.specs.errors import SpecError
 from holdfast.specs.loader import load_terms
+from holdfast.vectors.calyx_replay.committed import lint_envelopes
+from holdfast.vectors.calyx_replay.committed import read as read_envelopes
 from holdfast.vectors.fingerprints import load as load_fingerprints
 from holdfast.vectors.fingerprints.lint import lint_fingerprints
 from holdfast.vectors.fingerprints.record import read as read_fingerprints
@@ -22,8 +25,11 @@ from holdfast.vectors.taxonomy import Category, Profile
 
 RECORDS = load()
 FINGERPRINTS = load_fingerprints()
-MORE = {**FINGERPRINTS[0].request, "reply_to": "", "priority": "next"}
+ENVELOPES = read_envelopes((FOLDER / "calyx_replay/data/envelopes.jsonl").read_bytes(), place="envelopes.jsonl")
+BY_ID = {record.id: record for record in ENVELOPES}
 NEAR_MISSES = read_near_misses((FOLDER / "jcs/data/nearmiss.json").read_bytes())
+# How many bytes of an envelope are altered, one at a time.
+PLACES = 24
 
 
 def _problems(records: Sequence[Vector], near_misses: Mapping[str, NearMiss] | None = None) -> list[str]:
@@ -31,83 +37,117 @@ def _problems(records: Sequence[Vector], near_misses: Mapping[str, NearMiss] | N
     return list(lint_records(records, contract=load_terms("jcs"), near_misses=known))
 
 
-def _with(identifier: str, change: Callable[[Vector], Vector]) -> list[Vector]:
-    assert any(record.id == identifier for record in RECORDS)
-    return [change(record) if record.id == identifier else record for record in RECORDS]
-
-
 def test_the_shipped_vectors_have_no_problem() -> None:
     assert lint() == []
 
 
-@pytest.mark.parametrize(
-    ("identifier", "change", "told"),
-    [
-        ("P1-first-exponent", lambda r: replace(r, id="P1-last-integer"), "stands there 2 times"),
-        ("P1-first-exponent", lambda r: replace(r, id="P2-first"), "an id begins with its category"),
-        ("P1-first-exponent", lambda r: replace(r, category=Category.NUMBER_TIES), "begins with its category"),
-        ("P1-first-exponent", lambda r: replace(r, note=" "), "has no note"),
-        ("P1-first-exponent", lambda r: replace(r, clause="JCS-NONE-1"), "contract jcs does not have"),
-        ("P1-first-exponent", lambda r: replace(r, twin="P4-one"), "needs no twin"),
-        (
-            "P1-first-exponent",
-            lambda r: replace(r, expected={**r.expected, Profile.SAFE_INT: Canonical(b"[1]")}),
-            "with different bytes",
-        ),
-        (
-            "P1-first-exponent",
-            lambda r: replace(r, expected={**r.expected, Profile.SAFE_INT: Refused("UNSAFE_INTEGER")}),
-            "a refusal without a twin proves nothing",
-        ),
-        (
-            "P1-first-exponent",
-            lambda r: replace(r, expected=dict.fromkeys(Profile, Refused("SYNTAX"))),
-            "core must accept",
-        ),
-        ("P1-first-exponent", lambda r: replace(r, expected={}), "an answer of each profile"),
-        ("P1-first-exponent", lambda r: replace(r, kills=("no-such-habit",)), "is no near miss"),
-        ("P1-first-exponent", lambda r: replace(r, kills=(*r.kills, "nfc")), "claims to kill nfc"),
-        ("P1-first-exponent", lambda r: replace(r, kills=r.kills[::-1]), "not sorted"),
-        ("P1-first-exponent", lambda r: replace(r, kills=r.kills[1:]), "as was measured, and does not say so"),
-        ("P2-b-4340000000000000", lambda r: replace(r, document=b"[9007199254740992]"), "its bits with 17 digits"),
-        ("P15-floor-objects", lambda r: replace(r, document=b"{}"), "no record of category P15 has 64 {"),
-        ("P15-deep-arrays", lambda r: replace(r, document=b"[]"), "or none has 1000 of them"),
-        ("P5-two-to-53", lambda r: replace(r, twin=None), "a refusal without a twin proves nothing"),
-        ("P5-two-to-53", lambda r: replace(r, twin="P5-nothing"), "does not exist"),
-        ("P5-two-to-53", lambda r: replace(r, twin="P5-minus-two-to-53"), "is refused by a profile that refuses it"),
-        ("N1-plain", lambda r: replace(r, twin="P13-nested"), "in more than one small place"),
-        ("N1-plain", lambda r: replace(r, twin="N1-nested"), "is refused by a profile that refuses it too"),
-        (
-            "N1-plain",
-            lambda r: replace(r, expected=dict.fromkeys(Profile, Canonical(b"{}"))),
-            "core must refuse",
-        ),
-        (
-            "N1-plain",
-            lambda r: replace(r, expected={**r.expected, Profile.SAFE_INT: Refused("SYNTAX")}),
-            "must refuse it for the same reason",
-        ),
-        (
-            "N1-plain",
-            lambda r: replace(r, expected=dict.fromkeys(Profile, Refused("BECAUSE"))),
-            "does not know",
-        ),
-        ("N9-blank", lambda r: replace(r, document=b'{"a":1}'), "is its own canonical form"),
-        (
-            "P16-exponent",
-            lambda r: replace(r, expected=dict.fromkeys(Profile, Canonical(b"[1E+21]"))),
-            "is the document of P16-exponent, which is not canonical there",
-        ),
-        (
-            "P16-exponent",
-            lambda r: replace(r, expected={**r.expected, Profile.SAFE_INT: Refused("UNSAFE_INTEGER")}, twin="P4-one"),
-            "refuses its canonical form",
-        ),
-    ],
+P1 = next(record for record in RECORDS if record.id == "P1-first-exponent")
+PLAIN, MORE = FINGERPRINTS[0].request, {**FINGERPRINTS[0].request, "reply_to": "", "priority": "next"}
+UNSAFE, SYNTAX = Refused("UNSAFE_INTEGER"), Refused("SYNTAX")
+ALONE = "a refusal without a twin proves nothing"
+
+
+def _in_safe_int(of: str, answer: Canonical | Refused) -> dict[str, Any]:
+    return {"expected": {**next(each for each in RECORDS if each.id == of).expected, Profile.SAFE_INT: answer}}
+
+
+def _in_all(answer: Canonical | Refused) -> dict[str, Any]:
+    return {"expected": dict.fromkeys(Profile, answer)}
+
+
+# By the record that is changed: what of it, and a word of the problem that is found.
+PLANTED: Sequence[tuple[str, dict[str, Any], str]] = (
+    ("P1-first-exponent", {"id": "P1-last-integer"}, "stands there 2 times"),
+    ("P1-first-exponent", {"id": "P2-first"}, "an id begins with its category"),
+    ("P1-first-exponent", {"category": Category.NUMBER_TIES}, "begins with its category"),
+    ("P1-first-exponent", {"note": " "}, "has no note"),
+    ("P1-first-exponent", {"clause": "JCS-NONE-1"}, "contract jcs does not have"),
+    ("P1-first-exponent", {"twin": "P4-one"}, "needs no twin"),
+    ("P1-first-exponent", _in_safe_int("P1-first-exponent", Canonical(b"[1]")), "with different bytes"),
+    ("P1-first-exponent", _in_safe_int("P1-first-exponent", UNSAFE), ALONE),
+    ("P1-first-exponent", _in_all(SYNTAX), "core must accept"),
+    ("P1-first-exponent", {"expected": {}}, "an answer of each profile"),
+    ("P1-first-exponent", {"kills": ("no-such-habit",)}, "is no near miss"),
+    ("P1-first-exponent", {"kills": (*P1.kills, "nfc")}, "claims to kill nfc"),
+    ("P1-first-exponent", {"kills": P1.kills[::-1]}, "not sorted"),
+    ("P1-first-exponent", {"kills": P1.kills[1:]}, "as was measured, and does not say so"),
+    ("P2-b-4340000000000000", {"document": b"[9007199254740992]"}, "its bits with 17 digits"),
+    ("P15-floor-objects", {"document": b"{}"}, "no record of category P15 has 64 {"),
+    ("P15-deep-arrays", {"document": b"[]"}, "or none has 1000 of them"),
+    ("P5-two-to-53", {"twin": None}, ALONE),
+    ("P5-two-to-53", {"twin": "P5-nothing"}, "does not exist"),
+    ("P5-two-to-53", {"twin": "P5-minus-two-to-53"}, "is refused by a profile that refuses it"),
+    ("N1-plain", {"twin": "P13-nested"}, "in more than one small place"),
+    ("N1-plain", {"twin": "N1-nested"}, "is refused by a profile that refuses it too"),
+    ("N1-plain", _in_all(Canonical(b"{}")), "core must refuse"),
+    ("N1-plain", _in_safe_int("N1-plain", SYNTAX), "must refuse it for the same reason"),
+    ("N1-plain", _in_all(Refused("BECAUSE")), "does not know"),
+    ("N9-blank", {"document": b'{"a":1}'}, "is its own canonical form"),
+    ("P16-exponent", _in_all(Canonical(b"[1E+21]")), "is the document of P16-exponent, which is not canonical there"),
+    ("P16-exponent", {**_in_safe_int("P16-exponent", UNSAFE), "twin": "P4-one"}, "refuses its canonical form"),
+    ("mesh-plain", {"sha256": "0" * 64}, "the record says 0000"),
+    ("mesh-plain", {"preimage": b"x"}, "not that of its preimage"),
+    ("mesh-plain", {"twin": "mesh-dm"}, "needs no twin"),
+    ("mesh-plain", {"id": "mesh-dm"}, "stands there 2 times"),
+    ("mesh-plain", {"clause": "MESH-0"}, "does not have"),
+    ("mesh-plain", {"contract": "nothing"}, "unknown contract"),
+    ("mesh-plain", {"preimage": None}, "a digest without a preimage"),
+    ("mesh-reply-null", {"same_as": None}, "does not say so"),
+    ("mesh-reply-null", {"same_as": "mesh-dm"}, "and has another"),
+    ("mesh-reply-null", {"request": PLAIN}, "so it shows nothing"),
+    ("mesh-nul-topic", {"twin": None}, ALONE),
+    ("mesh-nul-topic", {"twin": "mesh-nul-reply"}, "must have a mesh.fingerprint"),
+    ("mesh-nul-topic", {"request": PLAIN}, "must be refused"),
+    ("mesh-nul-topic", {"twin": "mesh-queue"}, "differs from its twin mesh-queue in more than one member"),
+    ("mesh-reply-null", {"request": MORE}, "differs from mesh-plain in more than one member"),
+    ("calyx-plain", {"id": "calyx-one-bit"}, "stands there 2 times"),
+    ("calyx-plain", {"envelope": b"{}"}, "makes other bytes"),
+    ("calyx-plain", {"replay_key": "0" * 64}, "is not the SHA-256 of its bytes"),
+    ("calyx-plain", {"replay_key": None}, "has neither a key nor a reason"),
+    ("calyx-plain", {"reasons": ("SIGNATURE_INVALID",)}, "needs neither reasons nor a twin"),
+    ("calyx-plain", {"of": {}}, "makes no envelope of it"),
+    ("calyx-plain", {"derivation": "calyx.variant"}, "changes the envelope of a twin"),
+    ("calyx-plain", {"clause": "CALYX-0"}, "does not have"),
+    ("calyx-plain", {"contract": "nothing"}, "unknown contract"),
+    ("calyx-spelling-bom", {"reasons": ("BECAUSE",)}, "does not know"),
+    ("calyx-spelling-bom", {"reasons": ()}, "has neither a key nor a reason"),
+    ("calyx-spelling-bom", {"twin": None}, ALONE),
+    ("calyx-spelling-bom", {"twin": "calyx-none"}, ALONE),
+    ("calyx-spelling-bom", {"twin": "calyx-spelling-utf-16"}, "must have a key"),
+    ("calyx-spelling-bom", {"of": {"how": "sung"}}, "makes no envelope of it"),
+    ("calyx-spelling-bom", {"of": {"how": "utf-16"}}, "makes other bytes"),
+    ("calyx-spelling-bom", {"reasons": ("SIGNATURE_INVALID",)}, "is refused with ENVELOPE_MALFORMED"),
+    ("calyx-signature-s-plus-l", {"reasons": ("ENVELOPE_MALFORMED",)}, "is refused with SIGNATURE_INVALID"),
+    ("calyx-forged-timestamp", {"reasons": ("ENVELOPE_MALFORMED",)}, "is refused with SIGNATURE_INVALID"),
+    ("calyx-other-version", {"reasons": ("SIGNATURE_INVALID",)}, "is refused with ENVELOPE_MALFORMED"),
+    ("calyx-other-version", {"twin": "calyx-another-id"}, "in more than one member"),
+    ("calyx-other-version", {"id": "other-version"}, "begin with calyx-"),
+    ("calyx-signature-tail", {"envelope": BY_ID["calyx-plain"].envelope}, "so it shows nothing"),
 )
-def test_a_planted_fault_is_found(identifier: str, change: Callable[[Vector], Vector], told: str) -> None:
-    problems = _problems(_with(identifier, change))
+
+
+@pytest.mark.parametrize(("identifier", "change", "told"), PLANTED)
+def test_a_planted_fault_is_found(identifier: str, change: dict[str, Any], told: str) -> None:
+    family: Any = {"mesh": (FINGERPRINTS, lint_fingerprints), "calyx": (ENVELOPES, lint_envelopes)}
+    records, check = family.get(identifier.partition("-")[0], (RECORDS, _problems))
+    changed = [replace(record, **change) if record.id == identifier else record for record in records]
+    assert changed != [*records]
+    problems = list(check(changed))
     assert any(told in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize("identifier", BY_ID)
+def test_any_altered_byte_of_an_envelope_or_a_key_is_found(identifier: str) -> None:
+    record = BY_ID[identifier]
+    beside = [BY_ID[record.twin]] if record.twin else []
+    for at in range(0, len(record.envelope), max(1, len(record.envelope) // PLACES)):
+        altered = bytearray(record.envelope)
+        altered[at] ^= 1
+        assert list(lint_envelopes([*beside, replace(record, envelope=bytes(altered))])), f"byte {at}"
+    key = record.replay_key or ""
+    for at, digit in enumerate(key):
+        other = f"{key[:at]}{'0' if digit != '0' else '1'}{key[at + 1 :]}"
+        assert list(lint_envelopes([*beside, replace(record, replay_key=other)])), f"digit {at}"
 
 
 def test_a_category_and_a_clause_without_records_are_found() -> None:
@@ -119,6 +159,7 @@ def test_a_category_and_a_clause_without_records_are_found() -> None:
 def test_no_records_at_all_are_a_problem() -> None:
     assert any("nothing is shown" in problem for problem in _problems([]))
     assert list(lint_fingerprints([])) == ["there are no fingerprint records, so nothing is shown"]
+    assert list(lint_envelopes([])) == ["there are no envelope records, so nothing is shown"]
 
 
 def test_a_near_miss_that_no_record_kills_is_found() -> None:
@@ -150,11 +191,20 @@ def test_a_file_that_is_not_there_and_one_that_nothing_reads_are_found(data: Pat
     ]
 
 
+SUNG = next(
+    line
+    for line in (FOLDER / "calyx_replay/data/envelopes.jsonl").read_bytes().splitlines(keepends=True)
+    if b'"calyx-spelling-utf-16"' in line
+)
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "told"),
     [
         ("mesh_delivery/data/fingerprints.jsonl", b'", "key"', b'",  "key"', ":1: expected the spelling of all lines"),
         ("mesh_delivery/data/fingerprints.jsonl", b'"preimage"', b'"pre"', ":1: at"),
+        ("calyx_replay/data/envelopes.jsonl", SUNG, b"", "no envelope is spelt in the way utf-16"),
+        ("calyx_replay/data/envelopes.jsonl", b'", "', b'" ,"', ":1: expected the spelling of all lines, from byte 20"),
         ("mesh_delivery/data/fingerprints.jsonl", b'"sha256": "3', b'"sha256": "4', "the record says 4"),
         (
             "mesh_delivery/data/fingerprints.jsonl",
@@ -217,35 +267,6 @@ def test_an_answer_that_the_reference_does_not_give_is_found() -> None:
         assert any(problem.startswith(f"{name}: expects {told}") for problem in problems), problems
 
 
-@pytest.mark.parametrize(
-    ("identifier", "change", "told"),
-    [
-        ("mesh-plain", {"sha256": "0" * 64}, "the record says 0000"),
-        ("mesh-plain", {"preimage": b"x"}, "not that of its preimage"),
-        ("mesh-plain", {"twin": "mesh-dm"}, "needs no twin"),
-        ("mesh-plain", {"id": "mesh-dm"}, "stands there 2 times"),
-        ("mesh-plain", {"clause": "MESH-0"}, "does not have"),
-        ("mesh-plain", {"contract": "nothing"}, "unknown contract"),
-        ("mesh-plain", {"preimage": None}, "a digest without a preimage"),
-        ("mesh-reply-null", {"same_as": None}, "does not say so"),
-        ("mesh-reply-null", {"same_as": "mesh-dm"}, "and has another"),
-        ("mesh-reply-null", {"request": FINGERPRINTS[0].request}, "so it shows nothing"),
-        ("mesh-nul-topic", {"twin": None}, "a refusal without a twin proves nothing"),
-        ("mesh-nul-topic", {"twin": "mesh-nul-reply"}, "must have a mesh.fingerprint"),
-        ("mesh-nul-topic", {"request": FINGERPRINTS[0].request}, "must be refused"),
-        ("mesh-nul-topic", {"twin": "mesh-queue"}, "differs from its twin mesh-queue in more than one member"),
-        ("mesh-reply-null", {"request": MORE}, "differs from mesh-plain in more than one member"),
-    ],
-)
-def test_a_planted_fault_in_a_fingerprint_is_found(identifier: str, change: dict[str, object], told: str) -> None:
-    changed = [
-        replace(record, **change) if record.id == identifier else record  # type: ignore[arg-type]
-        for record in FINGERPRINTS
-    ]
-    problems = list(lint_fingerprints(changed))
-    assert any(told in problem for problem in problems), problems
-
-
 # Committed records: what is there, and that what is damaged is not read.
 
 
@@ -300,8 +321,20 @@ def test_a_set_that_is_not_there_is_an_error() -> None:
         load("nowhere")
 
 
-def test_a_damaged_fingerprint_line_is_an_error() -> None:
-    line = _first("mesh_delivery/data/fingerprints.jsonl")
-    for data, told in ((line[:-1], "cut off"), (b"[]\n", "object"), (line.replace(b'"preimage"', b'"pre"'), "pre")):
-        with pytest.raises(SpecError, match=told):
-            read_fingerprints(data, place="file.jsonl")
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("mesh_delivery/data/fingerprints.jsonl", b"}\n", b"}", "cut off"),
+        ("mesh_delivery/data/fingerprints.jsonl", b'"preimage"', b'"pre"', "pre"),
+        ("calyx_replay/data/envelopes.jsonl", b'"envelope": "7b', b'"envelope": "7B', "at envelope"),
+        ("calyx_replay/data/envelopes.jsonl", b'"replay_key": "', b'"replay_key": "0', "at replay_key"),
+        ("calyx_replay/data/envelopes.jsonl", b'"reasons"', b'"reason"', "reason"),
+        ("calyx_replay/data/envelopes.jsonl", b"}\n", b"}", "cut off"),
+    ],
+)
+def test_a_damaged_line_of_another_file_is_an_error_too(name: str, old: bytes, new: bytes, told: str) -> None:
+    line = _first(name)
+    assert old in line
+    with pytest.raises(SpecError, match=told) as raised:
+        (read_envelopes if "calyx" in name else read_fingerprints)(line.replace(old, new), place="file.jsonl")
+    assert str(raised.value).startswith("file.jsonl")
