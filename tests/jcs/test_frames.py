@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import subprocess
 from typing import Any
 
@@ -13,7 +14,20 @@ from holdfast.reference_impl.jcs.terms import Profile
 from holdfast.reference_impl.jcs.writer import Writer
 from tests import warm
 from tests.pace import busy
-from tests.vectors.reference import answers, framed
+
+
+def framed(*documents: bytes) -> bytes:
+    return b"".join(struct.pack(">I", len(document)) + document for document in documents)
+
+
+def answers(stream: bytes) -> list[tuple[bytes, bytes]]:
+    """The answers of a stream of frames: status and body."""
+    found = []
+    while stream:
+        length, status = struct.unpack_from(">Ic", stream)
+        found.append((status, stream[5 : 5 + length]))
+        stream = stream[5 + length :]
+    return found
 
 
 def run(stdin: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:

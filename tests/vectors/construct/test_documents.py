@@ -14,10 +14,11 @@ from holdfast.vectors.jcs.construct import batch, twins
 from holdfast.vectors.jcs.construct.blocks import stock_of
 from holdfast.vectors.jcs.construct.defects import DefectPlace
 from holdfast.vectors.jcs.construct.recipes import RECIPES
+from holdfast.vectors.jcs.frames import Status, run
 from holdfast.vectors.jcs.opening import opening_of
+from holdfast.vectors.jcs.sdk import find, reference
 from holdfast.vectors.taxonomy import Category, Profile
 from tests.vectors.construct.sample import ROWS, first_rows
-from tests.vectors.reference import ask_reference
 
 # Whole rows of a stretch that the other tests do not inspect; the reference is slow.
 REFERENCE_ROWS = 1500
@@ -70,18 +71,18 @@ def test_twins_are_their_documents_but_for_one_short_stretch() -> None:
 @pytest.mark.parametrize("profile", Profile)
 def test_reference_answers_as_each_profile_is_defined(profile: Profile) -> None:
     made = batch(0, 50_000, REFERENCE_ROWS).to_pylist()
-    answers = ask_reference(profile, [each["document"] for each in made])
-    assert len(answers) == len(made)
+    answers = run(find(reference(profile)).command, [each["document"] for each in made], deadline=60)
     for each, (status, body) in zip(made, answers, strict=True):
         if each["refused_by"] & profile.bit:
-            assert (status, body.split(b" ")[0].decode()) == (b"R", each["reason"]), each
+            assert (status, body.split(b" ")[0].decode()) == (Status.REFUSED, each["reason"]), each
         else:
-            assert (status, body) == (b"C", each["canonical"]), each
+            assert (status, body) == (Status.CANONICAL, each["canonical"]), each
 
 
 def test_reference_accepts_every_twin() -> None:
     documents = twins(0, 50_000, REFERENCE_ROWS).to_pylist()
-    assert all(status == b"C" for status, _ in ask_reference(Profile.CORE, documents))
+    answers = run(find("reference").command, documents, deadline=60)
+    assert [each.status for each in answers] == [Status.CANONICAL] * REFERENCE_ROWS
 
 
 # What a slice of the stream has in it: categories, reasons, sizes, depths, strata, disguises.

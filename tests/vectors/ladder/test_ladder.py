@@ -12,12 +12,13 @@ import pyarrow as pa
 import pytest
 
 from holdfast.vectors.jcs.construct import Row
+from holdfast.vectors.jcs.frames import Status, run
 from holdfast.vectors.jcs.ladder import rung, steps
 from holdfast.vectors.jcs.measures import Measure, measured
 from holdfast.vectors.jcs.opening import Opening, opening_of
+from holdfast.vectors.jcs.sdk import find, reference
 from holdfast.vectors.jcs.spark.judge import Command, Judge
 from holdfast.vectors.taxonomy import Profile
-from tests.vectors.reference import ask_reference
 
 SEED = 5
 # The reference takes a tenth of a second for the largest. No divisor of the numbers of positions and kinds.
@@ -34,17 +35,19 @@ def sample() -> tuple[Row, ...]:
 def test_the_reference_answers_as_the_construction_expects(profile: Profile) -> None:
     # The strict profiles differ in numbers and characters, which are small documents.
     rungs = [one for one in sample() if profile is Profile.CORE or len(one.document) < 4096]
-    for one, (status, body) in zip(rungs, ask_reference(profile, [one.document for one in rungs]), strict=True):
+    answers = run(find(reference(profile)).command, [one.document for one in rungs], deadline=60)
+    for one, (status, body) in zip(rungs, answers, strict=True):
         if one.refused_by & profile.bit:
-            assert status == b"R", one.name
+            assert status is Status.REFUSED, one.name
             assert one.canonical is not None or body.split(b" ")[0].decode() == one.reason, one.name
         else:
-            assert (status, body) == (b"C", one.canonical), one.name
+            assert (status, body) == (Status.CANONICAL, one.canonical), one.name
 
 
 def test_the_twin_of_each_refused_rung_is_accepted() -> None:
     twins = {one.name: one.twin for one in sample() if one.twin is not None and len(one.twin) < 20_000}
-    assert all(status == b"C" for status, _ in ask_reference(Profile.CORE, list(twins.values())))
+    answers = run(find("reference").command, list(twins.values()), deadline=60)
+    assert [each.status for each in answers] == [Status.CANONICAL] * len(twins)
     for one in sample():
         assert (one.twin is None) == (one.canonical is not None)
         assert one.twin != one.document
