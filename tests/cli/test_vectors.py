@@ -27,7 +27,7 @@ from holdfast.vectors.jcs.spark.session import _shipped
 from tests import warm
 from tests.pace import busy
 
-FAKE = str(Path(__file__).parents[1] / "vectors" / "spark" / "fake_sdk.py")
+FAKE = str(Path(__file__).parents[1] / "vectors" / "ladder" / "runner.py")
 HOLDFAST = [sys.executable, "-P", "-m", "holdfast.conformance.cli", "vectors"]
 
 

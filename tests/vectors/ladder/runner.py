@@ -3,13 +3,22 @@
     python runner.py [BUG]
 
 It keeps its own stack and reads tokens with one expression, which is unusual and right. Without a bug it answers every
-document as it must; `depth-limit` is right, too: it refuses what nests deeper than 64 levels.
+document as it must; `depth-limit` is right, too: it refuses what nests deeper than 64 levels. Other bugs:
+
+`naive`  json.dumps with sorted keys
+`crash`  like naive, and dies of every document with three closing brackets in a row
+`dead`   exits before the first answer
+`kill-worker`  kills the process that feeds it
+`tired`  dies after every tenth document, whichever that is
+`abort-at-end`  aborts when its input ends
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -190,16 +199,33 @@ def canonical(document: bytes) -> bytes:
     return result.encode()
 
 
+def naive(document: bytes) -> bytes:
+    if BUG == "crash" and b"]]]" in document:
+        os._exit(3)
+    value = json.loads(document)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def main() -> None:
+    if BUG == "dead":
+        raise SystemExit("no licence found")
+    if BUG == "kill-worker":
+        os.kill(os.getppid(), signal.SIGKILL)
     documents, answers = sys.stdin.buffer, sys.stdout.buffer
+    answer, left = naive if BUG in ("naive", "crash") else canonical, 10 if BUG == "tired" else -1
     while length := documents.read(4):
+        if left == 0:
+            os._exit(5)
+        left -= 1
         document = documents.read(int.from_bytes(length, "big"))
         try:
-            status, body = b"C", canonical(document)
-        except (RefusedError, UnicodeDecodeError) as error:
+            status, body = b"C", answer(document)
+        except (RefusedError, RecursionError, ValueError) as error:
             status, body = b"R", str(error).encode("utf-8", "replace")
         answers.write(len(body).to_bytes(4, "big") + status + body)
         answers.flush()
+    if BUG == "abort-at-end":
+        os.abort()
 
 
 main()

@@ -50,7 +50,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 COUNT = BLOCK_ROWS + 500
 SEED = 11
-FAKE = str(Path(__file__).with_name("fake_sdk.py"))
+FAKE = str(Path(__file__).parents[1] / "ladder" / "runner.py")
 
 
 @pytest.fixture(scope="module")
@@ -309,10 +309,6 @@ def test_a_table_that_does_not_add_up_is_damaged_evidence(spark: SparkSession, t
     assert any("adds up to 40, expected 41" in str(defect) for defect in read_evidence(path).defects)
 
 
-def _bug(bug: str) -> Command:
-    return Command((sys.executable, str(Path(__file__).parents[1] / "ladder" / "runner.py"), bug), 20, 60)
-
-
 def _few_rungs(*begins: str) -> Opening:
     whole = opening_of(SEED)
     return replace(whole, rungs=tuple(name for name in whole.rungs if name.startswith(begins)))
@@ -321,7 +317,7 @@ def _few_rungs(*begins: str) -> Opening:
 def test_the_opening_finds_what_no_generated_row_shows_and_names_clause_and_section(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    result = _verified(spark, tmp_path / "out", _bug("edge-63"), opening=_few_rungs("integer-2^63"), count=400)
+    result = _verified(spark, tmp_path / "out", _fake("edge-63"), opening=_few_rungs("integer-2^63"), count=400)
     assert sum(row.counts[Meaning.WRONG_BYTES] for row in result.generated) == 0
     assert result.row(Category.NUMBER_INTEGERS).counts[Meaning.WRONG_BYTES] > 0
     assert record(result, tmp_path / "run.jsonl") is Exit.NON_CONFORMING
@@ -342,7 +338,7 @@ def test_a_verdict_says_how_far_it_reached_and_a_limit_of_depth_is_no_departure(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     opening = _few_rungs("depth-first-", "depth-bare-", "members-1001-")
-    result = _verified(spark, tmp_path / "out", _bug("depth-limit"), opening=opening, count=400)
+    result = _verified(spark, tmp_path / "out", _fake("depth-limit"), opening=opening, count=400)
     assert result.total(Meaning.AGREE) == result.asked
     assert result.reached[Category.SIZE][Measure.DEPTH] == opening.floor
     assert result.reached[Category.SIZE][Measure.MEMBERS] == 1001

@@ -19,7 +19,7 @@ from holdfast.vectors.jcs.spark.verify import clause_of
 from holdfast.vectors.taxonomy import Category
 
 REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl", "frames", "--profile", "core")
-NAIVE = (sys.executable, str(Path(__file__).with_name("fake_sdk.py")), "naive")
+NAIVE = (sys.executable, str(Path(__file__).parents[1] / "ladder" / "runner.py"), "naive")
 
 
 @pytest.fixture(scope="module")
