@@ -42,7 +42,7 @@ from holdfast.conformance.faults.subject import (
     SubjectPartlyError,
     SubjectReopenedError,
 )
-from holdfast.conformance.inspection import store
+from holdfast.conformance.inspection import changing, files
 from holdfast.conformance.steps.files import SEARCH, wanted_of
 from holdfast.conformance.steps.stores import INSPECT, store_operand
 from holdfast.conformance.verdict import FailureMode, Verdict
@@ -271,7 +271,7 @@ class AdapterSubject:
         if hidden is None or not (folder / hidden.below).is_dir():
             return
         texts = [scope.resolve(text) for scope in self._terms.scopes.values() for text in hidden.texts]
-        found = store.search(folder, hidden.below, texts)
+        found = files.search(folder, hidden.below, texts)
         if found["error"] is not None:
             raise SubjectError(f"what a crash left cannot be searched: {found['error']}")
         if found["found"]:
@@ -402,7 +402,7 @@ class AdapterSubject:
             return scope
         if "place" in step:
             assert self._driver is not None
-            store.place(self._driver.workdir, scope.resolve(step["place"]), decoded(scope.resolve(step["content"])))
+            changing.place(self._driver.workdir, scope.resolve(step["place"]), decoded(scope.resolve(step["content"])))
             return scope
         args, method = scope.resolve(step.get("args", {})), step.get("call") or step["provoke"]
         answer = self._run(self._session.call(0, method, args, f"prepare {method}"))

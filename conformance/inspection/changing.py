@@ -7,10 +7,11 @@ Paths are relative to the workdir, with slashes. Everything raises OSError, File
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,17 +41,19 @@ def target_of(path: str, target: str) -> str:
     return target
 
 
-def link(workdir: Path, path: str, target: str) -> None:
+def link(workdir: Path, path: str, target: str) -> dict[str, Any]:
     """Make a symbolic link at an empty place; parent folders are made."""
     with folder_of(workdir, path, make=True) as (folder, name):
         os.symlink(target_of(path, target), name, dir_fd=folder)
+    return {"to": target}
 
 
-def write(workdir: Path, path: str, content: bytes, times: str = "now") -> None:
+def place(workdir: Path, path: str, content: bytes, times: str = "now") -> dict[str, Any]:
     """Write a file, in place of an existing one; folders are made. A file with other names stays as it is there.
 
     With the `times` "kept" an existing one looks as old as it was, as after `cp -p` or a disk that turned a bit.
     """
+    placed = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     with folder_of(workdir, path, make=True) as (folder, name):
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | PLAIN, 0o666, dir_fd=folder)
         try:
@@ -60,10 +63,11 @@ def write(workdir: Path, path: str, content: bytes, times: str = "now") -> None:
                 _fill(handle, content)
                 if times == "kept":
                     os.utime(handle, ns=(state.st_atime_ns, state.st_mtime_ns))
-                return
+                return placed
         finally:
             os.close(handle)
         _replace(folder, name, state, content)
+    return placed
 
 
 def alter(workdir: Path, path: str, change: Mapping[str, Any]) -> str | None:
@@ -160,13 +164,25 @@ def apart(path: str, to: str) -> None:
         raise ValueError(f"expected two places of which none lies in the other, got {path} and {to}")
 
 
-def copy(workdir: Path, path: str, to: str) -> tuple[int, int]:
-    """Replace the entry at `to` with a copy of a file or folder; returns the number of files, and their bytes.
+def copy(workdir: Path, path: str, to: str, *, move: bool = False) -> dict[str, Any]:
+    """Replace the entry at `to` with a copy of a file or folder, or with the entry itself; how many files and bytes.
 
-    Modes are kept, links are copied as links. Everything is read first: an error in reading leaves the entry at `to`.
+    Everything is read first: an error in reading leaves the entry at `to`. What is moved stays open to a process that
+    has it open.
     """
     entries = list(_read_all(workdir, path))
     _clear(workdir, to)
+    if move:
+        with folder_of(workdir, path) as (old, name), folder_of(workdir, to, make=True) as (new, other):
+            os.rename(name, other, src_dir_fd=old, dst_dir_fd=new)
+    else:
+        _make_all(workdir, to, entries)
+    sizes = [len(entry.content) for entry in entries if entry.content is not None]
+    return {"to": to, "files": len(sizes), "size": sum(sizes)}
+
+
+def _make_all(workdir: Path, to: str, entries: Sequence[_Entry]) -> None:
+    """Make a copy. Modes are kept, links are copied as links."""
     for entry in entries:
         with folder_of(workdir, f"{to}/{entry.path}".rstrip("/"), make=True) as (folder, name):
             if entry.target is not None:
@@ -180,20 +196,6 @@ def copy(workdir: Path, path: str, to: str) -> tuple[int, int]:
         if entry.content is None and entry.target is None:
             with folder_of(workdir, f"{to}/{entry.path}".rstrip("/")) as (folder, name):
                 os.chmod(name, entry.mode, dir_fd=folder)
-    sizes = [len(entry.content) for entry in entries if entry.content is not None]
-    return len(sizes), sum(sizes)
-
-
-def move(workdir: Path, path: str, to: str) -> tuple[int, int]:
-    """Rename a file or folder to `to`, in place of what lies there. A process that has it open keeps it open.
-
-    Returns the number of files, and their bytes.
-    """
-    sizes = [len(entry.content) for entry in _read_all(workdir, path) if entry.content is not None]
-    _clear(workdir, to)
-    with folder_of(workdir, path) as (old, name), folder_of(workdir, to, make=True) as (new, other):
-        os.rename(name, other, src_dir_fd=old, dst_dir_fd=new)
-    return len(sizes), sum(sizes)
 
 
 def _read_all(workdir: Path, path: str) -> Iterator[_Entry]:

@@ -13,7 +13,7 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -226,17 +226,37 @@ def add(
     Foreign keys are enforced, and triggers run.
     """
     verb = "INSERT OR REPLACE" if or_replace else "INSERT"
+    into = f"{verb} INTO main.{{table}} ({{names}}) VALUES ({{marks}})"
+    return _tried(path, (_statement(into, table, row, {}) for row in rows), seconds, unless=None)
+
+
+def _statement(text: str, table: str, row: Mapping[str, Any], to: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """A statement about a row and what becomes of it, and its values. Raises ValueError."""
+    cells = {name: _stored(value) for name, value in row.items()}
+    changed = {name: _stored(value) for name, value in to.items()}
+    statement = text.format(
+        table=_quoted(table),
+        names=", ".join(map(_quoted, cells)),
+        marks=", ".join(place for place, _ in cells.values()),
+        set=", ".join(f"{_quoted(name)} = {place}" for name, (place, _) in changed.items()),
+        where=" AND ".join(f"{_quoted(name)} IS {place}" for name, (place, _) in cells.items()),
+    )
+    before, after = ([value for _, value in each.values()] for each in (cells, changed))
+    return statement, [*before, *after] if text.startswith("INSERT") else [*after, *before]
+
+
+def _tried(
+    path: str, statements: Iterable[tuple[str, list[Any]]], seconds: float, *, unless: bool | None
+) -> dict[str, Any]:
+    """What came of statements about one row each: {inserted, error}. `unless` is for a row that is passed over."""
     try:
         with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
             connection.execute("PRAGMA foreign_keys=ON")
             connection.execute("BEGIN IMMEDIATE")
-            for row in rows:
-                places = [_stored(value) for value in row.values()]
-                names, marks = ", ".join(map(_quoted, row)), ", ".join(place for place, _ in places)
-                into = f"{verb} INTO main.{_quoted(table)} ({names}) VALUES ({marks})"
-                connection.execute(into, [value for _, value in places])
+            for text, values in statements:
+                connection.execute(text, values)
                 if connection.execute("SELECT changes()").fetchone() != (1,):
-                    return {"inserted": None, "error": "no constraint refused the row, and yet it was not stored"}
+                    return {"inserted": unless, "error": "no constraint refused the row, and yet it was not stored"}
             connection.execute("COMMIT")
     except sqlite3.IntegrityError as error:
         return {"inserted": False, "error": _words(error)}
@@ -263,37 +283,19 @@ def alter(
     first = add(path, table, [row], or_replace=False, seconds=seconds)
     if not first["inserted"]:
         return {"inserted": None, "error": f"the row that was to be changed: {first['error']}"}
-    cells = {name: _stored(value) for name, value in row.items()}
-    changed = {name: _stored(value) for name, value in to.items()}
-    statement = _CHANGES[how].format(
-        table=_quoted(table),
-        names=", ".join(map(_quoted, cells)),
-        marks=", ".join(place for place, _ in cells.values()),
-        set=", ".join(f"{_quoted(name)} = {place}" for name, (place, _) in changed.items()),
-        where=" AND ".join(f"{_quoted(name)} IS {place}" for name, (place, _) in cells.items()),
-    )
-    before, after = ([value for _, value in each.values()] for each in (cells, changed))
-    try:
-        with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
-            connection.execute("PRAGMA foreign_keys=ON")
-            connection.execute(statement, [*before, *after] if how == "upsert" else [*after, *before])
-            stored = connection.execute("SELECT changes()").fetchone() == (1,)
-    except sqlite3.IntegrityError as error:
-        return {"inserted": False, "error": _words(error)}
-    except (sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
-        return {"inserted": None, "error": _words(error)}
-    return {"inserted": stored, "error": None if stored else "no constraint refused it, and yet it was not stored"}
+    change = (_statement(text, table, row, to) for text in (_CHANGES[how],))
+    return _tried(path, change, seconds, unless=False)
 
 
-def switch(path: str, journal_mode: str, seconds: float) -> str | None:
-    """Put a database that no process has open into the journal mode `wal` or `delete`; returns why it failed."""
+def switch(path: str, journal_mode: str, seconds: float) -> dict[str, Any]:
+    """Put a database that no process has open into the journal mode `wal` or `delete`; `error` says why it failed."""
     try:
         with _opened(path, seconds, busy=min(2.0, seconds)) as connection:
             (found,) = connection.execute(f"PRAGMA journal_mode={_quoted(journal_mode)}").fetchone()
     except sqlite3.Error as error:
-        return _words(error)
+        return {"error": _words(error)}
     # SQLite answers with its present mode, and raises no error where it kept the old one.
-    return None if _name(found) == journal_mode else f"the journal mode stays {_name(found)}"
+    return {"error": None if _name(found) == journal_mode else f"the journal mode stays {_name(found)}"}
 
 
 def loosen(path: str, holding: str, seconds: float) -> dict[str, Any]:

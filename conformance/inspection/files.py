@@ -12,13 +12,13 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.conformance.inspection.beyond import LONGEST, TMPDIR, temporary_of, told, written_since
-from holdfast.vectors.jcs.canaries import occurring
+from holdfast.vectors.jcs.canaries import occurring, spellings
 
 # A larger file is neither hashed nor copied.
 MAX_FILE = 64 * 1024 * 1024
@@ -29,10 +29,11 @@ MAX_ENTRIES = 10_000
 _MAX_PATHS = 1_000_000
 _MAX_RULES = 64 * 1024
 _TRIES = 6
-_PIECE = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A FIFO must not make the kit wait.
 PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# The name of a copy of an SQLite database.
+COPY = "copy.db"
 _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 _KINDS = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "folder"), (stat.S_ISLNK, "link"))
 
@@ -108,7 +109,7 @@ def kind_of(state: os.stat_result) -> str:
     return next((kind for fits, kind in _KINDS if fits(state.st_mode)), "other")
 
 
-def tree_of(workdir: Path, path: str) -> dict[str, Any]:
+def tree(workdir: Path, path: str) -> dict[str, Any]:
     """Everything below a folder: {exists, error, files: [{path, kind, size}]}, in the order of the paths.
 
     Paths are relative to the workdir, `.` is the workdir itself; what in a name is not UTF-8 stands as `\\xNN`. No link
@@ -149,14 +150,14 @@ def tree_of(workdir: Path, path: str) -> dict[str, Any]:
     return {"exists": True, "error": None, "files": sorted(found, key=lambda entry: str(entry["path"]))}
 
 
-def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[str, Any]:
+def search(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
     """Where canaries can be read below a folder: {error, files, bytes, found: [{path, which}]}.
 
-    `wanted` are the spellings of each canary. All bytes of all plain files are read, the targets of links and every
-    path as well; `which` is the number of the canary from 0, `files` and `bytes` how much was read. `error` says why
-    nothing can be reported: no such folder, too much in it, a file that cannot be read.
+    All bytes of all plain files are read, the targets of links and every path as well; `which` is the number of the
+    canary from 0, `files` and `bytes` how much was read. `error` says why nothing can be reported: no such folder, too
+    much in it, a file that cannot be read.
     """
-    files, size = 0, 0
+    wanted, files, size = [spellings(canary) for canary in canaries], 0, 0
     found: set[tuple[str, int]] = set()
     try:
         for top, at, kind, data in _contents(workdir, path, wanted):
@@ -169,13 +170,13 @@ def search(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[
     return {"error": None, "files": files, "bytes": size, "found": listed}
 
 
-def remains(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> dict[str, Any]:
+def remains(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
     """The plain files below a folder: {error, files: [{path, mode, open, which}]}, in the order of the paths.
 
     `open` says whether others than the owner may read it, as far as its mode and those of the folders below the
     workdir say so. `which` are the canaries that can be read in it or in its path. See `search`.
     """
-    found = []
+    wanted, found = [spellings(canary) for canary in canaries], []
     try:
         for top, at, kind, data in _contents(workdir, path, wanted):
             mode = _mode(top, at) if kind == "file" else None
@@ -227,7 +228,7 @@ def _contents(workdir: Path, path: str, wanted: Sequence[Sequence[bytes]]) -> It
 
 
 def _below(top: Path, path: str, longest: int | None = None) -> Iterator[tuple[Path, str, str, bytes]]:
-    listed = tree_of(top, path)
+    listed = tree(top, path)
     if listed["error"] is not None or not listed["exists"]:
         raise _UnsearchableError(listed["error"] or "there is no such folder")
     size = 0
@@ -308,91 +309,87 @@ class Copied:
     digest: str | None = None
 
 
-def copy_database(workdir: Path, path: str, into: Path) -> Copied:
-    """Copy the database at `path` to the file `into`, its -wal beside it. One that changes meanwhile is tried again."""
+class UnfitError(Exception):
+    """Why a database is not copied."""
+
+
+class UnfinishedError(Exception):
+    """Why a database cannot be copied at this moment."""
+
+
+# Of each file: inode, size and times of its last changes. Its last reading is no part of it: copying changes that.
+States: TypeAlias = Mapping[str, tuple[int, int, int, int]]
+
+
+def state_of(folder: int, name: str, what: str) -> tuple[int, int, int, int]:
+    """The state of a plain file. Raises UnfitError for anything else, FileNotFoundError."""
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISREG(found.st_mode):
+        raise UnfitError(f"{what} is no plain file ({kind_of(found)})")
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def copied(into: Path, states: Callable[[], States], copy: Callable[[States], str]) -> Copied:
+    """A copy of a database in the folder `into`. One that changes meanwhile is tried again.
+
+    `states` are those of its files, none where no database is; `copy` returns the digest of the copy.
+    """
     why = ""
     for attempt in range(_TRIES):
         time.sleep(0.02 * attempt)
+        for old in into.iterdir():
+            old.unlink()
         try:
-            with folder_of(workdir, path) as (folder, name):
-                before = _states(folder, name)
-                unfit = _unfit(*before)
-                if unfit is not None:
-                    return Copied(exists=True, error=unfit)
-                digest = _copy(folder, name, into)
-                why = "a rollback journal says that it is within a transaction" if _is_unfinished(folder, name) else ""
-                if before != _states(folder, name):
-                    why = "it changed while it was copied"
-                if not why:
-                    return Copied(exists=True, digest=digest)
-        except (FileNotFoundError, NotADirectoryError):
-            # One look is no proof: the file may have been in the middle of a replacement.
-            if attempt:
-                return Copied(exists=False)
+            before = states()
+            if not before:
+                # One look is no proof: it may have been in the middle of a replacement.
+                if attempt:
+                    return Copied(exists=False)
+                continue
+            digest = copy(before)
+            if before == states():
+                return Copied(exists=True, digest=digest)
+            why = "it changed while it was copied"
+        except UnfitError as error:
+            return Copied(exists=True, error=str(error))
+        except UnfinishedError as error:
+            why = str(error)
+        except FileNotFoundError:
+            why = "it changed while it was copied"
         except OSError as error:
             return Copied(exists=True, error=f"it cannot be read: {error.strerror}")
     return Copied(exists=True, error=f"{why}, {_TRIES} times in a row")
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """The state of a file now. Its last reading is no part of it: copying changes that."""
-
-    mode: int
-    number: int
-    size: int
-    written_ns: int
-    changed_ns: int
+def copy_database(workdir: Path, path: str, into: Path) -> Copied:
+    """Copy the SQLite database at `path` into the folder `into`, as COPY, its -wal beside it."""
+    return copied(into, lambda: _states(workdir, path), lambda states: _copy(workdir, path, states, into))
 
 
-def _states(folder: int, name: str) -> tuple[_State | None, _State | None]:
-    """The database and its write-ahead log."""
-    return _state(folder, name), _state(folder, f"{name}-wal")
+def _states(workdir: Path, path: str) -> States:
+    """The database and its write-ahead log, by what their names end with."""
+    found = {}
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), folder_of(workdir, path) as (folder, name):
+        for suffix, what in (("", "it"), ("-wal", "its -wal")):
+            found[suffix] = state_of(folder, name + suffix, what)
+            size = found[suffix][1]
+            if size > MAX_FILE:
+                raise UnfitError(f"{what} has {size} bytes; at most {MAX_FILE} are looked into")
+    if found and not found[""][1]:
+        raise UnfitError("it is empty")
+    return found
 
 
-def _state(folder: int, name: str) -> _State | None:
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    return _State(found.st_mode, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-
-def _unfit(main: _State | None, log: _State | None) -> str | None:
-    """Why the database cannot be copied; None if it can. Raises FileNotFoundError."""
-    if main is None:
-        raise FileNotFoundError
-    for what, state in (("it", main), ("its -wal", log)):
-        if state is None:
-            continue
-        if not stat.S_ISREG(state.mode):
-            kind = next((kind for fits, kind in _KINDS if fits(state.mode)), "neither file nor folder")
-            return f"{what} is no plain file ({kind})"
-        if state.size > MAX_FILE:
-            return f"{what} has {state.size} bytes; at most {MAX_FILE} are looked into"
-    return None if main.size else "it is empty"
-
-
-def _copy(folder: int, name: str, into: Path) -> str:
-    state = hashlib.sha256()
-    for suffix in ("", "-wal"):
-        target = into.with_name(into.name + suffix)
-        try:
-            data = read_plain(folder, name + suffix, MAX_FILE)
-        except FileNotFoundError:
-            if not suffix:
-                raise
-            target.unlink(missing_ok=True)
+def _copy(workdir: Path, path: str, states: States, into: Path) -> str:
+    digest = hashlib.sha256()
+    with folder_of(workdir, path) as (folder, name):
+        for suffix in ("", "-wal"):
             data = b""
-        else:
-            target.write_bytes(data)
-        state.update(len(data).to_bytes(8, "big") + data)
-    return state.hexdigest()
-
-
-def _is_unfinished(folder: int, name: str) -> bool:
-    """Whether a rollback journal says that the database is in the middle of a transaction."""
-    try:
-        return read_plain(folder, f"{name}-journal", len(_JOURNAL)) == _JOURNAL
-    except OSError:
-        return False
+            if suffix in states:
+                data = read_plain(folder, name + suffix, MAX_FILE)
+                (into / f"{COPY}{suffix}").write_bytes(data)
+            digest.update(len(data).to_bytes(8, "big") + data)
+        with contextlib.suppress(OSError):
+            if read_plain(folder, f"{name}-journal", len(_JOURNAL)) == _JOURNAL:
+                raise UnfinishedError("a rollback journal says that it is within a transaction")
+    return digest.hexdigest()

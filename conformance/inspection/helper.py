@@ -36,8 +36,7 @@ class Helper:
     def ask(self, op: str, *, seconds: float = LIMIT_S, **arguments: Any) -> Any:
         """The answer of `conformance.inspection.process`, within `seconds`, scaled. Raises HelperError."""
         seconds = scaled(seconds)
-        limit = {"limit": seconds} if op == "ignored" else {"seconds": seconds}
-        line = json.dumps({"op": op, **arguments, **limit}).encode() + b"\n"
+        line = json.dumps({"op": op, **arguments, "seconds": seconds}).encode() + b"\n"
         with self._lock:
             process = self._running()
             try:

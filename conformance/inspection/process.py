@@ -13,6 +13,7 @@ import math
 import resource
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from holdfast.conformance.inspection import database, rocksdb
@@ -23,26 +24,25 @@ _FILE = 256 * 1024 * 1024
 _GRACE_S = 2
 
 
-def _inspect_rocksdb(path: str, seconds: float) -> dict[str, Any]:
-    """RocksDB knows no limit of time: the signal alone ends it."""
-    signal.alarm(math.ceil(seconds))
-    return rocksdb.inspect(path)
+def _by_signal(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """An operation that knows no limit of time: the signal alone ends it."""
+
+    def limited(seconds: float, **arguments: Any) -> Any:
+        signal.alarm(math.ceil(seconds))
+        return operation(**arguments)
+
+    return limited
 
 
-def _alter_rocksdb(path: str, family: str, change: dict[str, Any], seconds: float) -> dict[str, Any]:
-    signal.alarm(math.ceil(seconds))
-    return rocksdb.alter(path, family, change)
-
-
-_OPERATIONS = {
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "inspect": database.inspect,
-    "inspect rocksdb": _inspect_rocksdb,
-    "alter rocksdb": _alter_rocksdb,
+    "inspect rocksdb": _by_signal(rocksdb.inspect),
+    "alter rocksdb": _by_signal(rocksdb.alter),
     "add": database.add,
     "alter": database.alter,
     "switch": database.switch,
     "loosen": database.loosen,
-    "ignored": database.ignored,
+    "ignored": _by_signal(database.ignored),
 }
 
 
@@ -54,9 +54,8 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         operation = _OPERATIONS[request.pop("op")]
-        seconds = request["seconds"] if "seconds" in request else request.pop("limit")
-        signal.alarm(math.ceil(seconds) + _GRACE_S)
-        answer: Any = operation(**request)  # type: ignore[operator]
+        signal.alarm(math.ceil(request["seconds"]) + _GRACE_S)
+        answer = operation(**request)
         signal.alarm(0)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

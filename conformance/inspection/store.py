@@ -5,19 +5,26 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any
 
 from holdfast.conformance.inspection import changing, files
 from holdfast.conformance.inspection.database import MAX_LOOK, nothing
-from holdfast.conformance.inspection.files import MAX_ENTRIES, MAX_FILE, Copied, folder_of, read_plain
+from holdfast.conformance.inspection.files import (
+    COPY,
+    MAX_ENTRIES,
+    MAX_FILE,
+    Copied,
+    States,
+    UnfitError,
+    folder_of,
+    read_plain,
+    state_of,
+)
 from holdfast.conformance.inspection.helper import HELPER, HelperError
 from holdfast.specs.strictjson import canonical
-from holdfast.vectors.jcs.canaries import spellings
 
 # Copies a RocksDB database out of a workdir that an adapter shares. It follows no link, and opens only plain files.
 # Paths are relative to the workdir, with slashes. Everything raises OSError.
@@ -28,50 +35,21 @@ _LOG = re.compile(r"[0-9]+\.log")
 _OPTIONS = "OPTIONS-"
 _LOGS_ELSEWHERE = re.compile(rb"^\s*wal_dir=(.+?)\s*$", re.MULTILINE)
 _MAX_OPTIONS = 1 << 20
-_TRIES = 6
-
-# Of each file: inode, size and times of its last changes. Its last reading is no part of it: copying changes that.
-_States: TypeAlias = Mapping[str, tuple[int, int, int, int]]
-
-
-class _UnfitError(Exception):
-    """Why a database is not copied."""
 
 
 def copy_rocksdb(workdir: Path, path: str, into: Path) -> Copied:
-    """Copy the database in the folder `path` to the folder `into`. One that changes meanwhile is tried again.
+    """Copy the database in the folder `path` to the folder `into`.
 
     `digest` covers the name and the bytes of every file.
     """
-    for attempt in range(_TRIES):
-        time.sleep(0.02 * attempt)
-        for old in into.iterdir():
-            old.unlink()
-        try:
-            before = _states(workdir, path)
-            if not before:
-                # One look is no proof: the folder may have been in the middle of a replacement.
-                if attempt:
-                    return Copied(exists=False)
-                continue
-            digest = _copy(workdir, before, into)
-            if before == _states(workdir, path):
-                return Copied(exists=True, digest=digest)
-        except _UnfitError as error:
-            return Copied(exists=True, error=str(error))
-        except FileNotFoundError:
-            # A compaction removes files at any moment.
-            continue
-        except OSError as error:
-            return Copied(exists=True, error=f"it cannot be read: {error.strerror}")
-    return Copied(exists=True, error=f"it changed while it was copied, {_TRIES} times in a row")
+    return files.copied(into, lambda: _states(workdir, path), lambda states: _copy(workdir, states, into))
 
 
 def unfit(workdir: Path, path: str) -> str | None:
     """Why the database in the folder `path` must not be written to; None if it can be."""
     try:
         return None if _states(workdir, path) else f"there is no database at {path}"
-    except _UnfitError as error:
+    except UnfitError as error:
         return str(error)
 
 
@@ -88,7 +66,7 @@ def identity_of(workdir: Path, path: str) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _states(workdir: Path, path: str) -> _States:
+def _states(workdir: Path, path: str) -> States:
     """The files of the database by their paths; none if the folder is not there, or holds no database."""
     try:
         found = _listed(workdir, path, _HOLDS)
@@ -97,9 +75,9 @@ def _states(workdir: Path, path: str) -> _States:
     logs = _logs_of(workdir, path, found)
     if logs not in {None, path}:
         found |= _listed(workdir, str(logs), _LOG)
-    size = sum(size for _, size, _, _ in found.values())
+    size = sum(state[1] for state in found.values())
     if size > MAX_FILE:
-        raise _UnfitError(f"it has {size} bytes; at most {MAX_FILE} are inspected")
+        raise UnfitError(f"it has {size} bytes; at most {MAX_FILE} are inspected")
     return found
 
 
@@ -107,16 +85,13 @@ def _listed(workdir: Path, path: str, wanted: re.Pattern[str]) -> dict[str, tupl
     found = {}
     with folder_of(workdir, f"{path}/CURRENT") as (folder, _):
         for name in filter(wanted.fullmatch, os.listdir(folder)):
-            state = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if not stat.S_ISREG(state.st_mode):
-                raise _UnfitError(f"{name} is no plain file")
-            found[f"{path}/{name}"] = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+            found[f"{path}/{name}"] = state_of(folder, name, name)
     if len(found) > MAX_ENTRIES:
-        raise _UnfitError(f"it has more than {MAX_ENTRIES} files")
+        raise UnfitError(f"it has more than {MAX_ENTRIES} files")
     return found
 
 
-def _logs_of(workdir: Path, path: str, found: _States) -> str | None:
+def _logs_of(workdir: Path, path: str, found: States) -> str | None:
     """The folder of the write-ahead log, where the newest options name one."""
     options = [at for at in found if PurePosixPath(at).name.startswith(_OPTIONS)]
     if not options:
@@ -129,11 +104,11 @@ def _logs_of(workdir: Path, path: str, found: _States) -> str | None:
     at = os.path.normpath(os.path.join(workdir, path, os.fsdecode(named.group(1))))
     below = os.path.relpath(at, workdir)
     if below.startswith(".."):
-        raise _UnfitError("its write-ahead log lies outside of the workdir")
+        raise UnfitError("its write-ahead log lies outside of the workdir")
     return below
 
 
-def _copy(workdir: Path, states: _States, into: Path) -> str:
+def _copy(workdir: Path, states: States, into: Path) -> str:
     state = hashlib.sha256()
     for at in sorted(states):
         with folder_of(workdir, at) as (folder, name):
@@ -146,6 +121,8 @@ def _copy(workdir: Path, states: _States, into: Path) -> str:
 Row = Mapping[str, Any]
 # How a database begins (https://sqlite.org/fileformat.html).
 _SQLITE = b"SQLite format 3\x00"
+# What came of rows about which nothing is known.
+_NOT_TRIED = {"inserted": None}
 
 
 def inspect(workdir: Path, path: str, kind: str = "sqlite") -> dict[str, Any]:
@@ -154,19 +131,11 @@ def inspect(workdir: Path, path: str, kind: str = "sqlite") -> dict[str, Any]:
     `kind` is its format: sqlite for a file, rocksdb for a folder.
     """
     with tempfile.TemporaryDirectory(prefix="look-", dir=workdir.parent) as folder:
-        if kind == "rocksdb":
-            copied, copy, op = copy_rocksdb(workdir, path, Path(folder)), Path(folder), "inspect rocksdb"
-        else:
-            copy, op = Path(folder, "copy.db"), "inspect"
-            copied = files.copy_database(workdir, path, copy)
-        if copied.digest is None:
-            found = nothing(exists=copied.exists, error=copied.error)
-        else:
-            try:
-                found = HELPER.ask(op, path=str(copy))
-            except HelperError as error:
-                found = nothing(exists=True, error=str(error))
-            found["digest"] = copied.digest
+        copy, op = (Path(folder), "inspect rocksdb") if kind == "rocksdb" else (Path(folder, COPY), "inspect")
+        copied = (copy_rocksdb if kind == "rocksdb" else files.copy_database)(workdir, path, Path(folder))
+        found = nothing(exists=copied.exists, error=copied.error)
+        if copied.digest is not None:
+            found = {**_asked(op, nothing(exists=True, error=None), path=str(copy)), "digest": copied.digest}
     if len(canonical(found)) > MAX_LOOK:
         found = nothing(exists=True, error=f"a look at it takes more than {MAX_LOOK} bytes", digest=copied.digest)
     if kind == "rocksdb" and found["exists"] and found["error"] is not None:
@@ -187,44 +156,14 @@ def facts(workdir: Path, path: str) -> dict[str, Any]:
     return found
 
 
-def place(workdir: Path, path: str, data: bytes, times: str = "now") -> dict[str, Any]:
-    """Write a file with these bytes into the workdir; `times` as in `changing.write`. Raises OSError."""
-    changing.write(workdir, path, data, times)
-    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-
-
-def tree(workdir: Path, path: str) -> dict[str, Any]:
-    """A list of everything below a folder of the workdir. Raises OSError."""
-    return files.tree_of(workdir, path)
-
-
-def search(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
-    """The files below a folder of the workdir in which canaries can be read. Raises OSError."""
-    return files.search(workdir, path, [spellings(canary) for canary in canaries])
-
-
-def remains(workdir: Path, path: str, canaries: Sequence[Any]) -> dict[str, Any]:
-    """The files below a folder of the workdir, their modes, and the canaries in each. Raises OSError."""
-    return files.remains(workdir, path, [spellings(canary) for canary in canaries])
-
-
-def link(workdir: Path, path: str, target: str) -> dict[str, Any]:
-    """Make a symbolic link in the workdir. Raises OSError."""
-    changing.link(workdir, path, target)
-    return {"to": target}
-
-
-def copy(workdir: Path, path: str, to: str, *, move: bool = False) -> dict[str, Any]:
-    """Copy a file or folder of the workdir to another place in it, or move it there. Raises OSError."""
-    count, size = changing.move(workdir, path, to) if move else changing.copy(workdir, path, to)
-    return {"to": to, "files": count, "size": size}
-
-
 def tamper(workdir: Path, path: str, change: Mapping[str, Any]) -> str | None:
-    """Change a file of the workdir; returns why it failed. Raises OSError."""
-    if "journal_mode" in change:
-        return switch(workdir, path, change["journal_mode"])
-    return changing.alter(workdir, path, change)
+    """Change a file of the workdir, or the journal mode of a database; returns why it failed. Raises OSError."""
+    if "journal_mode" not in change:
+        return changing.alter(workdir, path, change)
+    if files.facts_of(workdir, path)["kind"] != "file":
+        return f"there is no database at {path}"
+    error: str | None = _asked("switch", {}, path=str(workdir / path), journal_mode=change["journal_mode"])["error"]
+    return error
 
 
 def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[str, Any]:
@@ -253,11 +192,7 @@ def _altered(workdir: Path, path: str, family: str, change: Mapping[str, Any]) -
     error = unfit(workdir, path)
     if error is not None:
         return {"error": error}
-    try:
-        answer: dict[str, Any] = HELPER.ask("alter rocksdb", path=str(workdir / path), family=family, change=change)
-    except HelperError as error:
-        return {"error": str(error)}
-    return answer
+    return _asked("alter rocksdb", {}, path=str(workdir / path), family=family, change=change)
 
 
 def probe(
@@ -274,25 +209,14 @@ def probe(
     With a `change`, {how, to}, one row is put in, and what is tried is to change it.
     """
     with tempfile.TemporaryDirectory(prefix="probe-", dir=workdir.parent) as folder:
-        copy = Path(folder, "copy.db")
-        copied = files.copy_database(workdir, path, copy)
+        copy, copied = Path(folder, COPY), files.copy_database(workdir, path, Path(folder))
         if copied.digest is None:
             return {"inserted": None, "error": copied.error or f"there is no database at {path}"}
         if change is not None:
             (row,) = rows
-            return _asked("alter", copy, table, row=dict(row), to=dict(change["to"]), how=change["how"])
+            words = {"row": dict(row), "to": dict(change["to"]), "how": change["how"]}
+            return _asked("alter", _NOT_TRIED, path=str(copy), table=table, **words)
         return _added(copy, table, rows, or_replace=or_replace)
-
-
-def switch(workdir: Path, path: str, journal_mode: str) -> str | None:
-    """Let SQLite put the database itself into a journal mode; returns why it failed. Raises OSError."""
-    if files.facts_of(workdir, path)["kind"] != "file":
-        return f"there is no database at {path}"
-    try:
-        error: str | None = HELPER.ask("switch", path=str(workdir / path), journal_mode=journal_mode)
-    except HelperError as told:
-        return str(told)
-    return error
 
 
 def loosen(workdir: Path, path: str, *, holding: str = "") -> dict[str, Any]:
@@ -303,7 +227,7 @@ def loosen(workdir: Path, path: str, *, holding: str = "") -> dict[str, Any]:
     if path != "." and files.facts_of(workdir, path)["kind"] == "file":
         found, error = [path], None
     else:
-        listed = files.tree_of(workdir, path)
+        listed = files.tree(workdir, path)
         found, error = [each["path"] for each in listed["files"] if each["kind"] == "file"], listed["error"]
     try:
         done = [
@@ -325,12 +249,14 @@ def _is_sqlite(workdir: Path, path: str) -> bool:
 
 
 def _added(path: Path, table: str, rows: Sequence[Row], *, or_replace: bool) -> dict[str, Any]:
-    return _asked("add", path, table, rows=[dict(row) for row in rows], or_replace=or_replace)
+    given = [dict(row) for row in rows]
+    return _asked("add", _NOT_TRIED, path=str(path), table=table, rows=given, or_replace=or_replace)
 
 
-def _asked(op: str, path: Path, table: str, **more: Any) -> dict[str, Any]:
+def _asked(op: str, otherwise: Mapping[str, Any], **words: Any) -> dict[str, Any]:
+    """The answer of the process that opens databases; `otherwise` with the error if it has none."""
     try:
-        answer: dict[str, Any] = HELPER.ask(op, path=str(path), table=table, **more)
+        answer: dict[str, Any] = HELPER.ask(op, **words)
     except HelperError as error:
-        return {"inserted": None, "error": str(error)}
+        return {**otherwise, "error": str(error)}
     return answer

@@ -23,9 +23,7 @@ from holdfast.conformance.cases.report import Report
 from holdfast.conformance.cases.reporting import folder_of, has_error, path_of
 from holdfast.conformance.cases.session import Action, Local, SessionScript, must_be_done
 from holdfast.conformance.cases.values import CaseError, decoded
-from holdfast.conformance.inspection import store
-from holdfast.conformance.inspection.changing import apart, target_of
-from holdfast.conformance.inspection.files import shown
+from holdfast.conformance.inspection import changing, files, store
 from holdfast.conformance.steps import kind, reported
 from holdfast.reports.evidence.redact import MARK
 from holdfast.vectors.jcs.canaries import spellings
@@ -95,7 +93,7 @@ def _unsorted(entries: list[Mapping[str, Any]]) -> str | None:
 
 def _outside(entries: list[Mapping[str, Any]], operand: Mapping[str, Any]) -> str | None:
     """An error if an entry does not lie below the folder of the operand; None if each does."""
-    under = "" if operand["path"] == "." else f"{shown(operand['path'])}/"
+    under = "" if operand["path"] == "." else f"{files.shown(operand['path'])}/"
     if all(entry["path"].startswith(under) for entry in entries):
         return None
     return "a path does not lie below the folder that the case asks for"
@@ -103,7 +101,7 @@ def _outside(entries: list[Mapping[str, Any]], operand: Mapping[str, Any]) -> st
 
 LIST = Report(
     name="tree",
-    do=lambda workdir, operand: store.tree(workdir, operand["path"]),
+    do=lambda workdir, operand: files.tree(workdir, operand["path"]),
     schema=value_form(
         exists={"type": "boolean"},
         error=_MAYBE_TEXT,
@@ -149,7 +147,7 @@ def _difference_search(value: Mapping[str, Any], operand: Mapping[str, Any]) -> 
 
 SEARCH = Report(
     name="search",
-    do=lambda workdir, operand: store.search(workdir, operand["path"], operand["for"]),
+    do=lambda workdir, operand: files.search(workdir, operand["path"], operand["for"]),
     schema=value_form(
         error=_MAYBE_TEXT,
         files=_COUNT,
@@ -206,7 +204,7 @@ def _difference_remains(value: Mapping[str, Any], operand: Mapping[str, Any]) ->
 
 REMAINS = Report(
     name="remains",
-    do=lambda workdir, operand: store.remains(workdir, operand["path"], operand["for"]),
+    do=lambda workdir, operand: files.remains(workdir, operand["path"], operand["for"]),
     schema=value_form(
         error=_MAYBE_TEXT,
         files={
@@ -241,7 +239,7 @@ def _difference_place(value: Mapping[str, Any], operand: Mapping[str, Any]) -> s
 
 PLACE = Report(
     name="place",
-    do=lambda workdir, operand: store.place(
+    do=lambda workdir, operand: changing.place(
         workdir, operand["path"], decoded(operand["content"]), operand.get("times", "now")
     ),
     schema=value_form(size=_COUNT, sha256={"type": "string"} | _SHA256),
@@ -267,7 +265,7 @@ _PLACE_STEP = reported(
 
 LINK = Report(
     name="link",
-    do=lambda workdir, operand: store.link(workdir, operand["path"], operand["to"]),
+    do=lambda workdir, operand: changing.link(workdir, operand["path"], operand["to"]),
     schema=value_form(to=TEXT),
     difference=lambda value, operand: (
         None if value["to"] == operand["to"] else "the link leads elsewhere than the case has it"
@@ -278,7 +276,7 @@ LINK = Report(
 def _operand_link(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path = path_of("link", step, reading)
     try:
-        target = target_of(path, str(reading.state.scope.resolve(step["to"])))
+        target = changing.target_of(path, str(reading.state.scope.resolve(step["to"])))
     except ValueError as error:
         raise CaseError(f"link: {error}") from error
     reading.touches(path)
@@ -291,7 +289,7 @@ _LINK_STEP = reported(LINK, form({"link": PATH, "to": PATH, **JUDGED}, ("link", 
 
 COPY = Report(
     name="copy",
-    do=lambda workdir, operand: store.copy(workdir, operand["path"], operand["to"], move=operand.get("move", False)),
+    do=lambda workdir, operand: changing.copy(workdir, operand["path"], operand["to"], move=operand.get("move", False)),
     schema=value_form(
         to=TEXT,
         files={"description": "How many plain files were copied.", "type": "integer", "minimum": 0},
@@ -306,7 +304,7 @@ COPY = Report(
 def _operand_copy(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path, to = path_of("copy", step, reading), str(reading.state.scope.resolve(step["to"]))
     try:
-        apart(path, to)
+        changing.apart(path, to)
     except ValueError as error:
         raise CaseError(f"copy: {error}") from error
     reading.touches(to)

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.record import NonConformance
-from holdfast.conformance.inspection import store
+from holdfast.conformance.inspection import files
 from holdfast.conformance.suites.calyx_replay import data_at_rest
 from holdfast.reference_impl.calyx_replay import operate
 from tests.harness.suite_play import bench_of
@@ -24,7 +24,7 @@ class Folder:
         self._workdir = workdir
 
     def remains(self, path: str, canaries: Sequence[Any]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = store.remains(self._workdir, path, canaries)["files"]
+        found: list[dict[str, Any]] = files.remains(self._workdir, path, canaries)["files"]
         return found
 
     def file(self, path: str) -> dict[str, Any]:

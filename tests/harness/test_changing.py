@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast.conformance.cases.report import ReportError, written
-from holdfast.conformance.inspection import changing, store
+from holdfast.conformance.inspection import changing, files, store
 from holdfast.conformance.inspection.database import loosen
 from holdfast.conformance.steps.files import COPY, LIST
 from holdfast.specs.model import Twin
@@ -72,21 +72,21 @@ def test_a_file_that_has_another_name_elsewhere_is_changed_under_this_one_only(
 def test_what_is_placed_over_a_file_with_another_name_elsewhere_leaves_that_one(places: tuple[Path, Path]) -> None:
     workdir, outside = places
     os.link(outside, workdir / "shared")
-    store.place(workdir, "shared", b"placed")
+    changing.place(workdir, "shared", b"placed")
     assert (outside.read_bytes(), (workdir / "shared").read_bytes()) == (b"of somebody else", b"placed")
     # A file with one name is written in place: a process that has it open reads the new content.
     with (workdir / "own").open("w+b") as file:
-        store.place(workdir, "own", b"longer than what comes next")
-        store.place(workdir, "own", b"next")
+        changing.place(workdir, "own", b"longer than what comes next")
+        changing.place(workdir, "own", b"next")
         assert file.read() == b"next"
 
 
 def test_what_is_placed_with_the_time_of_what_was_there_looks_as_old(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"one")
     os.utime(tmp_path / "file", ns=(5, 7))
-    store.place(tmp_path, "file", b"two", "kept")
+    changing.place(tmp_path, "file", b"two", "kept")
     assert ((tmp_path / "file").read_bytes(), (tmp_path / "file").stat().st_mtime_ns) == (b"two", 7)
-    store.place(tmp_path, "file", b"six")
+    changing.place(tmp_path, "file", b"six")
     assert (tmp_path / "file").stat().st_mtime_ns > 7
 
 
@@ -120,7 +120,7 @@ def test_a_copy_of_a_folder_takes_the_place_of_what_lies_there(tmp_path: Path) -
     old = tmp_path / "two" / "old"
     old.mkdir(parents=True)
     (old / "gone").write_bytes(b"old")
-    assert store.copy(tmp_path, "one", "two") == {"to": "two", "files": 2, "size": 5}
+    assert changing.copy(tmp_path, "one", "two") == {"to": "two", "files": 2, "size": 5}
     there = tmp_path / "two" / "deep" / "er"
     assert sorted(os.listdir(tmp_path / "two")) == ["away", "deep", "empty"]
     assert (there.stat().st_mode & 0o777, (there / "file").stat().st_mode & 0o777) == (0o500, 0o440)
@@ -130,7 +130,7 @@ def test_a_copy_of_a_folder_takes_the_place_of_what_lies_there(tmp_path: Path) -
     # And back again, over a folder that cannot be written to.
     made.chmod(0o700)
     (made / "file").unlink()
-    assert store.copy(tmp_path, "two", "one")["files"] == 2
+    assert changing.copy(tmp_path, "two", "one")["files"] == 2
     assert (made / "file").read_bytes() == b"bytes"
 
 
@@ -140,13 +140,13 @@ def test_what_is_moved_is_the_same_for_whoever_has_it_open(tmp_path: Path) -> No
     (tmp_path / "two" / "old").write_bytes(b"old")
     with (tmp_path / "one" / "file").open("wb", buffering=0) as file:
         file.write(b"by")
-        assert store.copy(tmp_path, "one", "two", move=True) == {"to": "two", "files": 1, "size": 2}
+        assert changing.copy(tmp_path, "one", "two", move=True) == {"to": "two", "files": 1, "size": 2}
         file.write(b"tes")
     assert os.listdir(tmp_path / "two") == ["file"]
     assert (tmp_path / "two" / "file").read_bytes() == b"bytes"
     assert not (tmp_path / "one").exists()
     with pytest.raises(FileNotFoundError):
-        store.copy(tmp_path, "one", "two", move=True)
+        changing.copy(tmp_path, "one", "two", move=True)
     assert (tmp_path / "two" / "file").exists()
 
 
@@ -164,12 +164,12 @@ def test_a_copy_that_cannot_be_made_leaves_what_lies_there(places: tuple[Path, P
         ("above/outside", "link"),
     ):
         with pytest.raises(OSError, match=words):
-            store.copy(workdir, path, "kept")
+            changing.copy(workdir, path, "kept")
     assert (workdir / "kept").read_bytes() == b"kept"
     with pytest.raises(OSError, match="symbolic link"):
-        store.copy(workdir, "kept", "above/outside")
+        changing.copy(workdir, "kept", "above/outside")
     # A link at the place itself is replaced, and not followed.
-    assert store.copy(workdir, "kept", "away") == {"to": "away", "files": 1, "size": 4}
+    assert changing.copy(workdir, "kept", "away") == {"to": "away", "files": 1, "size": 4}
     assert (outside.read_bytes(), (workdir / "away").is_symlink()) == (b"of somebody else", False)
 
 
@@ -180,13 +180,13 @@ def test_more_than_fits_is_not_copied(tmp_path: Path, monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setattr(changing, "MAX_ENTRIES", 5)
         with pytest.raises(OSError, match="more than 5 files and folders"):
-            store.copy(tmp_path, "much", "to")
+            changing.copy(tmp_path, "much", "to")
     with monkeypatch.context() as patch:
         patch.setattr(changing, "MAX_FILE", 49)
         with pytest.raises(OSError, match="more than 49 bytes"):
-            store.copy(tmp_path, "much", "to")
+            changing.copy(tmp_path, "much", "to")
         patch.setattr(changing, "MAX_FILE", 50)
-        assert store.copy(tmp_path, "much", "to")["size"] == 50
+        assert changing.copy(tmp_path, "much", "to")["size"] == 50
 
 
 def test_an_older_copy_of_a_store_is_put_back_and_seen() -> None:
@@ -265,7 +265,7 @@ def test_names_that_would_be_told_alike_are_told_apart(tmp_path: Path) -> None:
     for name in (b"\xff", b"\\xff", b"\\x5cxff", b"a\\b"):
         os.close(os.open(os.fsencode(tmp_path) + b"/in\\side/" + name, os.O_CREAT | os.O_WRONLY))
     for path in (".", "in\\side"):
-        value = store.tree(tmp_path, path)
+        value = files.tree(tmp_path, path)
         # The very check that the run and the gate make of it.
         assert LIST.read(written(value), {"path": path}) == value
     told = [entry["path"] for entry in value["files"]]

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from holdfast.conformance.cases.record import NonConformance
 from holdfast.conformance.cases.values import base64url
-from holdfast.conformance.inspection import store
+from holdfast.conformance.inspection import files, store
 from holdfast.conformance.inspection.beyond import begin
 from holdfast.conformance.inspection.database import nothing
 from holdfast.conformance.inspection.files import MAX_FILE
@@ -194,11 +194,11 @@ def test_a_folder_of_too_much_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
     for number in range(10_001):
         (tmp_path / "many" / str(number)).touch()
-    found = store.tree(tmp_path, "many")
+    found = files.tree(tmp_path, "many")
     assert (found["exists"], found["files"]) == (True, [])
     assert "more than 10000" in found["error"]
     (tmp_path / "many" / "7").unlink()
-    assert len(store.tree(tmp_path, "many")["files"]) == 10_000
+    assert len(files.tree(tmp_path, "many")["files"]) == 10_000
     # Depth is no way around: paths as long as all of these together are too long to be shown.
     inner = tmp_path / "deep"
     inner.mkdir()
@@ -209,13 +209,13 @@ def test_a_folder_of_too_much_is_not_listed(tmp_path: Path) -> None:
         os.close(at)
         at = below
     os.close(at)
-    assert "longer than" in store.tree(tmp_path, "deep")["error"]
+    assert "longer than" in files.tree(tmp_path, "deep")["error"]
 
 
 def test_a_name_that_is_no_text_and_a_pipe_are_listed(tmp_path: Path) -> None:
     os.close(os.open(os.fsencode(tmp_path) + b"/\xff\xe9", os.O_CREAT | os.O_WRONLY))
     os.mkfifo(tmp_path / "pipe")
-    found = store.tree(tmp_path, ".")["files"]
+    found = files.tree(tmp_path, ".")["files"]
     assert found == [
         {"path": "\\xff\\xe9", "kind": "file", "size": 0},
         {"path": "pipe", "kind": "other", "size": None},
@@ -284,12 +284,12 @@ def test_a_search_reads_names_targets_of_links_and_every_file() -> None:
 
 def test_a_file_that_cannot_be_searched_is_no_file_without_it(tmp_path: Path) -> None:
     os.close(os.open(os.fsencode(tmp_path) + b"/\xff\xe9", os.O_CREAT | os.O_WRONLY))
-    assert "not UTF-8" in store.search(tmp_path, ".", ["canary"])["error"]
+    assert "not UTF-8" in files.search(tmp_path, ".", ["canary"])["error"]
     os.unlink(os.fsencode(tmp_path) + b"/\xff\xe9")
     (tmp_path / "half").write_bytes(b"canary" + bytes(MAX_FILE // 2))
-    assert store.search(tmp_path, ".", ["canary"])["found"] == [{"path": "half", "which": 0}]
+    assert files.search(tmp_path, ".", ["canary"])["found"] == [{"path": "half", "which": 0}]
     (tmp_path / "other half").write_bytes(bytes(MAX_FILE // 2))
-    found = store.search(tmp_path, ".", ["canary"])
+    found = files.search(tmp_path, ".", ["canary"])
     assert (found["files"], found["found"], "more than" in found["error"]) == (0, [], True)
 
 
@@ -604,16 +604,16 @@ def test_the_temporary_folder_of_the_adapter_is_searched_with_the_whole_workdir(
         (temporary / name).chmod(mode)
     # A program that unpacks itself.
     (temporary / "unpacked").write_bytes(b"a secret" + bytes(2 << 20))
-    found = store.remains(workdir, ".", ["a secret"])
+    found = files.remains(workdir, ".", ["a secret"])
     assert found["files"] == [
         {"path": "TMPDIR/copy", "mode": "0644", "open": True, "which": [0]},
         {"path": "TMPDIR/mine", "mode": "0600", "open": False, "which": [0]},
     ]
-    searched = store.search(workdir, ".", ["a secret"])
+    searched = files.search(workdir, ".", ["a secret"])
     assert [each["path"] for each in searched["found"]] == ["TMPDIR/copy", "TMPDIR/mine"]
     # Of a folder in the workdir it is no part.
-    assert store.remains(workdir, "kept", ["a secret"])["files"] == []
-    assert [each["path"] for each in store.search(workdir, "TMPDIR", ["a secret"])["found"]] == [
+    assert files.remains(workdir, "kept", ["a secret"])["files"] == []
+    assert [each["path"] for each in files.search(workdir, "TMPDIR", ["a secret"])["found"]] == [
         "TMPDIR/copy",
         "TMPDIR/mine",
     ]
@@ -634,8 +634,8 @@ def test_a_log_outside_of_the_workdir_is_found_by_what_stands_in_it(
     for file in (home / ".cache" / "app" / "log", here / "log", here / "other"):
         file.write_bytes(b"something else" if file.name == "other" else b"it says: a secret")
     (here / "log").chmod(0o600)
-    assert store.remains(workdir, ".", ["a secret"])["files"] == [
+    assert files.remains(workdir, ".", ["a secret"])["files"] == [
         {"path": f"{here}/log", "mode": "0600", "open": False, "which": [0]},
         {"path": f"{home}/.cache/app/log", "mode": "0644", "open": True, "which": [0]},
     ]
-    assert store.remains(workdir, ".", ["nothing of it"])["files"] == []
+    assert files.remains(workdir, ".", ["nothing of it"])["files"] == []
