@@ -22,7 +22,7 @@ from msgspec import structs
 from holdfast.specs.consistency import step_facts
 from holdfast.specs.leaves import leaves
 from holdfast.specs.matrix import LATER, WHILE, Attack, Matrix, Row, attack_of, cell, grouped
-from holdfast.specs.model import Case, Contract, Group, Method
+from holdfast.specs.model import Contract, Group, Method
 from holdfast.specs.mutants import Mutants
 
 # Of an attack in a second session, or while it runs, the one in a first session, or before it starts.
@@ -115,7 +115,10 @@ def coverage(contract: Contract, matrix: Matrix, conforming: Set[str]) -> str:
 
 def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
     """The rows that each scripted case and each fault calls. Of a suite test only a run shows it."""
-    found: dict[str, Set[str]] = {case.id: set(_called(case, matrix)) for case in contract.cases}
+    found: dict[str, Set[str]] = {
+        case.id: set(filter(None, (row_of(step, matrix) for step in (*case.given, *case.when, *case.then))))
+        for case in contract.cases
+    }
     for fault in contract.faults:
         load = contract.work_of(fault)
         asked = {fact["ask"] for fact in load.facts.values() if "ask" in fact}
@@ -123,10 +126,6 @@ def called_by(contract: Contract, matrix: Matrix) -> Mapping[str, Set[str]]:
         steps = (*load.steps, *(step for number in range(1, load.asked) for step in load.prepared(number)))
         found[fault.id] = asked | set(filter(None, (row_of(step, matrix) for step in steps)))
     return found
-
-
-def _called(case: Case, matrix: Matrix) -> Iterator[str]:
-    yield from filter(None, (row_of(step, matrix) for step in (*case.given, *case.when, *case.then)))
 
 
 def row_of(step: Mapping[str, Any], matrix: Matrix) -> str | None:

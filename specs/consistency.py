@@ -7,12 +7,12 @@ from functools import cache
 from typing import Any
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.faults import FaultLayer, FaultWorkload
-from holdfast.specs.model import Case, CaseKind, Contract, Group, Twin
+from holdfast.specs.faults import FaultCase, FaultLayer, FaultWorkload
+from holdfast.specs.leaves import SchemaLeaf, leaves
+from holdfast.specs.model import Case, CaseKind, Contract, Group, Inertness, Twin
+from holdfast.specs.neighbours import Sweep
 from holdfast.specs.routes import INDETERMINATE
 from holdfast.specs.schema import published_schema
-from holdfast.specs.state import Inertness
-from holdfast.specs.sweeps import sweep_problems
 
 # With one fact an operation is there or not; only with two can it be there by half.
 _LEAST_FACTS = 2
@@ -35,22 +35,26 @@ def check_consistent(contract: Contract) -> None:
             f"method {method.name}: undeclared reason {r}" for r in method.reasons if r not in contract.reasons
         ]
     seen: set[str] = set()
+    listed: tuple[Case | FaultCase, ...] = (*contract.cases, *contract.faults)
+    for each in listed:
+        if each.id in seen:
+            problems.append(f"case id {each.id} stands there twice")
+        seen.add(each.id)
+        what = "case" if isinstance(each, Case) else "fault"
+        problems += [f"{what} {each.id}: unknown clause {c}" for c in each.clauses if c not in contract.clauses]
     for case in contract.cases:
-        if case.id in seen:
-            problems.append(f"case id {case.id} stands there twice")
-        seen.add(case.id)
-        problems += [f"case {case.id}: unknown clause {c}" for c in case.clauses if c not in contract.clauses]
         problems += [f"case {case.id}: {text}" for text in _case_problems(contract, case)]
     for fault in contract.faults:
-        if fault.id in seen:
-            problems.append(f"case id {fault.id} stands there twice")
-        seen.add(fault.id)
-        problems += [f"fault {fault.id}: unknown clause {c}" for c in fault.clauses if c not in contract.clauses]
         if fault.workload not in contract.workloads:
             problems.append(f"fault {fault.id}: unknown workload {fault.workload}")
         elif fault.operations and (fault.layer is not FaultLayer.POWER_LOSS or contract.workloads[fault.workload].each):
             problems.append(f"fault {fault.id}: operations are for power-loss and a workload of one operation")
-    problems += sweep_problems(contract)
+    declared = contract.neighbours
+    sweeps, unswept = ({}, {}) if declared is None else (declared.sweeps, declared.unswept)
+    problems += [
+        f"sweep {sweep.name}: {text}" for sweep in sweeps.values() for text in _sweep_problems(contract, sweep)
+    ]
+    problems += [f"unswept: {name} is no leaf of an operation" for name in unswept.keys() - leaves_of(contract).keys()]
     for workload in contract.workloads.values():
         problems += [f"workload {workload.name}: {text}" for text in _workload_problems(contract, workload)]
     if problems:
@@ -340,3 +344,40 @@ def _twin_problems(contract: Contract, case: Case, twin: Twin, labels: set[str])
         yield f"twin ends at {twin.at!r}, which is no call: nothing could be accepted there"
     else:
         yield from (f"twin: {text}" for text in _expect_problems(contract, {**ends, "expect": twin.expect}))
+
+
+def leaves_of(contract: Contract) -> Mapping[str, SchemaLeaf]:
+    """Every leaf of the contract's operations, as OPERATION:PATH. Raises SpecError for a malformed annotation."""
+    return {
+        f"{method.name}:{place.path}": place
+        for method in contract.methods.values()
+        if method.group is Group.OPERATION
+        for place in leaves(method.args.schema)
+    }
+
+
+def _sweep_problems(contract: Contract, sweep: Sweep) -> Iterable[str]:
+    known = leaves_of(contract)
+    if sweep.clause not in contract.clauses:
+        yield f"unknown clause {sweep.clause}"
+    if "other" not in sweep.due:
+        # That is what a sweep is for.
+        yield "due says nothing of other"
+    if (sweep.value is None) == (not sweep.leaves):
+        yield "expected either leaves, which stand in arguments, or `value`, which stands in a file"
+    for name in sweep.leaves:
+        if name not in known:
+            yield f"{name} is no leaf of an operation"
+        elif known[name].leaf is None:
+            yield f"{name} has no kind; say it in methods.yaml as x-leaf"
+        elif sweep.original is None and known[name].encoded:
+            yield f"{name} lies in an encoded text; give `original`, and a probe that encodes $y"
+    steps = [*((step, Group.OPERATION) for step in (sweep.probe, *sweep.given) if "call" in step)]
+    steps += [(step, Group.PROVOCATION) for step in sweep.given if "provoke" in step]
+    for step, group in steps:
+        name = step["call"] if group is Group.OPERATION else step["provoke"]
+        method = contract.methods.get(name)
+        if method is None or method.group is not group:
+            yield f"{name} is not one of the contract's {group.value}s"
+    if "call" not in sweep.probe:
+        yield "the probe is no call"

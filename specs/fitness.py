@@ -8,9 +8,9 @@ from enum import Enum, unique
 from functools import cache
 from typing import Any
 
-from holdfast.specs import schema, strictjson, yamlfile
-from holdfast.specs.errors import SpecError, unknown
-from holdfast.specs.loader import contract_folders
+from holdfast.specs import strictjson
+from holdfast.specs.errors import SpecError
+from holdfast.specs.loader import contract_folders, folder_of, of_contract
 
 
 @unique
@@ -76,16 +76,8 @@ def in_order(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
 @cache
 def load_queries(contract: str) -> Queries:
     """The queries of `contract` for PostgreSQL. Raises SpecError when they are malformed or there are none."""
-    folders = contract_folders()
-    if contract not in folders:
-        raise SpecError(unknown("contract", contract, sorted(folders)))
-    path = folders[contract] / "fitness" / "postgresql.yaml"
-    raw = yamlfile.read_yaml(path)
-    problem = schema.explain(schema.published_validator("fitness-queries"), raw)
-    if problem is not None:
-        raise SpecError(f"{path}: does not fit fitness-queries.schema.json: {problem}")
-    if raw["contract"] != contract:
-        raise SpecError(f"{path}: is for contract {raw['contract']!r}, but lies in the folder of {contract!r}")
+    path = folder_of(contract) / "fitness" / "postgresql.yaml"
+    raw = of_contract(path, "fitness-queries", contract)
     queries = tuple(_query(name, data, raw, str(path)) for name, data in raw["queries"].items())
     return Queries(tuple(raw["settings"]), queries, strictjson.digest(raw))
 

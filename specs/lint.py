@@ -9,12 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from holdfast.specs.consistency import step_facts
+from holdfast.specs.consistency import leaves_of, step_facts
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.lock import Reviewed
 from holdfast.specs.model import Basis, Case, CaseKind, Contract, Level, Proof
 from holdfast.specs.mutants import Mutants
-from holdfast.specs.sweeps import unswept
 
 # Words of a clause that leave something open, and two reasons for one refusal.
 _PERMITS = re.compile(
@@ -185,3 +184,17 @@ def _suites(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) ->
         for name in clauses:
             if name not in contract.clauses:
                 yield f"suite test {test}: proves clause {name}, which does not exist"
+
+
+def unswept(contract: Contract) -> Iterable[str]:
+    """The leaves that no sweep varies and for which no reason is given."""
+    if contract.neighbours is None:
+        return
+    swept = {name for sweep in contract.neighbours.sweeps.values() for name in sweep.leaves}
+    for name, place in leaves_of(contract).items():
+        if place.leaf is None:
+            yield f"leaf {name}: says not what it is; give its schema in methods.yaml an x-leaf"
+        elif name not in swept and name not in contract.neighbours.unswept:
+            yield f"leaf {name}: no sweep of neighbours.yaml varies it; write one, or say under `unswept` why not"
+        elif name in swept and name in contract.neighbours.unswept:
+            yield f"leaf {name}: a sweep varies it, yet `unswept` says why not; drop one of the two"

@@ -6,8 +6,11 @@ and with it a verdict. Only what an implementation reads for itself (`kept_terms
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,6 @@ import msgspec
 from holdfast.specs import schema, strictjson
 from holdfast.specs.consistency import check_consistent
 from holdfast.specs.errors import SpecError, unknown
-from holdfast.specs.kept import kept
 from holdfast.specs.model import CaseKind, Clause, Contract, Group
 from holdfast.specs.schema import Validator
 from holdfast.specs.short import in_full, schema_in_full
@@ -58,7 +60,7 @@ def load_contract(name: str) -> Contract:
 
     Raises SpecError when there is no such contract, or when one of its files is malformed or inconsistent.
     """
-    return _read(_folder_of(name), with_cases=True)
+    return _read(folder_of(name), with_cases=True)
 
 
 @cache
@@ -67,22 +69,55 @@ def load_terms(name: str) -> Contract:
 
     Raises SpecError like `load_contract`, but does not check the schemas of methods.
     """
-    return _read(_folder_of(name), with_cases=False)
+    return _read(folder_of(name), with_cases=False)
 
 
 @cache
 def kept_terms(name: str) -> Contract:
     """`load_terms` for an implementation, which is started for each session: from the kept form of the files."""
-    return _read(_folder_of(name), with_cases=False, from_kept=True)
+    return _read(folder_of(name), with_cases=False, from_kept=True)
 
 
 @cache
 def version_of(name: str) -> str:
     """The version of the contract `name`. Raises SpecError."""
-    return str(kept(_folder_of(name) / "contract.yaml", _contract_file)["version"])
+    return str(kept(folder_of(name) / "contract.yaml", _contract_file)["version"])
 
 
-def _folder_of(name: str) -> Path:
+# A file of a contract as JSON beside it, so that an implementation parses no YAML each time it is started:
+# `__pycache__/contract.yaml.json` is to `contract.yaml` what a compiled module is to its source. It names the digest of
+# the bytes that it was made from, and is made again when they change.
+
+
+def kept(path: Path, read: Callable[[Path], Any]) -> Any:
+    """The result of `read` for the file at `path`, from JSON if that was kept; raises the errors of `read`."""
+    place = path.parent / "__pycache__" / f"{path.name}.json"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        source = strictjson.digest_bytes(path.read_bytes())
+        found = json.loads(place.read_bytes())
+        if found["source"] == source:
+            return found["value"]
+    value = read(path)
+    if not sys.dont_write_bytecode:
+        # A folder without write permission keeps no JSON.
+        with contextlib.suppress(OSError):
+            _keep(place, {"source": strictjson.digest_bytes(path.read_bytes()), "value": value})
+    return value
+
+
+def _keep(place: Path, found: dict[str, Any]) -> None:
+    """Write it so that another process reads all of it or nothing."""
+    place.parent.mkdir(exist_ok=True)
+    written = place.with_name(f"{place.name}.{os.getpid()}")
+    try:
+        written.write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
+        written.replace(place)
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def folder_of(name: str) -> Path:
+    """Where the contract `name` lies. Raises SpecError."""
     folders = contract_folders()
     if name not in folders:
         raise SpecError(unknown("contract", name, sorted(folders)))
@@ -174,7 +209,7 @@ def _checked(path: Path, schema_name: str, forms: Mapping[str, Any] | None = Non
     from holdfast.specs import yamlfile
 
     data = yamlfile.read_yaml(path)
-    if schema_name != "forms":
+    if schema_name not in ("forms", "fitness-queries"):
         data = in_full(data, path, forms)
     problem = schema.explain(schema.published_validator(schema_name), data)
     if problem is not None:

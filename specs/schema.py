@@ -86,12 +86,6 @@ def published_validator(name: str) -> Validator:
     return Validator(published_schema(name))
 
 
-def compile_schema(schema: Mapping[str, Any], *, name: str) -> Validator:
-    """Compile a draft 2020-12 schema. Raises SpecError when it is not one."""
-    check_schema(schema, name=name)
-    return Validator(schema)
-
-
 def check_schema(schema: Mapping[str, Any], *, name: str) -> None:
     """Raise SpecError if `schema` is no draft 2020-12 schema."""
     import jsonschema_rs

@@ -35,10 +35,10 @@ from holdfast.conformance.cases.session import Answer
 from holdfast.conformance.cases.values import CaseError, Scope, at_path, from_base64url, is_missing, names_in, put_path
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract
+from holdfast.specs.consistency import leaves_of
 from holdfast.specs.leaves import ROOT, Leaf, SchemaLeaf
 from holdfast.specs.model import CaseKind, Method
 from holdfast.specs.neighbours import Sessions, Sweep
-from holdfast.specs.sweeps import leaves_of
 from holdfast.vectors.derive import derive
 from holdfast.vectors.neighbours import Neighbour, neighbour, neighbours
 

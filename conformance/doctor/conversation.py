@@ -33,8 +33,7 @@ from holdfast.servers.errors import StartError
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
 from holdfast.specs import Case, Contract, contract_names, load_contract
-from holdfast.specs.model import Group
-from holdfast.specs.state import Inspection
+from holdfast.specs.model import Group, Inspection
 
 # Does an adapter read base64url strictly? A line break never belongs to an encoded value. Decoders of many languages
 # skip unknown characters, so that one value gets many spellings. A guard that compares spellings then misses a value

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.kept import kept
-from holdfast.specs.loader import contract_folders
+from holdfast.specs.loader import contract_folders, kept
 from holdfast.specs.yamlfile import read_yaml
 
 

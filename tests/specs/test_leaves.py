@@ -12,7 +12,7 @@ from holdfast.conformance.attacks import mark_of
 from holdfast.conformance.run.plan import suite_modules, suite_tests
 from holdfast.specs import SpecError, contract_names, load_contract
 from holdfast.specs.leaves import leaves
-from holdfast.specs.sweeps import unswept
+from holdfast.specs.lint import unswept
 from tests.specs.conftest import Spoilt
 
 SWEPT = [name for name in contract_names() if load_contract(name).neighbours is not None]
@@ -71,21 +71,24 @@ def test_a_contract_without_sweeps_owes_no_kinds(toy: Spoilt) -> None:
     assert list(unswept(toy.read())) == []
 
 
-def test_a_contract_that_sweeps_every_leaf_is_whole(toy: Spoilt) -> None:
-    assert list(unswept(with_sweep(toy).read())) == []
-
-
-def test_a_leaf_that_no_sweep_varies_is_found(toy: Spoilt) -> None:
-    (problem,) = unswept(with_sweep(toy, leaves=["put:key"]).read())
-    assert "put:nonce" in problem
-
-
-def test_a_leaf_without_a_kind_is_found(toy: Spoilt) -> None:
-    with_sweep(toy, leaves=["put:key"])
-    toy.methods["$defs"]["entry"]["properties"]["nonce"] = {"type": "string"}
-    (problem,) = unswept(toy.read())
-    assert "put:nonce" in problem
-    assert "x-leaf" in problem
+@pytest.mark.parametrize(
+    ("leaves", "nonce", "problems"),
+    [
+        (["put:key", "put:nonce"], {"$ref": "#/$defs/name"}, []),
+        (["put:key"], {"$ref": "#/$defs/name"}, ["leaf put:nonce: no sweep of neighbours.yaml varies it"]),
+        (
+            ["put:key"],
+            {"type": "string"},
+            ["leaf put:nonce: says not what it is; give its schema in methods.yaml"],
+        ),
+    ],
+)
+def test_a_leaf_that_has_no_kind_or_that_no_sweep_varies_is_found(
+    toy: Spoilt, leaves: list[str], nonce: Any, problems: list[str]
+) -> None:
+    with_sweep(toy, leaves=leaves)
+    toy.methods["$defs"]["entry"]["properties"]["nonce"] = nonce
+    assert [found[: len(due)] for found, due in zip(unswept(toy.read()), problems, strict=True)] == problems
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.specs import SpecError, contract_names, load_contract, load_terms, version_of
-from holdfast.specs.loader import contract_folders, read_contract
+from holdfast.specs.loader import contract_folders
 from holdfast.specs.schema import check_schema
 from holdfast.specs.yamlfile import read_yaml
 from tests.specs.conftest import TOY, Change, Spoilt
@@ -40,12 +40,6 @@ def test_every_shipped_contract_can_be_loaded_with_and_without_its_cases(name: s
     assert name in contract_names()
 
 
-def test_the_unspoilt_copy_is_the_toy_contract(toy: Spoilt) -> None:
-    made, original = toy.read(), read_contract(TOY)
-    assert made.digest == original.digest
-    assert [case.id for case in made.cases] == [case.id for case in original.cases]
-
-
 def test_an_unknown_contract_is_named_with_those_that_are_known() -> None:
     with pytest.raises(SpecError, match=r"unknown contract 'no-such'; known: .*rs4a-replay"):
         load_contract("no-such")
@@ -58,20 +52,6 @@ def test_a_shipped_contract_cannot_be_shadowed(tmp_path: Path, monkeypatch: pyte
     assert contract_folders()["rs4a-replay"] == SCHEMAS.parent / "rs4a-replay"
 
 
-def test_malformed_yaml_is_named_with_line_and_column(toy: Spoilt) -> None:
-    toy.read()
-    (toy.folder / "methods.yaml").write_text("contract: toy\nversion: [", encoding="utf-8")
-    with pytest.raises(SpecError, match=r"methods\.yaml, line \d+, column \d+"):
-        read_contract(toy.folder)
-
-
-def test_a_missing_file_is_named(toy: Spoilt) -> None:
-    toy.read()
-    (toy.folder / "methods.yaml").unlink()
-    with pytest.raises(SpecError, match=r"methods\.yaml: expected a YAML file, found nothing"):
-        read_contract(toy.folder)
-
-
 STORE = {"path": "data/store.db", "format": "sqlite"}
 
 
@@ -79,6 +59,12 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
     """One step of a case."""
     found: dict[str, Any] = toy.case(words)[phase][index]
     return found
+
+
+def twin_at(toy: Spoilt, phase: str) -> None:
+    """The twin of a case ends at the first step of a phase."""
+    step(toy, AGAIN, phase)["label"] = "it"
+    toy.case(AGAIN)["twin"]["at"] = "it"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +134,8 @@ def step(toy: Spoilt, words: str, phase: str, index: int = 0) -> dict[str, Any]:
         (lambda t: t.case(AGAIN)["twin"].update(step="nowhere"), "twin names the step 'nowhere'"),
         (lambda t: t.case(AGAIN)["twin"].update(at="nowhere"), "twin names the step 'nowhere'"),
         (lambda t: t.case(AGAIN)["twin"].update(at="open"), "which is no call"),
+        (lambda t: twin_at(t, "given"), "ends at 'it', before the step 'again'"),
+        (lambda t: twin_at(t, "then"), "ends at 'it', which is no call"),
         (lambda t: t.case(AGAIN)["twin"].update(set={}), "does not fit cases.schema.json"),
         (lambda t: t.case(AGAIN)["twin"].update(set={"args.key": 1, "args.nonce": 2}), "cases.schema.json"),
         (lambda t: t.case(AGAIN)["twin"].update(expect={"effect": "new"}), "twin: expects effect new"),
@@ -201,20 +189,6 @@ def test_a_contract_that_says_it_has_no_state_has_nothing_that_holds_one(
     with pytest.raises(SpecError) as caught:
         toy.read()
     assert words in str(caught.value)
-
-
-def test_a_twin_that_ends_before_the_step_it_changes_is_named(toy: Spoilt) -> None:
-    step(toy, AGAIN, "given")["label"] = "first"
-    toy.case(AGAIN)["twin"]["at"] = "first"
-    with pytest.raises(SpecError, match="ends at 'first', before the step 'again'"):
-        toy.read()
-
-
-def test_a_twin_that_ends_where_nothing_is_called_is_named(toy: Spoilt) -> None:
-    step(toy, AGAIN, "then")["label"] = "look"
-    toy.case(AGAIN)["twin"]["at"] = "look"
-    with pytest.raises(SpecError, match="ends at 'look', which is no call"):
-        toy.read()
 
 
 def test_many_problems_are_counted_and_not_all_printed(toy: Spoilt) -> None:

@@ -14,7 +14,7 @@ from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.short import in_full
 from holdfast.specs.yamlfile import parse_yaml, read_yaml
 
-from .conftest import Spoilt
+from .conftest import Change, Spoilt
 
 AGAIN = "a-second-put-of-a-key-is-refused"
 
@@ -110,8 +110,8 @@ def test_what_cannot_be_written_in_full_is_named_with_its_place(text: str, words
     assert words in str(caught.value)
 
 
-def test_a_case_is_the_same_in_both_ways(toy: Spoilt) -> None:
-    before = toy.read()
+def shorten(toy: Spoilt) -> None:
+    """A case is written by forms."""
     case = toy.case(AGAIN)
     toy.once["forms"] = {
         "shelved": case["given"],
@@ -119,54 +119,54 @@ def test_a_case_is_the_same_in_both_ways(toy: Spoilt) -> None:
     }
     toy.once["forms"]["again"]["given"] = ["shelved"]
     case["use"] = "again"
-    after = toy.read()
-    assert (after.cases_digest, after.cases) == (before.cases_digest, before.cases)
 
 
-def test_the_kind_of_a_case_follows_from_its_twin(toy: Spoilt) -> None:
-    before = toy.read()
+def without_kinds(toy: Spoilt) -> None:
+    """No case says the kind that follows from its twin."""
     for case in (*toy.once["cases"], *toy.hard["cases"]):
         if case["kind"] == ("refusal" if "twin" in case else "behaviour"):
             case.pop("kind")
-    assert "kind" not in toy.case(AGAIN)
-    assert toy.read().cases_digest == before.cases_digest
 
 
-def test_the_clause_of_a_case_follows_from_its_topic(toy: Spoilt) -> None:
-    case = toy.case(AGAIN)
-    case["id"] = f"toy/01/{AGAIN}"
-    before = toy.read()
-    assert case.pop("clause") == "TOY-01"
-    assert toy.read().cases_digest == before.cases_digest
-    case["id"] = f"toy/none/{AGAIN}"
-    with pytest.raises(SpecError, match="a clause whose id ends with 'none', got none; say `clause: ID`"):
-        toy.read()
-
-
-def test_a_clause_binds_to_what_goes_without_saying(toy: Spoilt) -> None:
-    clause = toy.clause("TOY-01")
-    clause.update(level="MUST", basis="explicit", proof="run")
-    before = toy.read()
-    for part in ("level", "basis", "proof"):
-        clause.pop(part)
-    after = toy.read()
-    assert (after.digest, after.clauses) == (before.digest, before.clauses)
-
-
-def test_a_closed_object_of_a_schema_is_the_same_in_both_ways(toy: Spoilt) -> None:
-    full = {
+def say_all(toy: Spoilt) -> None:
+    """A clause says what goes without saying, and a case names its clause, which follows from its topic."""
+    toy.clause("TOY-01").update(level="MUST", basis="explicit", proof="run")
+    toy.case(AGAIN)["id"] = f"toy/01/{AGAIN}"
+    part = {
         "type": "object",
         "additionalProperties": False,
         "required": ["members"],
         "properties": {"members": {"enum": [{"members": 1}]}, "note": {"type": "string"}},
     }
-    short = {"members": {"members": {"enum": [{"members": 1}]}, "note?": {"type": "string"}}}
-    digests = set()
-    for part in (full, short):
-        toy.methods["$defs"]["entry"] = part
-        toy.methods["observations"]["state"]["result"] = {"anyOf": [part, {"type": "object"}]}
-        digests.add(toy.read().digest)
-    assert len(digests) == 1
+    toy.methods["$defs"]["entry"] = part
+    toy.methods["observations"]["state"]["result"] = {"anyOf": [part, {"type": "object"}]}
+
+
+def say_little(toy: Spoilt) -> None:
+    """What follows is not said, and a closed object of a schema is a list of its members."""
+    for part in ("level", "basis", "proof"):
+        toy.clause("TOY-01").pop(part)
+    toy.case(AGAIN).pop("clause")
+    members = {"members": {"members": {"enum": [{"members": 1}]}, "note?": {"type": "string"}}}
+    toy.methods["$defs"]["entry"] = members
+    toy.methods["observations"]["state"]["result"] = {"anyOf": [members, {"type": "object"}]}
+
+
+@pytest.mark.parametrize("change", [shorten, without_kinds, say_little])
+def test_a_contract_is_the_same_in_both_ways(change: Change, toy: Spoilt) -> None:
+    say_all(toy)
+    before = toy.read()
+    change(toy)
+    after = toy.read()
+    assert (after.digest, after.cases_digest, after.cases) == (before.digest, before.cases_digest, before.cases)
+    assert after.clauses == before.clauses
+
+
+def test_a_case_whose_topic_names_no_clause_says_one(toy: Spoilt) -> None:
+    toy.case(AGAIN).update(id=f"toy/none/{AGAIN}")
+    toy.case(AGAIN).pop("clause")
+    with pytest.raises(SpecError, match="a clause whose id ends with 'none', got none; say `clause: ID`"):
+        toy.read()
 
 
 @pytest.mark.parametrize(
