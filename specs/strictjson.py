@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import re
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -21,7 +20,7 @@ from holdfast.specs.errors import StrictJsonError
 MAX_SAFE_INTEGER = 2**53 - 1
 # From here on ECMAScript, and so RFC 8785, writes a number with an exponent.
 _FIRST_WITH_EXPONENT = 1e21
-# Deeper nesting is refused before the recursive parser of the standard library can run out of stack.
+# Deeper nesting is refused, far from where the recursive parser of the standard library gives up.
 MAX_DEPTH = 200
 
 
@@ -54,21 +53,6 @@ def _float(text: str) -> float:
         raise StrictJsonError(f"integer beyond 2^53: {text[:24]}; send it as a string")
     # `1.0` is the integer 1, for a schema and for RFC 8785.
     return int(value) if value.is_integer() and abs(value) <= MAX_SAFE_INTEGER else value
-
-
-# A string, which may have no end, or brackets in a row.
-_NESTING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]+|[\]}]+', re.DOTALL)
-
-
-def _depth(text: str) -> int:
-    depth = deepest = 0
-    for token in _NESTING.finditer(text):
-        if token[0][0] in "[{":
-            depth += len(token[0])
-            deepest = max(deepest, depth)
-        elif token[0][0] != '"':
-            depth -= len(token[0])
-    return deepest
 
 
 def _refuse_surrogates(value: Any) -> None:
@@ -106,14 +90,16 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
         value = _read(text)
         if _is_plain(value) and _plainly(value) == text.encode() and (not suspicious or _deepest(value) <= max_depth):
             return value
-    if suspicious and _depth(text) > max_depth:
-        raise StrictJsonError(f"nested deeper than {max_depth} levels")
     try:
         value = json.loads(
             text, object_pairs_hook=_pairs, parse_constant=_constant, parse_int=_integer, parse_float=_float
         )
     except json.JSONDecodeError as error:
         raise StrictJsonError(f"{error.msg} at character {error.pos}") from error
+    except RecursionError as error:
+        raise StrictJsonError(f"nested deeper than {max_depth} levels") from error
+    if suspicious and _deepest(value) > max_depth:
+        raise StrictJsonError(f"nested deeper than {max_depth} levels")
     if "\\u" in text or not text.isascii():
         _refuse_surrogates(value)
     return value

@@ -156,19 +156,15 @@ def test_what_json_cannot_hold_has_no_canonical_form(value: Any) -> None:
         strictjson.canonical(value)
 
 
-def test_a_value_nested_beyond_the_stack_has_no_canonical_form() -> None:
-    value: list[Any] = []
+def test_a_value_nested_beyond_the_stack_and_one_that_holds_itself_have_no_canonical_form() -> None:
+    deep: list[Any] = []
+    itself: list[Any] = []
+    itself.append(itself)
     for _ in range(20_000):
-        value = [value]
-    with pytest.raises(StrictJsonError, match="cannot be canonicalised"):
-        strictjson.canonical(value)
-
-
-def test_a_value_that_holds_itself_has_no_canonical_form() -> None:
-    value: list[Any] = []
-    value.append(value)
-    with pytest.raises(StrictJsonError, match="cannot be canonicalised"):
-        strictjson.canonical(value)
+        deep = [deep]
+    for value in (deep, itself):
+        with pytest.raises(StrictJsonError, match="cannot be canonicalised"):
+            strictjson.canonical(value)
 
 
 def test_a_digest_names_its_function() -> None:
