@@ -101,7 +101,7 @@ class Exit(IntEnum):
 
 
 # When several apply, the first of these is the exit status.
-_PRECEDENCE = (
+PRECEDENCE = (
     Exit.USAGE,
     Exit.KIT,
     Exit.ADAPTER,
@@ -160,4 +160,4 @@ def can_be_excused(verdict: Verdict) -> bool:
 def gravest(exits: Iterable[Exit]) -> Exit:
     """The exit status that goes first among several; OK only if all are OK."""
     present = set(exits)
-    return next((code for code in _PRECEDENCE if code in present), Exit.OK)
+    return next((code for code in PRECEDENCE if code in present), Exit.OK)

@@ -212,9 +212,6 @@ def judge_fault(
         judgement = judged(fault, layer).placed(Side.MAIN, report.n)
     except verdicts.ReportError as error:
         return Judgement(Verdict.KIT_FAULT, detail=f"the report of the layer {fault.layer.value}: {error}")
-    except Exception as error:
-        # A changed file may hold anything, and must not open the gate.
-        return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
     able = environment.get(ABILITY, "nothing of it")
     if judgement.verdict is Verdict.CONFORMS and is_recorded(fault.layer) and not able.startswith(ABLE):
         return not_tested(fault, f"the header says of {ABILITY}: {able}")
@@ -240,23 +237,36 @@ class _Judge:
 
     def __call__(self, planned: PlannedCase, line: VerdictLine) -> tuple[GateReason, ...]:
         """The reasons that one result gives."""
-        contract, found = self.requirement.contract, self.sides.get(planned.id, {})
+        found = self.sides.get(planned.id, {})
         if Verdict(line.verdict) is Verdict.KIT_FAULT:
             return ()
         reasons: list[GateReason] = []
         if not planned.scripted:
             reasons += _inconclusive(self.requirement, planned, line, found, not_claimed=self.not_claimed)
-        fault = contract.fault(planned.id)
-        if fault is not None:
-            records = tuple(map(Record.of, found.get("main", ())))
-            again = judge_fault(contract, fault, records, seed=self.header.seed, environment=self.header.environment)
-        elif is_randomised(contract, planned):
-            again = _recorded(line)
-        else:
-            again = _judge(self.requirement, planned, found, self.header, self.not_claimed)
+        again = self._again(planned, line, found)
         reasons += _disputed(planned, line, again, found)
         reasons += _embellished(planned, line, again)
         return tuple(reasons)
+
+    def _again(self, planned: PlannedCase, line: VerdictLine, found: Mapping[str, Sequence[Exchange]]) -> Judgement:
+        contract, header, not_claimed = self.requirement.contract, self.header, self.not_claimed
+        case, fault = contract.case(planned.id), contract.fault(planned.id)
+        if planned.scripted and case is None:
+            return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
+        main, twin = (tuple(map(Record.of, found.get(side, ()))) for side in ("main", "twin"))
+        try:
+            if case is not None:
+                return judge_case(contract, case, main, twin, seed=header.seed, not_claimed=not_claimed)
+            if fault is not None:
+                return judge_fault(contract, fault, main, seed=header.seed, environment=header.environment)
+            if is_randomised(contract, planned):
+                return _recorded(line)
+            return judge_suite(
+                contract, planned, main, seed=header.seed, not_claimed=not_claimed, thorough=header.thorough
+            )
+        except Exception as error:
+            # The judge was written for the answers of an adapter. A changed file may hold anything; it must not open.
+            return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
 
 
 def judged_again(
@@ -368,28 +378,6 @@ def _agree(recorded: Judgement, again: Judgement) -> bool:
     # The run may know better why there is no proof (too few workers, a volatile disk); it holds the gate anyway.
     incomplete = again.verdict.is_incomplete or again.verdict is Verdict.CONFORMS
     return recorded.verdict.is_incomplete and incomplete
-
-
-def _judge(
-    requirement: Requirement,
-    planned: PlannedCase,
-    sides: Mapping[str, tuple[Exchange, ...]],
-    header: Header,
-    not_claimed: Mapping[str, str],
-) -> Judgement:
-    contract, seed = requirement.contract, header.seed
-    case = contract.case(planned.id)
-    if planned.scripted and case is None:
-        return Judgement(Verdict.KIT_FAULT, detail="the installed contract has no script for it")
-    main, twin = (tuple(map(Record.of, sides.get(side, ()))) for side in ("main", "twin"))
-    try:
-        if case is None:
-            thorough = header.thorough
-            return judge_suite(contract, planned, main, seed=seed, not_claimed=not_claimed, thorough=thorough)
-        return judge_case(contract, case, main, twin, seed=seed, not_claimed=not_claimed)
-    except Exception as error:
-        # The judge was written for the answers of an adapter. A changed file may hold anything; it must not open.
-        return Judgement(Verdict.KIT_FAULT, detail=f"they cannot be judged ({type(error).__name__}: {error})")
 
 
 @dataclass(frozen=True, slots=True)

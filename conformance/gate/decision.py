@@ -39,7 +39,7 @@ from holdfast.conformance.gate.run import (
     of_vectors,
 )
 from holdfast.conformance.run.kit import kit_digest
-from holdfast.conformance.verdict import Exit, gravest
+from holdfast.conformance.verdict import PRECEDENCE, gravest
 from holdfast.reports.evidence import Artefacts, Header, KitIdentity, Run, SeedOrigin, SurfaceLine, seed_of_nonce
 from holdfast.specs import Contract, SpecError, load_contract
 from holdfast.specs.typed import instant_text
@@ -234,17 +234,6 @@ _CORE_SUFFIX = "/core"
 _NOTHING_MORE = Expected()
 
 
-def _gravest_first() -> dict[Exit, int]:
-    left, rank = set(Exit), dict[Exit, int]()
-    while left:
-        rank[gravest(left)] = len(rank)
-        left.discard(gravest(left))
-    return rank
-
-
-_RANK = _gravest_first()
-
-
 def installed_kit() -> KitIdentity:
     """The kit that decides."""
     return KitIdentity("holdfast", __version__, kit_digest())
@@ -325,7 +314,7 @@ def _decided(
 ) -> GateDecision:
     return GateDecision(
         can_proceed="NO" if reasons else "YES",
-        reasons=tuple(sorted(reasons, key=lambda reason: _RANK[reason.exit])),
+        reasons=tuple(sorted(reasons, key=lambda reason: PRECEDENCE.index(reason.exit))),
         exit=gravest(reason.exit for reason in reasons),
         notes=tuple(notes),
         left_out=tuple(left_out),
