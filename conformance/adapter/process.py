@@ -11,12 +11,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias, TypeVar
 
 from holdfast.conformance.adapter.messages import MAX_LINE, Event
-from holdfast.conformance.adapter.starvation import HEARTBEAT, Watch
+from holdfast.conformance.adapter.starvation import FIRST_LOOK, HEARTBEAT, Watch
 from holdfast.conformance.verdict import FailureMode
 from holdfast.servers.errors import TOO_LITTLE, StartError
 from holdfast.servers.janitor import Janitor, JanitorLostError
@@ -42,11 +42,10 @@ def files_of_group(group: int) -> frozenset[str]:
 
 
 def _members(group: int) -> Iterator[Path]:
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            # The name, in parentheses, may hold anything; after it come the state, the parent and the group.
-            if int(stat.read_bytes().rpartition(b")")[2].split()[2]) == group:
-                yield stat.parent
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(process.name)) == group:
+                yield process
 
 
 def _files_of(process: Path) -> Iterator[str]:
@@ -99,9 +98,7 @@ class Deadlines:
 
     def scaled(self, factor: float) -> Deadlines:
         """The same deadlines times `factor` (the option --slow)."""
-        return Deadlines(
-            self.start * factor, self.op * factor, self.session * factor, self.quit * factor, self.terminate * factor
-        )
+        return Deadlines(*(seconds * factor for seconds in astuple(self)))
 
 
 # A process on pipes in a group of its own.
@@ -235,7 +232,7 @@ class AdapterProcess:
     def _await(self, wait: Callable[[float], Came | None], seconds: float) -> Came | None:
         """The line that comes within `seconds`. Time lost to a busy machine is granted once more."""
         watch = Watch(self.pid)
-        first = watch.first_look(seconds)
+        first = seconds * FIRST_LOOK
         came = wait(first)
         if came is None:
             watch.look()
@@ -322,8 +319,16 @@ class AdapterProcess:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._reap()
         self._ended = True
+        self._child.wait()
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        ends = time.monotonic() + GONE_S
+        for thread in self._threads:
+            # Each reader closes its own pipe. A process that left the group may still hold the other end. Then the
+            # reader, a daemon, waits for that process, but the kit does not. The janitor ends the process with the run.
+            thread.join(timeout=max(0.0, ends - time.monotonic()))
+        self._janitor.forget("group", self.pid)
 
     def shut_down(self) -> None:
         """Close its input, then send SIGTERM to the group, then SIGKILL, each after its deadline."""
@@ -342,15 +347,3 @@ class AdapterProcess:
         except subprocess.TimeoutExpired:
             return False
         return True
-
-    def _reap(self) -> None:
-        self._ended = True
-        self._child.wait()
-        with contextlib.suppress(OSError):
-            self._stdin.close()
-        ends = time.monotonic() + GONE_S
-        for thread in self._threads:
-            # Each reader closes its own pipe. A process that left the group may still hold the other end. Then the
-            # reader, a daemon, waits for that process, but the kit does not. The janitor ends the process with the run.
-            thread.join(timeout=max(0.0, ends - time.monotonic()))
-        self._janitor.forget("group", self.pid)

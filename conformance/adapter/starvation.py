@@ -85,10 +85,6 @@ class Watch:
     _queued: dict[int, int] = field(default_factory=dict)
     _looked_ns: int = 0
 
-    def first_look(self, seconds: float) -> float:
-        """The part of a wait of `seconds` after which to call `look`."""
-        return seconds * FIRST_LOOK
-
     def look(self) -> None:
         """Note how long the adapter's threads have waited for a processor so far."""
         self._queued, self._looked_ns = self._queued_now(), time.monotonic_ns()

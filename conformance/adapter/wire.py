@@ -12,7 +12,6 @@ import io
 import json
 import socket
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,16 +42,19 @@ Answer = dict[str, Any]
 Message = tuple[int, Any]
 
 
-class Sending(ABC):
-    """One request that can be sent."""
+class Sending:
+    """One request that can be sent; by itself one that cannot, because its connection was `lost`."""
 
-    @abstractmethod
+    def __init__(self, lost: Event | None = None) -> None:
+        self._lost = lost
+
     def send(self) -> None:
         """Send it. What fails is found by `wait`."""
 
-    @abstractmethod
     def wait(self, seconds: float) -> Answer | Event | None:
         """The answer, or an event that says why none came. None if nothing came within `seconds`; then ask again."""
+        del seconds
+        return self._lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Wire:
         except (OSError, ValueError) as error:
             if link is not None:
                 link.close()
-            return Failed(Event(FailureMode.EOF, f"no connection to {self.endpoint}: {error}"))
+            return Sending(Event(FailureMode.EOF, f"no connection to {self.endpoint}: {error}"))
 
 
 def wires_of(routes: Mapping[str, Route], transport: str | None, opened: Mapping[str, Any] | None) -> dict[str, Wire]:
@@ -100,21 +102,6 @@ def endpoint_of(opened: Mapping[str, Any] | None) -> str | None:
     said = (opened or {}).get("value")
     endpoint = said.get("endpoint") if isinstance(said, dict) else None
     return endpoint if isinstance(endpoint, str) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Failed(Sending):
-    """A request that cannot be sent."""
-
-    event: Event
-
-    def send(self) -> None:
-        """See `Sending`."""
-
-    def wait(self, seconds: float) -> Event:
-        """See `Sending`."""
-        del seconds
-        return self.event
 
 
 class _Link:
@@ -151,8 +138,8 @@ class _Request(Sending):
     """One request over a link."""
 
     def __init__(self, link: _Link, wire: Wire, args: Mapping[str, Any]) -> None:
+        super().__init__()
         self._link, self._wire, self._args = link, wire, args
-        self._lost: Event | None = None
 
     def _sent(self, data: bytes) -> None:
         try:
@@ -219,16 +206,12 @@ class _Http(_Request):
         return _answer(self._wire.route, response.status, value)
 
 
-class _Received:
+class _Received(io.BytesIO):
     """What `http.client` takes for a socket: bytes that are here already."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def makefile(self, mode: str) -> io.BytesIO:
+    def makefile(self, _mode: str) -> io.BytesIO:
         """The bytes as a file."""
-        del mode
-        return io.BytesIO(self._data)
+        return self
 
 
 class _Channel:

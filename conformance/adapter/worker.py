@@ -14,6 +14,7 @@ from holdfast.conformance.adapter.messages import PROTOCOL, Event, Reply, decode
 from holdfast.conformance.adapter.process import AdapterProcess, Deadlines, Start, in_a_new_process
 from holdfast.conformance.adapter.wire import Sending, Wire
 from holdfast.conformance.verdict import FailureMode
+from holdfast.reports.evidence import Claimed
 from holdfast.servers.janitor import Janitor
 from holdfast.specs.strictjson import canonical
 
@@ -29,23 +30,14 @@ class AdapterCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One contract that an adapter claims to keep, and the capabilities that it says it lacks, with its reasons."""
-
-    contract: str
-    version: str
-    not_claimed: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Greeting:
     """What an adapter said in its answer to hello."""
 
     implementation: Mapping[str, str]
-    claims: tuple[Claim, ...]
+    claims: tuple[Claimed, ...]
     max_workers: int
 
-    def claim(self, contract: str) -> Claim | None:
+    def claim(self, contract: str) -> Claimed | None:
         """The claim of that contract, if there is one."""
         return next((claim for claim in self.claims if claim.contract == contract), None)
 
@@ -128,7 +120,7 @@ class Worker:
             raise GreetingError(event, self.process.log)
         return Greeting(
             implementation=said["implementation"],
-            claims=tuple(Claim(c["contract"], c["version"], c["not_claimed"]) for c in said["claims"]),
+            claims=tuple(Claimed(**claim) for claim in said["claims"]),
             max_workers=said["limits"]["workers"],
         )
 
@@ -169,7 +161,15 @@ class Worker:
         """The reply to the oldest request that is still open. After an Event the worker is dead."""
         request_id, sent, exchange = self._outstanding[0]
         if exchange is not None:
-            return self._received(exchange, request_id, sent, timeout=timeout)
+            # The absence of a reply over a socket says nothing of the process, which may still speak over its pipe.
+            early, self._came = self._came, None
+            told: Mapping[str, Any] | Event = (
+                self.process.wait_elsewhere(exchange.wait, timeout=timeout) if early is None else early
+            )
+            self._outstanding.popleft()
+            if not isinstance(told, Event):
+                told = decode_answer(canonical({"id": request_id, **told}), expected_id=request_id)
+            return _reply(told, sent, self._now_us())
         if self.dead is not None:
             self._outstanding.popleft()
             return Reply(None, self.dead, sent, self._now_us())
@@ -187,21 +187,7 @@ class Worker:
             )
         if isinstance(answer, Event):
             self.dead = answer
-            return Reply(None, answer, sent, self._now_us(moment))
-        return Reply(answer, None, sent, self._now_us(moment))
-
-    def _received(self, exchange: Sending, request_id: str, sent: int, *, timeout: float) -> Reply:
-        """The reply over a socket. Its absence says nothing of the process, which may still speak over its pipe."""
-        early, self._came = self._came, None
-        got: dict[str, Any] | Event = (
-            self.process.wait_elsewhere(exchange.wait, timeout=timeout) if early is None else early
-        )
-        self._outstanding.popleft()
-        now = self._now_us()
-        if isinstance(got, Event):
-            return Reply(None, got, sent, now)
-        answer = decode_answer(canonical({"id": request_id, **got}), expected_id=request_id)
-        return Reply(None, answer, sent, now) if isinstance(answer, Event) else Reply(answer, None, sent, now)
+        return _reply(answer, sent, self._now_us(moment))
 
     def has_answered(self, *, within: float) -> bool:
         """Whether anything comes `within` this number of seconds; `receive` takes it."""
@@ -232,3 +218,7 @@ class Worker:
             self.exchange({"op": "bye"}, timeout=self._deadlines.op)
         self.process.shut_down()
         self.dead = self.dead or Event(FailureMode.EOF, "shut down by holdfast")
+
+
+def _reply(came: Mapping[str, Any] | Event, sent: int, received: int) -> Reply:
+    return Reply(None, came, sent, received) if isinstance(came, Event) else Reply(came, None, sent, received)

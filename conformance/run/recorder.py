@@ -17,7 +17,6 @@ from holdfast.conformance.run.settings import Caller, RunSettings
 from holdfast.reports.evidence import (
     AdapterIdentity,
     Attempt,
-    Claimed,
     EvidenceWriter,
     Header,
     Implementation,
@@ -55,9 +54,7 @@ def header_of(
             command=settings.adapter,
             commit=caller.commit,
             implementation=None if said is None else Implementation(said["name"], said["version"], said["language"]),
-            claims=()
-            if greeting is None
-            else tuple(Claimed(claim.contract, claim.version, claim.not_claimed) for claim in greeting.claims),
+            claims=() if greeting is None else greeting.claims,
         ),
         environment={
             **environment(),
