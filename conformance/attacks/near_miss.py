@@ -28,7 +28,7 @@ from holdfast.conformance.attacks import tabled
 from holdfast.conformance.attacks.bench import Bench, listed
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases import expect as ex
-from holdfast.conformance.cases.inertness import judge_all_inert
+from holdfast.conformance.cases.inertness import judge_inert
 from holdfast.conformance.cases.match import same
 from holdfast.conformance.cases.record import Judgement, NonConformance
 from holdfast.conformance.cases.session import Answer
@@ -335,7 +335,7 @@ class Swept:
         """All of them together changed nothing, and left as many records in the audit as their reasons ask for."""
         if self._contract.inertness_of(self._method) is None:
             return
-        judged = judge_all_inert(self._contract, self._method, reasons, before, session.around(self._method))
+        judged = judge_inert(self._contract, self._method, reasons, before, session.around(self._method))
         if judged is not None:
             text = f"{self._varied.name}: {len(reasons)} malformed near misses in a row: {judged.detail}"
             self._found.append(_Found(judged.verdict, text, judged.expected, judged.received, judged.n))

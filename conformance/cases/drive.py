@@ -209,15 +209,9 @@ class Driver:
 
     # Workers
 
-    def live_worker(self, number: int) -> Worker | None:
-        """A worker that is up, for a request that must not wait for its start."""
-        worker = self._pool.current(number)
-        return None if worker is None or worker.dead is not None else worker
-
-    def busy_worker(self, number: int) -> Worker | None:
-        """A worker that owes an answer."""
-        worker = self._pool.current(number)
-        return worker if worker is not None and worker.busy else None
+    def worker(self, number: int) -> Worker | None:
+        """A worker in its present state, for a request that must not wait for its start."""
+        return self._pool.current(number)
 
     def kill(self, number: int) -> None:
         """End a worker's process by SIGKILL."""

@@ -28,17 +28,6 @@ def shows_nothing(seen: Seen) -> bool:
 
 
 def judge_inert(
-    contract: Contract, method: Method, reason: str, before: Seen, after: Seen | None, *, at: Mapping[str, int]
-) -> Judgement | None:
-    """None if a refusal with `reason` left the state as it was and the audit grew by what the reason declares.
-
-    `at` says of each thing that was observed which record shows it afterwards. Where the observation showed nothing,
-    it must show nothing again: a store that was gone and is there was made anew.
-    """
-    return judge_all_inert(contract, method, [reason], before, after, at=at)
-
-
-def judge_all_inert(
     contract: Contract,
     method: Method,
     reasons: Sequence[str],
@@ -47,7 +36,11 @@ def judge_all_inert(
     *,
     at: Mapping[str, int] = MappingProxyType({}),
 ) -> Judgement | None:
-    """The judgement of several refusals in a row, with these reasons."""
+    """None if refusals with these reasons left the state as it was, and the audit grew by what the reasons declare.
+
+    `at` says of each thing that was observed which record shows it afterwards. Where the observation showed nothing,
+    it must show nothing again: a store that was gone and is there was made anew.
+    """
     inertness = contract.inertness_of(method)
     reason = ", ".join(dict.fromkeys(reasons))
     assert inertness is not None

@@ -42,31 +42,14 @@ class Record:
     @classmethod
     def of(cls, line: Exchange) -> Record:
         """The record that a line of evidence holds."""
-        return cls(
-            n=line.n,
-            action=line.action,
-            worker=line.worker,
-            request=line.request,
-            answer=line.answer,
-            event=None if line.event is None else written(line.event),
-            sent_us=line.sent_us,
-            received_us=line.received_us,
-        )
+        members = {name: getattr(line, name) for name in cls.__slots__}
+        return cls(**{**members, "event": None if line.event is None else written(line.event)})
 
     def line(self, case: str, side: Side) -> Exchange:
         """The record as a line of evidence."""
-        return Exchange(
-            case=case,
-            side=side.value,
-            n=self.n,
-            action=self.action,
-            worker=self.worker,
-            request=self.request,
-            answer=self.answer,
-            event=None if self.event is None else Event(**self.event),
-            sent_us=self.sent_us,
-            received_us=self.received_us,
-        )
+        members = {name: getattr(self, name) for name in self.__slots__}
+        event = None if self.event is None else Event(**self.event)
+        return Exchange(**{**members, "case": case, "side": side.value, "event": event})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
-from holdfast.conformance.cases.session import Action, local_event
+from holdfast.conformance.cases.session import Action, local_event, must_be_done
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.schema import Validator, explain
@@ -20,18 +20,6 @@ Value = Mapping[str, Any]
 
 class ReportError(Exception):
     """A detail that the harness does not write in this form."""
-
-
-def no_contradiction(value: Value) -> str | None:
-    """For a value that its schema describes completely."""
-    del value
-    return None
-
-
-def no_difference(value: Value, operand: Mapping[str, Any]) -> str | None:
-    """For a value that repeats nothing of the request."""
-    del value, operand
-    return None
 
 
 @dataclass(frozen=True)
@@ -48,8 +36,8 @@ class Report:
     do: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]]
     schema: Mapping[str, Any]
     definitions: Mapping[str, Any] = field(default_factory=dict)
-    contradiction: Callable[[Value], str | None] = no_contradiction
-    difference: Callable[[Value, Mapping[str, Any]], str | None] = no_difference
+    contradiction: Callable[[Value], str | None] = lambda _: None
+    difference: Callable[[Value, Mapping[str, Any]], str | None] = lambda _, __: None
     about: Callable[[Any], Any] = attrgetter("workdir")
     rows: Mapping[str, str] = field(default_factory=dict)
     # What was read last: its detail, the operand and the value. Evidence is compared with the action, and then read.
@@ -90,16 +78,14 @@ class Report:
 
     def value_of(self, record: Record, operand: Mapping[str, Any]) -> dict[str, Any]:
         """The value of a record's report. Raises NonConformance: a missing observation proves nothing."""
-        event = record.event or {"kind": "missing", "detail": "no record"}
-        if event["kind"] != "done":
-            why = str(event["detail"])
-            raise NonConformance(Judgement(Verdict.NOT_REACHED, None, why, record.action, why, n=record.n))
+        must_be_done(record)
+        reported = (record.event or {}).get("detail")
         if self._latest:
             detail, same, value = self._latest.pop()
-            if detail is event["detail"] and same is operand:
+            if detail is reported and same is operand:
                 return value
         try:
-            return self.read(event["detail"], operand)
+            return self.read(reported, operand)
         except ReportError as error:
             raise NonConformance(Judgement(Verdict.KIT_FAULT, None, f"{record.action}: {error}", n=record.n)) from error
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -19,8 +20,8 @@ from holdfast.reports.plain import cut
 from holdfast.specs.model import CaseKind
 
 _SHOWN = 600
-# For a report without a result, which holds an error.
-Blind = Callable[[Mapping[str, Any]], bool]
+# For a report without a result, which holds an error; by default none is.
+Blind = Callable[[Mapping[str, Any]], bool] | None
 Operand = Callable[[CaseInterpreter, Mapping[str, Any]], dict[str, Any]]
 
 
@@ -35,10 +36,8 @@ def text_of(name: str, step: Mapping[str, Any], reading: CaseInterpreter) -> str
 def path_of(name: str, step: Mapping[str, Any], reading: CaseInterpreter) -> str:
     """The path inside the workdir after the name of a step. Raises CaseError."""
     path = text_of(name, step, reading)
-    try:
+    with of_case(name):
         parts_of(path)
-    except ValueError as error:
-        raise CaseError(f"{name}: {error}") from error
     return path
 
 
@@ -47,10 +46,13 @@ def folder_of(name: str, step: Mapping[str, Any], reading: CaseInterpreter) -> s
     return "." if text_of(name, step, reading) == "." else path_of(name, step, reading)
 
 
-def sees_all(value: Mapping[str, Any]) -> bool:
-    """For a report that always has a result."""
-    del value
-    return False
+@contextlib.contextmanager
+def of_case(name: str) -> Iterator[None]:
+    """What no act could be given is an error of the case. Raises CaseError."""
+    try:
+        yield
+    except ValueError as error:
+        raise CaseError(f"{name}: {error}") from error
 
 
 def has_error(value: Mapping[str, Any]) -> bool:
@@ -65,7 +67,7 @@ def report_of(report: Report, operand: Mapping[str, Any], note: str) -> SessionS
 
 
 def reading_of(
-    report: Report, operand_of: Operand, *, is_blind: Blind = sees_all
+    report: Report, operand_of: Operand, *, is_blind: Blind = None
 ) -> Callable[[CaseInterpreter, Mapping[str, Any], str], SessionScript[None]]:
     """How to read a step whose report is compared with the step's expectation, and bound to names."""
 
@@ -83,7 +85,7 @@ def judge_value(
     step: Mapping[str, Any],
     value: Mapping[str, Any],
     *,
-    is_blind: Blind = sees_all,
+    is_blind: Blind = None,
     otherwise: Mapping[str, Any] | None = None,
     rows: Mapping[str, str] = MappingProxyType({}),
 ) -> Judgement | None:
@@ -93,7 +95,7 @@ def judge_value(
     A failed observation or trial proves nothing, NOT_REACHED, unless the step says what it expects of `error`.
     """
     expected = reading.state.scope.resolve(step.get("expect", {}).get("value", otherwise or {}))
-    if is_blind(value) and "error" not in expected:
+    if is_blind is not None and is_blind(value) and "error" not in expected:
         detail = f"{report.name} came to nothing: {value['error']}"
         return Judgement(Verdict.NOT_REACHED, None, detail, repr(expected), shortened(value))
     problem = mismatches(expected, value, under="value")

@@ -159,7 +159,8 @@ _NO_NAMES = Scope(seed="", case="", side="", defined={}, opened=START, now=START
 Judge = Callable[[Record], Judgement | None]
 
 
-def _judge_ok(record: Record) -> Judgement | None:
+def judge_ok(record: Record) -> Judgement | None:
+    """None if the answer is `ok`."""
     return judge_answer(record, OK, _NO_NAMES, step={}, kind=CaseKind.BEHAVIOUR)
 
 
@@ -225,17 +226,12 @@ class Session:
         return record
 
     def reopen(
-        self, worker: int, note: str, *, config: Mapping[str, str] | None = None, judge: Judge = _judge_ok
+        self, worker: int, note: str, *, config: Mapping[str, str] | None = None, judge: Judge = judge_ok
     ) -> SessionScript[Record]:
         """Open the state that an earlier process left; `judge` is for a case that expects another answer than `ok`."""
         record = yield from self._opened(worker, "existing", note, {**self.config, **(config or {})})
         self._declared(record)
-        judgement = judge(record)
-        if judgement is not None:
-            verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.LOST_DURABILITY
-            raise NonConformance(
-                replace(judgement, verdict=verdict, detail=f"reopen: {judgement.detail}", expected="ok")
-            )
+        end_unless_ok(judge(record), "reopen", Verdict.LOST_DURABILITY)
         return record
 
     def _opened(self, worker: int, state: str, note: str, config: Mapping[str, str]) -> SessionScript[Record]:
@@ -254,7 +250,7 @@ class Session:
         notes: tuple[str, str, str],
         *,
         config: Mapping[str, str] | None = None,
-        judge: Judge = _judge_ok,
+        judge: Judge = judge_ok,
     ) -> SessionScript[Record]:
         """Close a worker in order, end its process and open again. `notes` are those of the three actions."""
         self._must_have_processes()
@@ -337,12 +333,7 @@ class Session:
     def must_be_ok(self, record: Record, what: str) -> None:
         """Whether a request of the session itself went well. Raises NonConformance."""
         self._declared(record)
-        judgement = _judge_ok(record)
-        if judgement is not None:
-            verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.NOT_REACHED
-            raise NonConformance(
-                replace(judgement, verdict=verdict, detail=f"{what}: {judgement.detail}", expected="ok")
-            )
+        end_unless_ok(judge_ok(record), what)
 
     def _declared(self, record: Record) -> None:
         """A request of the session, too, may be unsupported only if hello declared so."""
@@ -354,6 +345,13 @@ class Session:
 def call_request(method: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """A call as it is sent, and as the evidence shows it: what the caller does with `args` later changes neither."""
     return {"op": "call", "method": method, "args": deepcopy(dict(args))}
+
+
+def end_unless_ok(judgement: Judgement | None, what: str, otherwise: Verdict = Verdict.NOT_REACHED) -> None:
+    """End the test where an answer is not `ok`, as what it is, or else as `otherwise`. Raises NonConformance."""
+    if judgement is not None:
+        verdict = judgement.verdict if judgement.verdict.is_incomplete else otherwise
+        raise NonConformance(replace(judgement, verdict=verdict, detail=f"{what}: {judgement.detail}", expected="ok"))
 
 
 def must_be_done(record: Record) -> None:

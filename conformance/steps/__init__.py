@@ -15,15 +15,9 @@ from typing import Any
 
 from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.reporting import Blind, Operand, reading_of, sees_all
+from holdfast.conformance.cases.reporting import Blind, Operand, reading_of
 from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.cases.values import CaseError
-
-
-def _never(step: Mapping[str, Any]) -> bool:
-    del step
-    return False
-
 
 Read = Callable[[CaseInterpreter, Mapping[str, Any], str], SessionScript[None]]
 
@@ -42,7 +36,7 @@ class Step:
     form: Mapping[str, Any]
     read: Read
     report: Report | None = None
-    observes_around: Callable[[Mapping[str, Any]], bool] = _never
+    observes_around: Callable[[Mapping[str, Any]], bool] = lambda _: False
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -50,7 +44,7 @@ def kind(
     form: Mapping[str, Any],
     *,
     report: Report | None = None,
-    observes_around: Callable[[Mapping[str, Any]], bool] = _never,
+    observes_around: Callable[[Mapping[str, Any]], bool] = lambda _: False,
     **facts: Any,
 ) -> Callable[[Read], Step]:
     """The kind of step that a function reads, under its name."""
@@ -58,7 +52,7 @@ def kind(
 
 
 def reported(
-    report: Report, form: Mapping[str, Any], operand: Operand, *, is_blind: Blind = sees_all, **facts: Any
+    report: Report, form: Mapping[str, Any], operand: Operand, *, is_blind: Blind = None, **facts: Any
 ) -> Step:
     """The kind of step whose report is compared with its expectation, under the name of the report."""
     return Step(report.name, form, reading_of(report, operand, is_blind=is_blind), report, facts=facts)

@@ -14,7 +14,16 @@ from holdfast.conformance.cases.inertness import NOTHING_SHOWN, STORE, TREE, jud
 from holdfast.conformance.cases.match import mismatch, same
 from holdfast.conformance.cases.reading import CaseInterpreter, raise_if_failed
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
-from holdfast.conformance.cases.session import EXCHANGE, Action, Asking, Local, SessionScript, call_request
+from holdfast.conformance.cases.session import (
+    EXCHANGE,
+    Action,
+    Asking,
+    Local,
+    SessionScript,
+    call_request,
+    end_unless_ok,
+    judge_ok,
+)
 from holdfast.conformance.cases.values import Scope, names_in
 from holdfast.conformance.steps import kind
 from holdfast.conformance.steps.files import LIST
@@ -58,12 +67,8 @@ def observed(
         if reading.shows_nothing(record):
             found[name] = NOTHING_SHOWN
             continue
-        judgement = ex.judge_answer(record, ex.OK, reading.state.scope, step={}, kind=reading.case.kind)
-        if judgement is not None:
-            verdict = judgement.verdict if judgement.verdict.is_incomplete else Verdict.NOT_REACHED
-            detail = f"{name} cannot be observed {when} the call, so nothing shows that a refusal is inert"
-            why = f"{detail}: {judgement.detail}"
-            raise NonConformance(replace(judgement, verdict=verdict, detail=why, expected="ok"))
+        detail = f"{name} cannot be observed {when} the call, so nothing shows that a refusal is inert"
+        end_unless_ok(judge_ok(record), detail)
         assert record.answer is not None
         found[name] = record.answer.get("value")
     return found
@@ -156,7 +161,7 @@ def _call(reading: CaseInterpreter, step: Mapping[str, Any], note: str, scope: S
         after = yield from observed(reading, method, worker, note, "after")
         # While a commit is open the store may be readable at one of the two moments only.
         if not (reading.state.under_way and (shows_nothing(before) or shows_nothing(after or {}))):
-            raise_if_failed(judge_inert(reading.contract, method, str(answer["reason"]), before, after, at=at))
+            raise_if_failed(judge_inert(reading.contract, method, [str(answer["reason"])], before, after, at=at))
     elif proof and answer.get("effect") == "new":
         after = yield from observed(reading, method, worker, note, "after")
         raise_if_failed(judge_changed(reading.contract, method, before, after, at=at))
@@ -240,8 +245,8 @@ UNANSWERED_S = 0.25
 
 
 def _watch_unanswered(driver: Driver, action: Action) -> str | None:
-    worker = driver.busy_worker(action.worker)
-    if worker is None:
+    worker = driver.worker(action.worker)
+    if worker is None or not worker.busy:
         return "the worker is gone, or has nothing to answer"
     return "it was answered already" if worker.has_answered(within=UNANSWERED_S) else None
 

@@ -20,7 +20,7 @@ from holdfast.conformance.cases.forms import (
 )
 from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.reporting import folder_of, has_error, path_of
+from holdfast.conformance.cases.reporting import folder_of, has_error, of_case, path_of
 from holdfast.conformance.cases.session import Action, Local, SessionScript, must_be_done
 from holdfast.conformance.cases.values import CaseError, decoded
 from holdfast.conformance.inspection import changing, files, store
@@ -170,11 +170,9 @@ def wanted_of(wanted: Any) -> list[Any]:
     """What is searched for: texts, or bytes as {bytes: base64url}. Raises CaseError."""
     if not wanted or not isinstance(wanted, list):
         raise CaseError(f"search: expected a list of what is searched for, got {wanted!r}")
-    try:
+    with of_case("search"):
         for canary in wanted:
             spellings(canary)
-    except ValueError as error:
-        raise CaseError(f"search: {error}") from error
     return wanted
 
 
@@ -249,10 +247,8 @@ PLACE = Report(
 
 def _operand_place(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path, content = path_of("place", step, reading), reading.state.scope.resolve(step["content"])
-    try:
+    with of_case("place"):
         decoded(content)
-    except ValueError as error:
-        raise CaseError(f"place: {error}") from error
     reading.touches(path)
     return {"path": path, "content": content}
 
@@ -275,10 +271,8 @@ LINK = Report(
 
 def _operand_link(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path = path_of("link", step, reading)
-    try:
+    with of_case("link"):
         target = changing.target_of(path, str(reading.state.scope.resolve(step["to"])))
-    except ValueError as error:
-        raise CaseError(f"link: {error}") from error
     reading.touches(path)
     return {"path": path, "to": target}
 
@@ -303,10 +297,8 @@ COPY = Report(
 
 def _operand_copy(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     path, to = path_of("copy", step, reading), str(reading.state.scope.resolve(step["to"]))
-    try:
+    with of_case("copy"):
         changing.apart(path, to)
-    except ValueError as error:
-        raise CaseError(f"copy: {error}") from error
     reading.touches(to)
     if "move" in step:
         reading.touches(path)

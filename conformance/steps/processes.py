@@ -191,13 +191,7 @@ RECEIVED = Report(
 )
 
 
-def _nothing(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
-    """All requests are shown, whatever the step says."""
-    del reading, step
-    return {}
-
-
-# The requests that a daemon has sent to the broker that holdfast plays, byte for byte.
+# All requests that a daemon has sent to the broker that holdfast plays, byte for byte.
 _RECEIVED_STEP = reported(
-    RECEIVED, form({"received": {"const": "requests"}, **REPORTED}, ("received",)), _nothing, reports=True
+    RECEIVED, form({"received": {"const": "requests"}, **REPORTED}, ("received",)), lambda *_: {}, reports=True
 )

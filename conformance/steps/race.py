@@ -15,7 +15,7 @@ from holdfast.conformance.cases.reading import CaseInterpreter
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
 from holdfast.conformance.cases.session import Action, Asking, SessionScript
 from holdfast.conformance.cases.values import Scope
-from holdfast.conformance.steps import Step
+from holdfast.conformance.steps import kind
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.specs.model import CaseKind, Method
 
@@ -26,8 +26,8 @@ def _race(driver: Driver, action: Action) -> None:
     lines: list[Prepared] = []
     last: dict[Worker, Prepared] = {}
     for number, request in action.requests:
-        worker = driver.live_worker(number)
-        if worker is None:
+        worker = driver.worker(number)
+        if worker is None or worker.dead is not None:
             driver.write_reply(action, number, request, driver.absent(FailureMode.MISSING, "the worker is gone"))
             return
         workers.append(worker)
@@ -49,7 +49,23 @@ def _race(driver: Driver, action: Action) -> None:
 RACE = Asking("race", _race)
 
 
-def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
+@kind(
+    form(
+        {
+            "race": METHOD,
+            **OF_A_WORKER,
+            "args": ANYTHING,
+            "bind": BIND,
+            "expect": form({"one": EXPECT, "rest": {"type": "array", "items": EXPECT, "minItems": 1}}, ("one", "rest")),
+        },
+        ("race", "expect"),
+    ),
+    method="operation",
+    workers=2,
+    accepts=True,
+)
+def race(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> SessionScript[None]:
+    """Call an operation from every worker at once."""
     requests = []
     for worker in range(reading.case.workers):
         method, request = reading.request(step, step["race"], reading.state.scope.bind("i", worker))
@@ -60,7 +76,7 @@ def _read(reading: CaseInterpreter, step: Mapping[str, Any], note: str) -> Sessi
         failure = failure_of(record)
         if failure is not None and record.answer is None:
             raise NonConformance(failure)
-    outcome = judge_race(records, step, reading.state.scope, kind=reading.case.kind, method=method)
+    outcome = judge_race(records, step, reading.state.scope, about=reading.case.kind, method=method)
     if isinstance(outcome, Judgement):
         raise NonConformance(outcome)
     scope = reading.state.scope.bind("winner", dict(outcome.winner.answer or {}))
@@ -78,12 +94,12 @@ class RaceOutcome:
 
 
 def judge_race(
-    records: Sequence[Record], step: Mapping[str, Any], scope: Scope, *, kind: CaseKind, method: Method | None = None
+    records: Sequence[Record], step: Mapping[str, Any], scope: Scope, *, about: CaseKind, method: Method | None = None
 ) -> RaceOutcome | Judgement:
     """The outcome of well-formed answers to one race, or the judgement that ends the case."""
 
     def judged(record: Record, expect: Mapping[str, Any]) -> Judgement | None:
-        return ex.judge_answer(record, expect, scope, step=step, kind=kind, method=method)
+        return ex.judge_answer(record, expect, scope, step=step, kind=about, method=method)
 
     one, rest = step["expect"]["one"], step["expect"]["rest"]
     winners = [record for record in records if judged(record, one) is None]
@@ -136,20 +152,3 @@ def _tally(records: Sequence[Record]) -> str:
         key = " ".join(str(answer[part]) for part in ("outcome", "effect", "reason") if part in answer) or "no answer"
         counts[key] = counts.get(key, 0) + 1
     return ", ".join(f"{count} x {key}" for key, count in sorted(counts.items()))
-
-
-STEP = Step(
-    name="race",
-    form=form(
-        {
-            "race": METHOD,
-            **OF_A_WORKER,
-            "args": ANYTHING,
-            "bind": BIND,
-            "expect": form({"one": EXPECT, "rest": {"type": "array", "items": EXPECT, "minItems": 1}}, ("one", "rest")),
-        },
-        ("race", "expect"),
-    ),
-    read=_read,
-    facts={"method": "operation", "workers": 2, "accepts": True},
-)

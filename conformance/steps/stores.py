@@ -13,6 +13,7 @@ from holdfast.conformance.cases.reporting import (
     folder_of,
     has_error,
     judge_value,
+    of_case,
     report_of,
     text_of,
     wrong,
@@ -261,12 +262,10 @@ def _operand_alter(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[st
 
 def _row(reading: CaseInterpreter, step: Mapping[str, Any]) -> dict[str, Any]:
     row = {name: reading.state.scope.resolve(step[name]) for name in ("key", "value")}
-    try:
+    with of_case("alter"):
         decoded(row["key"])
         if row["value"] is not None:
             decoded(row["value"])
-    except ValueError as error:
-        raise CaseError(f"alter: {error}") from error
     return row
 
 
