@@ -64,5 +64,5 @@ class Injection(NamedTuple):
         Without `command` it is the words that go before one.
         """
         fault = [f"{name}={json.dumps(value)}" for name, value in zip(self._fields, self, strict=True) if value]
-        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("start.py").absolute())]
+        python = [sys.executable, "-I", "-S", str(Path(__file__).with_name("__main__.py").absolute())]
         return [*python, str(out), str(workdir), *fault, "--", *command]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
+import signal
 import stat
 import struct
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from holdfast.conformance.faults.recording import Action, Changed, Event, Sync, SyncAll, Truncate, Write
-from holdfast.conformance.faults.tracer import amd64, bpf, ptrace
+from holdfast.conformance.faults.tracer import FAILED, Injection, amd64, bpf, ptrace
 from holdfast.conformance.faults.tracer.calls import (
     ATTRIBUTES,
     DATA,
@@ -469,3 +473,26 @@ class Tracer(Files):
         except OSError:
             return self._unreadable(call, number)
         return self._done(call, [Changed(number, rights(found), found.st_mtime_ns if call.name in TIMES else None)])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Trace what the command line says. Returns how the command ended: its status, or a signal as a negative number."""
+    split = list(arguments).index("--")
+    (path, workdir, *words), command = arguments[:split], arguments[split + 1 :]
+    said = dict(word.split("=", 1) for word in words)
+    fault = Injection(**{name: json.loads(value) for name, value in said.items()})
+    # Held back until there is something to end.
+    ends = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    try:
+        out = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        tracer = Tracer(Path(workdir), out, fault)
+        for number in ends:
+            # A shell lets what it runs in the background ignore SIGINT.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, lambda *_: tracer.kill())
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ends)
+        return tracer.run(command)
+    except OSError as error:
+        print(f"tracer: {error}", file=sys.stderr)
+        return FAILED
