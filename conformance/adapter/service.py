@@ -15,10 +15,9 @@ from typing import Any
 
 from holdfast import __version__
 from holdfast.conformance.adapter.lines import answer_lines
-from holdfast.servers.wires.calls import answer, not_claimed
 from holdfast.servers.wires.instances import EndedError
 from holdfast.servers.wires.profile import CONTRACT, ProfileError, Service, read
-from holdfast.servers.wires.world import ServiceEnvironment, UseError
+from holdfast.servers.wires.world import ServiceEnvironment, UseError, not_claimed
 from holdfast.specs import version_of
 
 _ONE_WORKER = "one worker has several instances of the service"
@@ -59,7 +58,7 @@ class Around:
             case "clock":
                 self._world.set_clock(_milliseconds(request["now"]))
             case "call":
-                return answer(self._world, self._service, request["method"], request.get("args", {}))
+                return self._world.answer(request["method"], request.get("args", {}))
             case other:
                 return {"outcome": "fault", "detail": f"unknown op {other!r}"}
         return {"outcome": "ok"}

@@ -14,9 +14,8 @@ from holdfast.reference_impl.idempotency_key.terms import CONTRACT
 from holdfast.reference_impl.session import OpenError, OpenRequest, StateWanted
 from holdfast.reference_impl.session import Session as Opened
 from holdfast.reference_impl.whole import Whole
-from holdfast.servers.wires.calls import answer
 from holdfast.servers.wires.instances import EndedError
-from holdfast.servers.wires.profile import Service, read
+from holdfast.servers.wires.profile import read
 from holdfast.servers.wires.world import ServiceEnvironment, UseError
 
 # The key of a session's config under which the launcher names its template.
@@ -33,13 +32,12 @@ class Session:
     """Implements `session.Session`."""
 
     world: ServiceEnvironment
-    service: Service
     place: Mapping[str, str] | None = None
 
     def call(self, method: str, args: Any) -> Answer:
         """See `session.Session`."""
         try:
-            told = answer(self.world, self.service, method, args)
+            told = self.world.answer(method, args)
         except (UseError, EndedError) as error:
             return Fault(str(error))
         match told["outcome"]:
@@ -93,7 +91,7 @@ class IdempotencyKey(Whole):
             )
         except (UseError, EndedError) as error:
             raise OpenError(str(error)) from error
-        return Session(world, service)
+        return Session(world)
 
 
 def implementation(*, mutant: str | None = None) -> IdempotencyKey:

@@ -79,10 +79,6 @@ class Sink:
         with self._changed:
             return self._tags.setdefault(tag, Tag())
 
-    def ending(self, tag: str, ending: Ending) -> None:
-        """How the next attempts of a tag end."""
-        self.of(tag).ending = ending
-
     def hold(self, tag: str, count: int, *, after: bool) -> None:
         """Hold the next attempts of a tag, before or `after` the effect is taken."""
         with self._changed:
@@ -97,15 +93,6 @@ class Sink:
         event = self._released.get(tag)
         if event is not None:
             event.set()
-
-    def wait_held(self, tag: str, count: int, timeout: float) -> bool:
-        """Whether so many attempts of a tag are held before the time is over."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self.of_held(tag) >= count, timeout)
-
-    def of_held(self, tag: str) -> int:
-        """How many attempts of a tag are held."""
-        return self._tags.setdefault(tag, Tag()).held
 
     def totals(self) -> dict[str, int]:
         """The effects of every tag."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -97,6 +97,24 @@ def decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
+def not_claimed(service: Service) -> dict[str, str]:
+    """The provocations for which a wire is missing, each with what is missing."""
+    wires = service.wires()
+    needs = {
+        "instance": ("process", "[service] has no `start`: nothing is started or ended"),
+        "line": ("proxy", "no variable of [service.env] has {store}: the store cannot be cut off"),
+        "serve_store": ("server", "[store] has no `start` and no `commands`: nothing can be done to it"),
+        "pass_time": ("clock", "no variable of [service.env] has {clock}: the time cannot be set"),
+        "hold": ("sink", "no variable of [service.env] has {sink}"),
+    }
+    lacking = {name: why for name, (wire, why) in needs.items() if wire not in wires}
+    if service.store.commands:
+        lacking.pop("serve_store", None)
+    if service.profile.handler == "behind":
+        lacking |= dict.fromkeys(("hold", "ending"), "the profile says that the effect comes after the answer")
+    return lacking
+
+
 class ServiceEnvironment:
     """A session. `folder` is what survives of the service: its store on disk, its clock, its log."""
 
@@ -148,9 +166,33 @@ class ServiceEnvironment:
         partial.write_text(str(milliseconds))
         partial.replace(self._clock)
 
-    def pass_time(self, milliseconds: int) -> None:
-        """Move this clock."""
-        self.set_clock(self._now + milliseconds)
+    def answer(self, method: str, args: Mapping[str, Any]) -> dict[str, Any]:
+        """The members of the answer to a call of a method of `idempotency-key`. Raises UseError, EndedError."""
+        if method in not_claimed(self._service):
+            return {"outcome": "unsupported", "capability": method}
+        if method == "submit":
+            return _of_operation(self.submit(args))
+        known: Mapping[str, Callable[[], dict[str, Any] | None]] = {
+            "profile": self._service.said,
+            "effects": lambda: {"tags": self.sink.totals()},
+            "seen": lambda: self.seen(args["tag"]),
+            "begin": lambda: self.begin(args["name"], args["request"]),
+            "finish": lambda: self.finish(args["name"]),
+            "cut": lambda: self.cut(args["name"]),
+            "burst": lambda: {"answers": self.burst(args["requests"])},
+            "hold": lambda: self.sink.hold(args["tag"], args["count"], after=args["when"] == "after"),
+            "release": lambda: self.sink.release(args["tag"]),
+            "ending": lambda: self.ending(args["tag"], args["ending"]),
+            "instance": lambda: self.instance(args["number"], args["do"], args.get("under", "")),
+            "line": lambda: self.line(args["fault"], args.get("delay_ms", 0)),
+            "serve_store": lambda: self.store(args["do"]),
+            "pause": lambda: time.sleep(args["ms"] / 1000),
+            "pass_time": lambda: self.set_clock(self._now + args["ms"]),
+        }
+        if method not in known:
+            return {"outcome": "fault", "detail": f"unknown method {method!r}"}
+        value = known[method]()
+        return {"outcome": "ok"} if value is None else {"outcome": "ok", "value": value}
 
     # Processes
 
@@ -275,14 +317,14 @@ class ServiceEnvironment:
         """Send a request and wait until it is held at the sink, or answered: {at}."""
         tag = asked["tag"]
         before = self.sink.of(tag).attempts
-        held = self.sink.of_held(tag)
+        held = self.sink.of(tag).held
         exchange = Exchange(*self._reach(asked.get("instance", 0)), self._request(asked), self._patience(asked))
         self._under_way[name] = (exchange, tag, before)
         if not wait:
             return {"at": "sent"}
         until = time.monotonic() + scaled(_ARRIVES_S)
         while time.monotonic() < until:
-            if self.sink.of_held(tag) > held:
+            if self.sink.of(tag).held > held:
                 return {"at": "sink"}
             if exchange.is_done:
                 return {"at": "answered"}
@@ -372,25 +414,18 @@ class ServiceEnvironment:
 
     # The sink
 
-    def hold(self, tag: str, count: int, when: str) -> None:
-        """Hold the next handlers of a tag, before or after their effect."""
-        self.sink.hold(tag, count, after=when == "after")
-
     def ending(self, tag: str, asked: Mapping[str, Any]) -> None:
         """How the handlers of a tag end from now on."""
         body = asked.get("body")
         size = asked.get("size")
         filled = None if size is None else b'"' + b"x" * (size - 2) + b'"'
-        self.sink.ending(
-            tag,
-            Ending(
-                status=asked.get("status", 201),
-                headers=dict(asked.get("headers", {})),
-                body=filled if body is None else decoded(body),
-                throw=asked.get("throw", False),
-                cut=asked.get("cut", False),
-                effect=asked.get("effect", True),
-            ),
+        self.sink.of(tag).ending = Ending(
+            status=asked.get("status", 201),
+            headers=dict(asked.get("headers", {})),
+            body=filled if body is None else decoded(body),
+            throw=asked.get("throw", False),
+            cut=asked.get("cut", False),
+            effect=asked.get("effect", True),
         )
 
     def seen(self, tag: str) -> dict[str, Any]:
@@ -399,6 +434,8 @@ class ServiceEnvironment:
         return {name: getattr(known, name) for name in ("effects", "attempts", "held")}
 
 
-def pause(milliseconds: int) -> None:
-    """Let real time pass."""
-    time.sleep(milliseconds / 1000)
+def _of_operation(found: Mapping[str, Any]) -> dict[str, Any]:
+    seen = {name: value for name, value in found.items() if name not in ("outcome", "effect", "reason")}
+    if found["outcome"] == "accepted":
+        return {"outcome": "accepted", "effect": found["effect"], "value": seen}
+    return {"outcome": "refused", "reason": found["reason"], "data": seen}

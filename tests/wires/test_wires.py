@@ -23,6 +23,7 @@ from holdfast.servers.wires.profile import ProfileError, read
 from holdfast.servers.wires.proxy import LineFault, Proxy
 from holdfast.servers.wires.sink import THROW, Ending, Sink, encoded
 from holdfast.servers.wires.world import SINK, ServiceEnvironment
+from tests.process.leftovers import until
 
 TAG = "hf-0123456789abcdef"
 BODY = f'{{"tag":"{TAG}"}}'.encode()
@@ -65,33 +66,24 @@ def test_a_client_reads_a_body_as_its_content_encoding_says() -> None:
     assert unpacked(packed, "") == unpacked(packed[:20], "gzip")[:20] + packed[20:] == packed
 
 
-def test_the_sink_holds_only_as_many_as_it_was_told(sink: Sink) -> None:
-    sink.hold(TAG, 1, after=False)
+@pytest.mark.parametrize("after", [False, True])
+def test_the_sink_holds_only_as_many_as_it_was_told_before_or_behind_their_effect(sink: Sink, after: bool) -> None:
+    sink.hold(TAG, 1, after=after)
     held = threading.Thread(target=_post, args=(sink,))
     held.start()
-    assert sink.wait_held(TAG, 1, 10)
-    assert sink.of(TAG).effects == 0
+    assert until(lambda: sink.of(TAG).held == 1, within=10)
+    assert sink.of(TAG).effects == after
     _post(sink)
-    assert sink.of(TAG).effects == 1
+    assert sink.of(TAG).effects == 1 + after
     sink.release(TAG)
     held.join(60)
     assert sink.of(TAG).effects == 2
 
 
-def test_an_attempt_that_is_held_behind_its_effect_has_it(sink: Sink) -> None:
-    sink.hold(TAG, 1, after=True)
-    held = threading.Thread(target=_post, args=(sink,))
-    held.start()
-    assert sink.wait_held(TAG, 1, 10)
-    assert sink.of(TAG).effects == 1
-    sink.release(TAG)
-    held.join(60)
-
-
 def test_the_sink_dictates_how_a_handler_ends(sink: Sink) -> None:
-    sink.ending(TAG, Ending(status=402, body=b"declined", throw=True))
+    sink.of(TAG).ending = Ending(status=402, body=b"declined", throw=True)
     assert _post(sink) == (402, b"declined", "1")
-    sink.ending(TAG, Ending(cut=True))
+    sink.of(TAG).ending = Ending(cut=True)
     with pytest.raises((http.client.HTTPException, OSError)):
         _post(sink)
     assert sink.of(TAG).effects == 2
