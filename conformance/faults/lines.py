@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NoReturn
 
+import psutil
+
 from holdfast.conformance.faults.deadline import Deadline, OutOfTimeError
 from holdfast.conformance.faults.subject import (
     Facts,
@@ -88,7 +90,7 @@ class Lines:
         self._limits = limits or Limits()
         self._deadline = deadline or Deadline()
         self._environment = environment
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: psutil.Popen | None = None
         self._log: IO[bytes] | None = None
         self._under = False
         self._waiting = b""
@@ -104,7 +106,7 @@ class Lines:
         # Not a pipe: its output would count as something that left, and a full pipe would stop the program.
         log = tempfile.TemporaryFile()  # noqa: SIM115  closed by `stop`
         try:
-            self._child = subprocess.Popen(
+            self._child = psutil.Popen(
                 [*under, *self._command, os.fspath(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -227,7 +229,7 @@ class Lines:
         assert self._log is not None
         try:
             status = self._child.wait(min(_LAST_S, self._deadline.left))
-        except subprocess.TimeoutExpired:
+        except psutil.TimeoutExpired:
             self._deadline.check()
             return "it closed its output and goes on running"
         how = f"it was ended by signal {-status}" if status < 0 else f"it exited with status {status}"
@@ -252,15 +254,15 @@ class Lines:
                 if not os.read(child.stdout.fileno(), 65536):
                     break
             try:
-                _ended(child, self._left(until))
+                child.wait(self._left(until))
                 forced = False
-            except subprocess.TimeoutExpired:
+            except psutil.TimeoutExpired:
                 forced = True
                 if self._under:
                     # A parent such as a tracer may have its recording to finish.
                     child.terminate()
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        _ended(child, min(_FINISH_S, self._deadline.left))
+                    with contextlib.suppress(psutil.TimeoutExpired):
+                        child.wait(min(_FINISH_S, self._deadline.left))
             # The group as well: it may hold children that are left.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(child.pid, signal.SIGKILL)
@@ -270,16 +272,3 @@ class Lines:
             raise SubjectHangError(f"it did not end within {seconds:g} s after its input")
         if status:
             raise SubjectError(f"at its end: {'signal' if status < 0 else 'status'} {abs(status)}")
-
-
-def _ended(child: subprocess.Popen[bytes], seconds: float) -> None:
-    """Wait until it has ended. Raises subprocess.TimeoutExpired."""
-    # `Popen.wait` with a time polls, and sleeps longer each time. Where the kernel can be asked, it reports at once.
-    with contextlib.suppress(AttributeError, OSError):
-        handle = os.pidfd_open(child.pid)
-        try:
-            select.select([handle], [], [], seconds)
-        finally:
-            os.close(handle)
-        seconds = 0.0
-    child.wait(seconds)

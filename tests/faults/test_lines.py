@@ -190,20 +190,6 @@ def test_what_a_hanging_subject_runs_under_may_finish(tmp_path: Path) -> None:
     assert said.read_text() == "finished\n"
 
 
-def test_an_end_is_waited_for_where_the_kernel_cannot_tell_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(os, "pidfd_open", raising=False)
-    slow = program(READY + "sys.stdin.read(); os.close(1); time.sleep(0.1); sys.exit(3)", Limits())
-    slow.start(tmp_path)
-    with pytest.raises(SubjectError, match="at its end: status 3"):
-        slow.stop()
-    hanging = program(READY + "sys.stdin.read(); os.close(1); time.sleep(60)")
-    hanging.start(tmp_path)
-    with pytest.raises(SubjectHangError, match="did not end within"):
-        hanging.stop()
-
-
 def test_a_subject_leaves_no_descriptor_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for name in ("crash", "hang"):
