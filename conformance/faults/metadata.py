@@ -31,8 +31,6 @@ from holdfast.conformance.faults.recording import (
     Write,
 )
 
-# How many of the calls that set metadata are named.
-_MOST_SHOWN = 3
 # Apart in the other order, so that no clock takes two for one.
 _STEP_NS = 10_000_000_000
 
@@ -150,12 +148,6 @@ class Metadata:
             for place, (_, file) in enumerate(written):
                 looks[file] = replace(looks[file], modified=(self._begun or 0) - place * _STEP_NS)
         return looks
-
-
-def some(words: tuple[str, ...]) -> str:
-    """A text with the first of them, and how many there are."""
-    more = f" and {len(words) - _MOST_SHOWN} more" if len(words) > _MOST_SHOWN else ""
-    return f"{', '.join(words[:_MOST_SHOWN])}{more}"
 
 
 def _apply(path: bytes, kind: Type, look: _Look) -> None:

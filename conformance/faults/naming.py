@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from holdfast.conformance.faults.recording import (
@@ -38,6 +38,12 @@ def listed(parts: Iterable[str]) -> str:
     every = list(parts)
     more = len(every) - _SHOWN_FACTS
     return "; ".join(every[:_SHOWN_FACTS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def some(parts: Sequence[str]) -> str:
+    """The same for names, in one part of a sentence."""
+    more = len(parts) - _SHOWN_FACTS
+    return ", ".join(parts[:_SHOWN_FACTS]) + (f" and {more} more" if more > 0 else "")
 
 
 def numbers(found: AbstractSet[int]) -> str:

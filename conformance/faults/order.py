@@ -59,13 +59,15 @@ def within_a_write(recording: Recording) -> Struck:
 
 def write_from(recording: Recording) -> Struck:
     """The first write of two bytes or more at a number or after it is the one that does half."""
-    writes = _writes(recording)
-    return lambda number: next(iter(writes[bisect_left(writes, number) :]), None)
+    return _next_of(_writes(recording))
 
 
 def failing_from(recording: Recording) -> Struck:
     """What leaves for the outside does not fail: the first other call at a number or after it is the one that does."""
-    calls = [one.number for one in recording.operations if not isinstance(one.action, Event)]
+    return _next_of([one.number for one in recording.operations if not isinstance(one.action, Event)])
+
+
+def _next_of(calls: Sequence[int]) -> Struck:
     return lambda number: next(iter(calls[bisect_left(calls, number) :]), None)
 
 

@@ -12,7 +12,7 @@ from operator import methodcaller
 from pathlib import Path
 
 from holdfast.conformance.faults import naming, story
-from holdfast.conformance.faults.metadata import Given, Metadata, some
+from holdfast.conformance.faults.metadata import Given, Metadata
 from holdfast.conformance.faults.model.plan import Candidate, Plan
 from holdfast.conformance.faults.model.states import StateRule
 from holdfast.conformance.faults.model.survey import Stage
@@ -212,7 +212,7 @@ def _by_metadata(runs: Runs, tally: Tally, candidate: Candidate, recorded: _Reco
         return False
     tally.cannot_tell(
         "it depends on modes, owners or times that it has set, and what of those a power loss leaves is not "
-        f"modelled: {some(calls)}; without them: {verdict}"
+        f"modelled: {naming.some(calls)}; without them: {verdict}"
     )
     return True
 

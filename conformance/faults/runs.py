@@ -14,7 +14,7 @@ from typing import Self, TypeAlias, TypeVar
 from holdfast.conformance.faults import fidelity
 from holdfast.conformance.faults.copying import copy
 from holdfast.conformance.faults.deadline import Deadline
-from holdfast.conformance.faults.naming import listed, short
+from holdfast.conformance.faults.naming import listed, short, some
 from holdfast.conformance.faults.oracle import CrashClass, CrashOutcome, compare
 from holdfast.conformance.faults.promises import Promises, UnplacedError, acknowledgements
 from holdfast.conformance.faults.recording import Recording, RecordingError, read
@@ -101,8 +101,8 @@ class Workspace:
 
 # Fewer points than this show nothing: this number is tried however long it takes, or all points if there are fewer.
 LEAST_TRIED = 8
-# Of the files outside of the work directory, the last 500 are watched, and 3 are named.
-_MOST_WATCHED, _MOST_SHOWN = 500, 3
+# Of the files outside of the work directory, the last 500 are watched.
+_MOST_WATCHED = 500
 
 
 _Done = TypeVar("_Done")
@@ -327,10 +327,9 @@ class Runs:
             shutil.rmtree(folder, ignore_errors=True)
         if not places:
             return ""
-        more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
         return (
             "what it keeps may lie outside of its work directory, where nothing that is lost is seen: "
-            f"{', '.join(places[:_MOST_SHOWN])}{more}; have it keep everything in its work directory, and start by "
+            f"{some(places)}; have it keep everything in its work directory, and start by "
             "itself each process that it talks to"
         )
 

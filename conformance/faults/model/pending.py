@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TypeAlias, overload
+from typing import TypeAlias, overload
 
 from holdfast.conformance.faults.model.contents import Draft
 from holdfast.conformance.faults.recording import Change
 
 SECTOR = 512
 PAGE = 4096
-# How many bytes of pending writes are held in memory, the others in a file without a name.
+# How many bytes of pending writes are held in memory; more are in a file without a name.
 _IN_MEMORY = 1 << 24
 
 # Ranges of a file in bytes, in order: begin and end of each.
@@ -26,30 +24,21 @@ class Spill:
     """The bytes of all pending writes of a disk: memory does not grow with their number."""
 
     def __init__(self) -> None:
-        self._memory = bytearray()
-        self._file: IO[bytes] | None = None
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  closed with the last that is held in it
+        weakref.finalize(self, self._file.close)
         self._size = 0
 
     def put(self, data: bytes) -> Held:
-        """Keep these bytes."""
-        if self._file is None and len(self._memory) + len(data) <= _IN_MEMORY:
-            self._memory += data
-            return Held(self, len(self._memory) - len(data), len(data))
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  closed with the last that is held in it
-            weakref.finalize(self, self._file.close)
-            self._size = _IN_MEMORY
-        held = Held(self, self._size, len(data))
-        if self._file.write(data) != len(data):
-            raise OSError(errno.ENOSPC, "no room for what a recorded run had not synced")
+        """Keep these bytes. Raises OSError where there is no room for what a recorded run had not synced."""
+        self._file.seek(self._size)
+        self._file.write(data)
         self._size += len(data)
-        return held
+        return Held(self, self._size - len(data), len(data))
 
     def read(self, begin: int, size: int) -> bytes:
         """`size` bytes from the offset `begin` onwards."""
-        if self._file is None or begin < _IN_MEMORY:
-            return bytes(self._memory[begin : begin + size])
-        return os.pread(self._file.fileno(), size, begin - _IN_MEMORY)
+        self._file.seek(begin)
+        return self._file.read(size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

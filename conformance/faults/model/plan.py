@@ -174,11 +174,6 @@ class Plan:
         """
         return sum(self._exact.get(stage, self._survey.most[stage]) for stage in _before(last))
 
-    def tally(self, tried: int) -> str:
-        """The amount of work done, in the terms of the evidence."""
-        about = " at most" if self.is_estimated else ""
-        return f"{tried} of {self.count()} states{about}, seed {self.seed}"
-
     @property
     def is_estimated(self) -> bool:
         """Whether `count` is an upper bound: not all stages are finished."""
