@@ -1,4 +1,7 @@
-"""An embedded PostgreSQL for a whole run: one folder, one process, nothing left behind."""
+"""An embedded PostgreSQL for a whole run: one folder, one process, nothing left behind.
+
+`python -P -m holdfast.servers.postgres.embedded` is a launcher of one to throw away; the config is its settings.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from holdfast.servers.postgres.cluster import (
     reachable_by_others,
     server_account,
 )
+from holdfast.servers.serving import Launched, LaunchRequest, Ready, run
 
+# Every cluster has it.
+_DATABASE = "postgres"
 # The kit removes only folders that are called so.
 _PREFIX = "holdfast-pg-"
 # Folders that all accounts can open, if the requested folder is closed or its path is too long.
@@ -28,7 +34,7 @@ _SETTINGS = {
 }
 
 
-class EmbeddedServer:
+class EmbeddedServer(Launched):
     """A running server in a folder of its own. `folder` may be removed by others once `pid` is gone."""
 
     def __init__(self, *, parent: Path, settings: Mapping[str, str] | None = None) -> None:
@@ -54,9 +60,10 @@ class EmbeddedServer:
         return self._server.pid
 
     @property
-    def programs(self) -> Path:
-        """The folder of PostgreSQL's programs, pg_dump and psql among them."""
-        return self._programs.folder
+    def ready(self) -> Ready:
+        """See `Launched`. `dsn` is the superuser's, `programs` the folder of pg_dump and psql."""
+        config = {"dsn": self.dsn(_DATABASE), "programs": str(self._programs.folder)}
+        return Ready(config, (self.pid,), (str(self.folder),))
 
     def dsn(self, database: str, *, user: str = SUPERUSER) -> str:
         """DSN of a database on this server."""
@@ -83,3 +90,15 @@ def new_home(parent: Path) -> Path:
         f"expected a folder for the server that its account can reach, with a short path; {parent} and "
         f"{', '.join(_COMMON_FOLDERS)} are none; set TMPDIR to one"
     )
+
+
+def start(request: LaunchRequest) -> Launched:
+    """What `serving.run` runs. Raises ServerError."""
+    return EmbeddedServer(parent=Path(request.folder), settings=request.config)
+
+
+if __name__ == "__main__":
+    try:
+        run(start)
+    except (ServerError, ValueError, OSError) as error:
+        raise SystemExit(f"error: {' '.join(str(error).split())}") from None

@@ -202,7 +202,7 @@ def test_password_of_the_live_server_is_on_no_argument_list_and_in_no_error(
 
 def test_server_command_says_what_it_runs_and_takes_settings(tmp_path: Path) -> None:
     wanted = {"contract": "rs4a-replay", "dir": str(tmp_path), "config": {"work_mem": "5MB"}, "confined": False}
-    command = [sys.executable, "-P", "-m", "holdfast.servers.postgres.bare"]
+    command = [sys.executable, "-P", "-m", "holdfast.servers.postgres.embedded"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdin is not None
         assert child.stdout is not None

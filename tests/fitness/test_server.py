@@ -232,10 +232,11 @@ def test_a_schema_that_was_dumped_and_restored_elsewhere_is_not_the_proven_surfa
         with connect(other.dsn("postgres")) as connection:
             connection.execute("CREATE DATABASE registry")
             ensure_writer(connection, WRITER, password=None)
+        programs = Path(other.ready.config["programs"])
         dump = subprocess.run(
-            [str(other.programs / "pg_dump"), "--schema-only", primary.dsn], capture_output=True, text=True, check=True
+            [str(programs / "pg_dump"), "--schema-only", primary.dsn], capture_output=True, text=True, check=True
         ).stdout
-        words = [str(other.programs / "psql"), "--quiet", "--set=ON_ERROR_STOP=1", other.dsn("registry")]
+        words = [str(programs / "psql"), "--quiet", "--set=ON_ERROR_STOP=1", other.dsn("registry")]
         subprocess.run(words, input=dump, capture_output=True, text=True, check=True)
         restored = assess(other.dsn("registry"), OWN, Policy(), server=clones)
         assert restored.judgement.status is Status.FIT

@@ -23,7 +23,7 @@ from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import READY_S, Launcher
 
 # A process of its own: it takes the server down at end of file, so also when this process is killed.
-_COMMAND = (sys.executable, "-P", "-m", "holdfast.servers.postgres.bare")
+_COMMAND = (sys.executable, "-P", "-m", "holdfast.servers.postgres.embedded")
 # Clones are made in it and dropped there, never the other way round, so that it stays what initdb made.
 MAINTENANCE = "template1"
 _BOOTSTRAP = "postgres"

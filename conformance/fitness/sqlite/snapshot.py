@@ -16,7 +16,7 @@ from holdfast.conformance.fitness.model import Dialect, Part, Row, Snapshot, Sur
 from holdfast.conformance.fitness.policy import CONTRACT
 from holdfast.conformance.fitness.server import IDENTITY, identity_of_file
 from holdfast.conformance.fitness.sqlite.live import BESIDE, MAIN, in_wal_mode, read
-from holdfast.servers.filesystems import filesystem_of
+from holdfast.servers.folders import filesystem_of
 from holdfast.specs.yamlfile import read_yaml
 
 # The prefix of the queries' names in a structure, for the file itself and for the audit's where that is another one.
