@@ -65,8 +65,7 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _launch(_options: argparse.Namespace) -> None:
-    from holdfast.servers.lines import LaunchRequest
-    from holdfast.servers.serving import Launched, run
+    from holdfast.servers.serving import Launched, LaunchRequest, run
 
     def start(request: LaunchRequest) -> Launched:
         package = package_of(request.contract)

@@ -14,9 +14,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from holdfast.reference_impl.postgres import Connection, connect, with_database
 from holdfast.reference_impl.postgres_databases import EMPTY, MAINTENANCE, clone
 from holdfast.reference_impl.postgres_pool import TemplatePool
-from holdfast.servers.lines import Ready
 from holdfast.servers.postgres.embedded import EmbeddedServer
-from holdfast.servers.serving import Launched
+from holdfast.servers.serving import Launched, Ready
 
 
 def maintenance_dsn(server_dsn: str) -> str:

@@ -24,7 +24,7 @@ from msgspec import UNSET
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import TOO_LITTLE, StartError
 from holdfast.servers.janitor import LAUNCHER_GRACE_S, Janitor, KnownFolder
-from holdfast.servers.lines import LaunchRequest, Ready, Stores, decode, encode
+from holdfast.servers.serving import LaunchRequest, Ready, Stores, decode, encode
 
 # A server's first start runs initdb; on a slow disk that alone takes several seconds.
 READY_S = 60.0

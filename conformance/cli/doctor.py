@@ -27,7 +27,7 @@ from holdfast.conformance.cli.target import (
 from holdfast.conformance.doctor.conversation import Examination, Health, Subject, examine
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict
-from holdfast.servers.filesystems import default_parent
+from holdfast.servers.folders import default_parent
 from holdfast.servers.pace import adopted, paced
 from holdfast.specs import SpecError, contract_names, load_contract
 

@@ -33,12 +33,11 @@ from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.reports.evidence import SurfaceLine
 from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
-from holdfast.servers.filesystems import VOLATILE, default_parent, filesystem_of
-from holdfast.servers.folders import temp_folders_in
+from holdfast.servers.folders import VOLATILE, default_parent, filesystem_of, temp_folders_in
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.launcher import Launcher
-from holdfast.servers.lines import Stores
 from holdfast.servers.pace import adopted, measured
+from holdfast.servers.serving import Stores
 from holdfast.specs import Case, Contract
 from holdfast.specs.faults import FaultCase
 from holdfast.specs.model import CaseKind

@@ -10,8 +10,7 @@ from holdfast.reference_impl.calyx_replay.location import Location
 from holdfast.reference_impl.calyx_replay.provision import make
 from holdfast.reference_impl.calyx_replay.settings import load_settings
 from holdfast.reference_impl.values import TEMPLATE_KEY
-from holdfast.servers.lines import Stores
-from holdfast.servers.serving import FolderTemplate, Launched
+from holdfast.servers.serving import FolderTemplate, Launched, Stores
 
 
 def launch(

@@ -12,8 +12,7 @@ from holdfast.reference_impl.hx_sync.service import Parts
 from holdfast.reference_impl.session import OpenError
 from holdfast.reference_impl.sqlite import StoreError
 from holdfast.reference_impl.values import TEMPLATE_KEY
-from holdfast.servers.lines import Stores
-from holdfast.servers.serving import FolderTemplate, Launched
+from holdfast.servers.serving import FolderTemplate, Launched, Stores
 
 
 def launch(

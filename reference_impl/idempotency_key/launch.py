@@ -9,9 +9,8 @@ from holdfast.reference_impl.idempotency_key.databases import Postgres
 from holdfast.reference_impl.idempotency_key.entry import TEMPLATE
 from holdfast.reference_impl.session import OpenError
 from holdfast.servers.errors import ServerError
-from holdfast.servers.lines import Stores
 from holdfast.servers.postgres.confined import make_template
-from holdfast.servers.serving import FolderTemplate, Launched
+from holdfast.servers.serving import FolderTemplate, Launched, Stores
 
 
 def launch(

@@ -13,9 +13,8 @@ from holdfast.reference_impl.mesh_delivery.broker_schema import provision, unpro
 from holdfast.reference_impl.mesh_delivery.terms import TEMPLATE
 from holdfast.reference_impl.postgres import connect
 from holdfast.reference_impl.postgres_launch import Template, launch_on
-from holdfast.servers.lines import Stores
 from holdfast.servers.postgres.confined import make_template as make_cluster
-from holdfast.servers.serving import FolderTemplate, Launched
+from holdfast.servers.serving import FolderTemplate, Launched, Stores
 
 # What `store` is where no session needs a broker.
 NO_STORE = "none"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from holdfast.servers.lines import Ready, decode, encode
+from holdfast.servers.serving import Ready, decode, encode
 from holdfast.specs import schema
 
 LINES = {

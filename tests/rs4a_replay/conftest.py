@@ -20,8 +20,7 @@ import pytest
 from holdfast.reference_impl.answers import Accepted, Answer, Ok
 from holdfast.reference_impl.rs4a_replay.launch import launch
 from holdfast.reference_impl.session import Session
-from holdfast.servers.lines import Stores
-from holdfast.servers.serving import Launched
+from holdfast.servers.serving import Launched, Stores
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -215,7 +215,7 @@ def _parent(process: Path) -> int:
 def test_the_kit_asks_for_confined_stores_in_a_line_that_fits_its_schema(tmp_path: Path) -> None:
     from holdfast.servers.janitor import Janitor
     from holdfast.servers.launcher import Launcher
-    from holdfast.servers.lines import Stores
+    from holdfast.servers.serving import Stores
 
     script = "import sys; open(sys.argv[1], 'w').write(sys.stdin.readline()); print('{\"config\": {}}', flush=True)"
     for stores in Stores:
