@@ -22,7 +22,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
     """Load the contract's queries from a folder of our own, with one text replaced by another."""
     folder = tmp_path / CONTRACT
     (folder / "fitness").mkdir(parents=True)
-    monkeypatch.setattr(fitness, "contract_folders", lambda: {CONTRACT: folder})
+    monkeypatch.setattr(fitness, "folder_of", lambda _: folder)
 
     def replace(old: str, new: str) -> None:
         text = SHIPPED.read_text(encoding="utf-8")
