@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 
 from holdfast.specs.entry import ContractName, Entry, Text
-from holdfast.specs.loader import contract_folders, of_contract
+from holdfast.specs.loader import contract_folders, read_file
 
 FILE = "automatic.yaml"
 # At most one mutant of this number of a contract's mutants may be listed as equivalent.
@@ -78,7 +78,4 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 @cache
 def load_automatic(contract: str) -> Automatic:
     """What the contract's file says; nothing where it has none. Raises SpecError."""
-    path = contract_folders()[contract] / FILE
-    if not path.exists():
-        return Automatic(contract)
-    return msgspec.convert(of_contract(path, "automatic", path.parent.name), Automatic)
+    return read_file(contract_folders()[contract] / FILE, "automatic", Automatic) or Automatic(contract)

@@ -93,22 +93,14 @@ def _query(name: str, data: Mapping[str, Any], raw: Mapping[str, Any], where: st
     unknown = [part for part in parts if part not in raw["parts"]]
     if unknown:
         raise SpecError(f"{where}: query {name}: unknown parts {', '.join(unknown)}; known: {', '.join(raw['parts'])}")
+    tied = data.get("tied")
     before = ",\n".join([raw["scope"].rstrip(), *(raw["parts"][part].rstrip() for part in parts)])
     return Query(
         name=name,
         purpose=data["purpose"],
         kind=QueryKind(data["kind"]),
         clone=data.get("clone", False),
-        needs=tuple(_pair(text) for text in data.get("needs", ())),
+        needs=tuple((schema, name) for schema, _, name in (text.partition(".") for text in data.get("needs", ()))),
         sql=f"WITH RECURSIVE {before}{data.get('with', '')}\n{data['sql']}",
-        tied=_tie(data["tied"]) if "tied" in data else None,
+        tied=None if tied is None else Tie(frozenset(tied.get("apart", ())), tied.get("role")),
     )
-
-
-def _tie(data: Mapping[str, Any]) -> Tie:
-    return Tie(frozenset(data.get("apart", ())), data.get("role"))
-
-
-def _pair(text: str) -> tuple[str, str]:
-    schema_name, _, name = text.partition(".")
-    return schema_name, name

@@ -13,17 +13,19 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from holdfast.specs import schema, strictjson
 from holdfast.specs.consistency import check_consistent
+from holdfast.specs.entry import Entry
 from holdfast.specs.errors import SpecError, unknown
 from holdfast.specs.model import CaseKind, Clause, Contract, Group
 from holdfast.specs.schema import Validator
 from holdfast.specs.short import in_full, schema_in_full
 
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
 # What a report says of a clause that failed; it decides nothing.
 _SAID = frozenset({"harm_of", "harm_if"})
 # What a contract sends or stores, and so may hold a member `expect` of its own.
@@ -226,6 +228,20 @@ def of_contract(path: Path, schema_name: str, name: str, forms: Mapping[str, Any
     return data
 
 
+def read_file(path: Path, schema_name: str, kind: type[AnyEntry]) -> AnyEntry | None:
+    """The file at `path`, of the contract whose folder it lies in, as its type; None if it is not there.
+
+    Raises SpecError.
+    """
+    if not path.exists():
+        return None
+    data = of_contract(path, schema_name, path.parent.name)
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise SpecError(f"{path}: {error}") from error
+
+
 def _proving(data: Mapping[str, Any], clauses: list[str], path: Path) -> dict[str, Any]:
     """A file of cases, each with its kind and its clause."""
     return {**data, "cases": [{"kind": _kind(case), **_clause(case, clauses, path), **case} for case in data["cases"]]}
@@ -330,7 +346,7 @@ def _workloads(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _neighbours(data: Mapping[str, Any]) -> dict[str, Any]:
     sweeps = {name: {**sweep, "values": _values(data, sweep)} for name, sweep in data["sweeps"].items()}
-    return {"sweeps": _placed(sweeps), "unswept": data.get("unswept", {})}
+    return {**data, "sweeps": _placed(sweeps)}
 
 
 def _values(file: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import yaml
 from msgspec import structs
 
 from holdfast.specs.entry import DISTINCT, CaseId, CellName, ContractName, Entry, Label, Name, PlacedMeta, RowName, Text
-from holdfast.specs.loader import contract_folders, of_contract
+from holdfast.specs.loader import contract_folders, read_file
 from holdfast.specs.lock import load_lock
 
 FILE = "matrix.yaml"
@@ -137,9 +137,9 @@ class Matrix(Entry, frozen=True, omit_defaults=True):
 def load_matrix(contract: str) -> Matrix | None:
     """The matrix of `contract`; None where it has none. Raises SpecError."""
     folder = contract_folders().get(contract)
-    if folder is None or not (folder / FILE).exists():
+    matrix = None if folder is None else read_file(folder / FILE, "matrix", Matrix)
+    if folder is None or matrix is None:
         return None
-    matrix = msgspec.convert(of_contract(folder / FILE, "matrix", contract), Matrix)
     cells = load_lock(folder).cells
     rows = {name: structs.replace(row, cells=cells.get(name, {})) for name, row in matrix.operations.items()}
     return structs.replace(matrix, operations=rows)

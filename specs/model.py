@@ -34,7 +34,7 @@ from holdfast.specs.entry import (
     text,
 )
 from holdfast.specs.faults import FaultCase, FaultWorkload
-from holdfast.specs.neighbours import Neighbours
+from holdfast.specs.neighbours import NeighbourFile
 from holdfast.specs.routes import Route
 from holdfast.specs.schema import Validator
 
@@ -455,7 +455,7 @@ class Contract(Terms, frozen=True, kw_only=True, eq=False):
     cases: tuple[Case, ...]
     workloads: Mapping[str, FaultWorkload]
     faults: tuple[FaultCase, ...]
-    neighbours: Neighbours | None
+    neighbours: NeighbourFile | None
     digest: str
     cases_digest: str
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from holdfast.specs.entry import CaseId, ClauseId, ContractName, Entry, Text
-from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_folders, of_contract
+from holdfast.specs.loader import contract_folders, read_file
 
 FILE = "mutants.yaml"
 
@@ -156,19 +154,9 @@ class Mutants(Entry, frozen=True, omit_defaults=True):
 @cache
 def load_mutants(contract: str) -> Mutants:
     """The bugs planted in `contract`; none where it has no file of them. Raises SpecError."""
-    path = contract_folders()[contract] / FILE
-    return read_mutants(path) if path.exists() else Mutants(contract)
+    return read_file(contract_folders()[contract] / FILE, "planted", Mutants) or Mutants(contract)
 
 
 def declared_names() -> list[str]:
     """The names of all planted bugs and sound variants. Raises SpecError."""
     return [each.name for contract in contract_folders() for each in load_mutants(contract).planted]
-
-
-def read_mutants(path: Path) -> Mutants:
-    """The file at `path`. Raises SpecError."""
-    data = of_contract(path, "planted", path.parent.name)
-    try:
-        return msgspec.convert(data, Mutants)
-    except msgspec.ValidationError as error:
-        raise SpecError(f"{path}: {error}") from error

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum, unique
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from holdfast.specs.entry import (
     DISTINCT,
@@ -78,13 +78,6 @@ class NeighbourFile(Entry, frozen=True):
     values: Mapping[ValueName, Any] = {}
     unswept: Mapping[LeafName, Text] = {}
     forms: Mapping[Text, Any] = {}
-
-
-class Neighbours(Struct, frozen=True):
-    """What a contract says of near misses, each sweep with the values of its file."""
-
-    sweeps: Mapping[str, Sweep]
-    unswept: Mapping[str, str]
 
     def proving(self, clause: str) -> tuple[Sweep, ...]:
         """The sweeps of one clause, in the order of the file."""

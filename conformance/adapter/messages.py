@@ -39,12 +39,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back for one request: an answer (without its id) or an event, never both."""
+    """What came back for one request: an answer (without its id) or an event, never both; neither, if it is awaited."""
 
     answer: Mapping[str, Any] | None
     event: Event | None
     sent_us: int
-    received_us: int
+    received_us: int | None
 
 
 def encode_request(request: Mapping[str, Any]) -> bytes:

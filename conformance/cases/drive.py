@@ -85,7 +85,8 @@ class Driver:
             failure, report = f"{action.act.name}: {error}", ""
         event = {"kind": "failed" if failure else "done", "detail": failure or report}
         now = self._now_us()
-        self._write(action, action.worker, None, None, event, now, now)
+        number = len(self.records)
+        self.records.append(Record(number, action.note, action.worker, None, None, event, now, now))
 
     # Exchanges
 
@@ -112,10 +113,7 @@ class Driver:
         """Send the one request of an action without waiting for its answer."""
         ((worker, request),) = action.requests
         failure = self._try_send(worker, request)
-        if failure is not None:
-            self.write_reply(action, worker, request, failure)
-            return
-        self._write(action, worker, request, None, None, self._now_us(), None)
+        self.write_reply(action, worker, request, failure or Reply(None, None, self._now_us(), None))
 
     def receive(self, action: Action) -> None:
         """Wait for the answer to a request that was sent before."""
@@ -231,20 +229,8 @@ class Driver:
         event = None if reply.event is None else reply.event.as_json()
         if event is not None:
             self.went_wrong = True
-        self._write(action, worker, request, reply.answer, event, reply.sent_us, reply.received_us)
-
-    def _write(
-        self,
-        action: Action,
-        worker: int,
-        request: Mapping[str, Any] | None,
-        answer: Mapping[str, Any] | None,
-        event: Mapping[str, Any] | None,
-        sent_us: int,
-        received_us: int | None,
-    ) -> None:
-        number = len(self.records)
-        self.records.append(Record(number, action.note, worker, request, answer, event, sent_us, received_us))
+        number, times = len(self.records), (reply.sent_us, reply.received_us)
+        self.records.append(Record(number, action.note, worker, request, reply.answer, event, *times))
 
     def finish(self, judgement: Judgement) -> None:
         """End the session: end workers in an unknown state, and remove the workdir."""

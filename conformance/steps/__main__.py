@@ -25,18 +25,15 @@ def composed() -> dict[str, dict[str, Any]]:
 def _cases() -> dict[str, Any]:
     schema = dict(published_schema("cases"))
     others = {name: part for name, part in schema["$defs"].items() if not name.startswith(_PREFIX) and name != "step"}
-    steps = {f"{_PREFIX}{name}": {**kind.form, **_facts(kind.facts)} for name, kind in kinds().items()}
+    # What `holdfast.specs.consistency` checks of such a step beyond its form.
+    facts = {name: {f"x-{fact}": said for fact, said in kind.facts.items()} for name, kind in kinds().items()}
+    steps = {f"{_PREFIX}{name}": {**kind.form, **facts[name]} for name, kind in kinds().items()}
     step = {
         "type": "object",
         "oneOf": [{"required": [name]} for name in kinds()],
         "dependentSchemas": {name: {"$ref": f"#/$defs/{_PREFIX}{name}"} for name in kinds()},
     }
     return {**schema, "$defs": {**steps, "step": step, **others}}
-
-
-def _facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts about such a step that `holdfast.specs.consistency` checks beyond its form."""
-    return {f"x-{name}": fact for name, fact in facts.items()}
 
 
 def _inspection() -> dict[str, Any]:

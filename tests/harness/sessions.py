@@ -70,7 +70,7 @@ class Sessions(Driver):
         ((worker, request),) = action.requests
         with contextlib.suppress(_Held):
             self._owed[worker] = self._reply(worker, self.located(request))
-        self._write(action, worker, request, None, None, 0, None)
+        self.write_reply(action, worker, request, Reply(None, None, 0, None))
 
     def receive(self, action: Action) -> None:
         self.write_reply(action, action.worker, None, self._owed.pop(action.worker))

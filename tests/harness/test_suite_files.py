@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from holdfast.conformance.adapter.messages import Reply
 from holdfast.conformance.adapter.pool import WorkerPool
 from holdfast.conformance.attacks.session import SuiteSession
 from holdfast.conformance.cases.drive import Driver
@@ -29,7 +30,7 @@ class Alone(Driver):
 
     def exchange(self, action: Action) -> None:
         for worker, request in action.requests:
-            self._write(action, worker, request, {"outcome": "ok"}, None, 0, 0)
+            self.write_reply(action, worker, request, Reply({"outcome": "ok"}, None, 0, 0))
 
     def finish(self, judgement: Any) -> None:
         """The folder is the test's own."""

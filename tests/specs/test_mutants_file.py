@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.loader import contract_folders, contract_names
-from holdfast.specs.mutants import FILE, Choice, Mutant, Mutants, Patch, load_mutants, read_mutants
+from holdfast.specs.loader import contract_folders, contract_names, read_file
+from holdfast.specs.mutants import FILE, Choice, Mutant, Mutants, Patch, load_mutants
 from holdfast.specs.schema import explain, published_validator
 from holdfast.specs.yamlfile import read_yaml
 
@@ -69,7 +69,7 @@ def put(folder: Path, text: str) -> Path:
 
 
 def test_a_file_is_read_with_all_its_members(tmp_path: Path) -> None:
-    assert read_mutants(put(tmp_path, TOY)) == READ
+    assert read_file(put(tmp_path, TOY), "planted", Mutants) == READ
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_change_that_is_none_or_two_is_refused_with_its_file(tmp_path: Path, s
     entry = f"    must_fail: {{TOY-04: fail_open}}\n    at: toy.store\n    was: a{lines}\n"
     path = put(tmp_path, f"contract: toy\nmutants:\n  - name: one\n    title: a bug\n{entry}")
     with pytest.raises(SpecError, match=FILE):
-        read_mutants(path)
+        read_file(path, "planted", Mutants)
 
 
 @pytest.mark.parametrize("name", contract_names())
@@ -114,7 +114,7 @@ def test_a_shipped_file_fits_the_published_schema(name: str) -> None:
 def test_a_file_that_is_wrong_is_refused_with_its_name(tmp_path: Path, right: str, wrong: str) -> None:
     path = put(tmp_path, TOY.replace(right, wrong))
     with pytest.raises(SpecError, match=FILE):
-        read_mutants(path)
+        read_file(path, "planted", Mutants)
 
 
 def test_a_contract_without_the_file_has_no_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
