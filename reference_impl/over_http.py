@@ -16,9 +16,8 @@ from holdfast.reference_impl.adapter import Adapter
 from holdfast.reference_impl.answers import Answer, Senseless, to_message
 from holdfast.reference_impl.session import Implementation
 from holdfast.specs import Contract, kept_terms
-from holdfast.specs.binding import MALFORMED, NO_REQUEST, REQUESTS, SESSION, path_of, route_of
+from holdfast.specs.binding import MALFORMED, NO_REQUEST, REQUESTS, SESSION, openapi_of, path_of, route_of
 from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.openapi import openapi_of
 from holdfast.specs.routes import NO_ARGUMENTS, Route
 from holdfast.specs.schema import explain
 from holdfast.specs.strictjson import loads

@@ -1,7 +1,7 @@
 """What the types of all files share: an entry of a file, and the kinds of text that stand in them.
 
 The published schema of a file is made from its types (`holdfast.specs.publish`) and judges it. A pattern is written
-here and judged there, so that it has one dialect (`holdfast.specs.pattern`).
+here and judged there, so that it has one dialect (`holdfast.specs.schema`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How an operation travels over HTTP and WebSocket: the route that `methods.yaml` declares for it.
 
 The kit sends requests by it (`holdfast.conformance.adapter.wire`), and the OpenAPI file of a contract is made from it
-(`holdfast.specs.openapi`). An implementation may have other routes beside these.
+(`holdfast.specs.binding`). An implementation may have other routes beside these.
 """
 
 from __future__ import annotations

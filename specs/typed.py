@@ -24,7 +24,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
-from holdfast.specs.pattern import pattern
+from holdfast.specs.schema import pattern
 
 InvalidError = msgspec.ValidationError
 AnyForm = TypeVar("AnyForm")

@@ -11,7 +11,7 @@ from holdfast.conformance.cases.values import CaseError, Literal, at_path, is_mi
 from holdfast.conformance.verdict import Verdict, worst
 from holdfast.specs import Method
 from holdfast.specs.errors import StrictJsonError
-from holdfast.specs.pattern import found
+from holdfast.specs.schema import found
 from holdfast.specs.strictjson import canonical, loads
 
 _FORMS = frozenset({"$in", "$not", "$count", "$absent", "$any", "$matches", "$contains", "$all", "$rows"})

@@ -18,7 +18,7 @@ from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Judgement, NonConformance, Record
-from holdfast.conformance.cases.reporting import report_of
+from holdfast.conformance.cases.report import report_of
 from holdfast.conformance.cases.session import Action, Answer, Session, SessionScript, carried_out
 from holdfast.conformance.cases.values import Scope, at_path, decoded, is_missing, shift
 from holdfast.conformance.durability.workload import (

@@ -28,11 +28,10 @@ from holdfast.conformance.fuzz.misuse import closed, declares_session, empty_one
 from holdfast.conformance.run.plan import Form, PlannedCase
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, Method, strictjson
-from holdfast.specs.binding import MALFORMED, SESSION, route_of
+from holdfast.specs.binding import MALFORMED, SESSION, openapi_of, route_of
 from holdfast.specs.errors import StrictJsonError
 from holdfast.specs.model import Group
 from holdfast.specs.neighbours import Sweep
-from holdfast.specs.openapi import openapi_of
 from holdfast.specs.schema import explain
 from holdfast.specs.strictjson import canonical
 

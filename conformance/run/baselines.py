@@ -15,7 +15,7 @@ from typing import Any
 
 from holdfast.specs import Contract
 from holdfast.specs.loader import contract_folders
-from holdfast.specs.pattern import found
+from holdfast.specs.schema import found
 
 # What the schemas of contracts call for: keys, nonces, instants, versions, names. Others give `examples`.
 _SAMPLES = (

@@ -14,8 +14,7 @@ from functools import cache
 from typing import Any
 
 from holdfast.conformance.cases.reading import CaseInterpreter
-from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.reporting import Blind, Operand, reading_of
+from holdfast.conformance.cases.report import Blind, Operand, Report, reading_of
 from holdfast.conformance.cases.session import SessionScript
 from holdfast.conformance.cases.values import CaseError
 

@@ -19,8 +19,7 @@ from holdfast.conformance.cases.forms import (
     value_form,
 )
 from holdfast.conformance.cases.reading import CaseInterpreter
-from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.reporting import folder_of, has_error, of_case, path_of
+from holdfast.conformance.cases.report import Report, folder_of, has_error, of_case, path_of
 from holdfast.conformance.cases.session import Action, Local, SessionScript, must_be_done
 from holdfast.conformance.cases.values import CaseError, decoded
 from holdfast.conformance.inspection import changing, files, store

@@ -8,8 +8,8 @@ from typing import Any
 from holdfast.conformance.cases.forms import ANYTHING, PATH, REPORTED, TEXT, form, one_of, value_form
 from holdfast.conformance.cases.reading import CaseInterpreter, raise_if_failed
 from holdfast.conformance.cases.record import Judgement
-from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.reporting import (
+from holdfast.conformance.cases.report import (
+    Report,
     folder_of,
     has_error,
     judge_value,

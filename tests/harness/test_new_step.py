@@ -20,7 +20,7 @@ import os
 
 from holdfast.conformance.cases.forms import PATH, REPORTED, form, value_form
 from holdfast.conformance.cases.report import Report
-from holdfast.conformance.cases.reporting import path_of, reading_of
+from holdfast.conformance.cases.report import path_of, reading_of
 from holdfast.conformance.steps import Step
 
 NAMES = Report(

@@ -11,8 +11,7 @@ import pytest
 from holdfast.conformance.gate.decision import parse_requirement
 from holdfast.conformance.run.plan import methods_of, plan_of
 from holdfast.specs import SpecError, contract_names, load_contract
-from holdfast.specs.binding import REQUESTS, route_of
-from holdfast.specs.openapi import openapi_of
+from holdfast.specs.binding import REQUESTS, openapi_of, route_of
 from holdfast.specs.routes import Route
 from tests.specs.conftest import Change, Spoilt
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.specs.errors import SpecError
-from holdfast.specs.pattern import found
 from holdfast.specs.publish import FILES, schema_of
-from holdfast.specs.schema import Validator, check_schema, explain, published_schema
+from holdfast.specs.schema import Validator, check_schema, explain, found, published_schema
 
 
 def test_an_explanation_has_its_place_and_a_bounded_length() -> None:

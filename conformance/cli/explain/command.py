@@ -108,7 +108,7 @@ def _known(contract: Contract) -> Iterator[str]:
 
 def _write(docs: Path, contracts: Sequence[Contract]) -> None:
     from holdfast.conformance.cli.explain.pages import COMMANDS, FOLDER, commands_page, page_of
-    from holdfast.specs.openapi import openapi_of
+    from holdfast.specs.binding import openapi_of
 
     if not docs.is_dir():
         stop(Exit.USAGE, f"--write: expected a folder, got {docs}; make it first")
