@@ -18,7 +18,16 @@ from holdfast.conformance.cases.report import ReportError
 from holdfast.conformance.durability import verdicts
 from holdfast.conformance.durability.verdicts import ABILITY, ABLE, failure_in, is_recorded, judged, not_tested
 from holdfast.conformance.durability.workload import scopes_of, seed_of
-from holdfast.conformance.gate.model import Expected, Extent, GateReason, ReasonCode, Requirement, held, some_of
+from holdfast.conformance.gate.model import (
+    Expected,
+    Extent,
+    Findings,
+    GateReason,
+    ReasonCode,
+    Requirement,
+    held,
+    some_of,
+)
 from holdfast.conformance.run.judge import Recorded, foreign, judge_case
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests, uncovered
 from holdfast.conformance.steps import kinds
@@ -380,18 +389,7 @@ def _agree(recorded: Judgement, again: Judgement) -> bool:
     return recorded.verdict.is_incomplete and incomplete
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFindings:
-    """The outcome of the cases of one contract."""
-
-    reasons: tuple[GateReason, ...]
-    notes: tuple[str, ...]
-    left_out: tuple[str, ...]
-
-
-def of_cases(
-    run: Run, header: Header | None, requirement: Requirement, sides: Sides, expected: Expected
-) -> CaseFindings:
+def of_cases(run: Run, header: Header | None, requirement: Requirement, sides: Sides, expected: Expected) -> Findings:
     """Every reason that the cases of the required contract give. `sides` are the exchanges of the run.
 
     A case that the requirement leaves out may be missing or unproven. A fail-open result of it still holds the gate.
@@ -412,7 +410,7 @@ def of_cases(
     wrong = sum(1 for case, line in with_result if case.id in left_out and _is_wrong(line))
     notes = [*_notes(requirement, with_result, plan, expected), *_left_out(requirement, plan, left_out, wrong)]
     notes += [*_tried(requirement, sides), *_matrix(requirement, with_result)]
-    return CaseFindings(tuple(reasons), tuple(notes), left_out)
+    return Findings(tuple(reasons), tuple(notes), left_out)
 
 
 def _results(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from holdfast.conformance.gate.cases import fitness_clauses, of_cases
 from holdfast.conformance.gate.model import (
     Expected,
     Extent,
+    Findings,
     FitnessProof,
     GateDecision,
     GateReason,
@@ -113,14 +113,6 @@ def _seed(header: Header, expected: Expected) -> Iterator[GateReason]:
 # notes, because the reader of a YES must know them.
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFitness:
-    """What holds the gate, and what its reader must know."""
-
-    reasons: tuple[GateReason, ...]
-    notes: tuple[str, ...]
-
-
 def of_fitness(
     required: Sequence[Requirement],
     fitness: FitnessProof | None,
@@ -128,13 +120,13 @@ def of_fitness(
     kit: KitIdentity,
     now: datetime,
     surfaces: Sequence[SurfaceLine] = (),
-) -> FoundFitness:
+) -> Findings:
     """Judge the given proof; a missing proof is a reason to hold. `now` is aware.
 
     `surfaces` are the stores that the run used, as its evidence says.
     """
     if fitness is None:
-        return FoundFitness(tuple(_missing(required)), ())
+        return Findings(tuple(_missing(required)), ())
     # Judging a surface imports the drivers of its databases, and most gates have no proof to judge.
     from holdfast.conformance.fitness import verify
     from holdfast.conformance.fitness.proof import ProofError, read
@@ -146,7 +138,7 @@ def of_fitness(
         proof = read(Path(fitness.path))
         contract = _contract(required)
     except (ProofError, SpecError) as error:
-        return FoundFitness((held(ReasonCode.FITNESS_UNVERIFIED, f"{where} cannot be used: {error}"),), ())
+        return Findings((held(ReasonCode.FITNESS_UNVERIFIED, f"{where} cannot be used: {error}"),), ())
     problems = verify.verify(proof, contract=contract, kit=kit, now=now, expected=expected)
     lines = [line for line in surfaces if line.contract == contract.name]
     asked = any(each.contract.name == CONTRACT and fitness_clauses(each) for each in required)
@@ -162,7 +154,7 @@ def of_fitness(
         *_missing(others),
     )
     notes = [*_notes(proof, lines), *([] if problems or departing or loose else _resting(required))]
-    return FoundFitness(reasons, tuple(notes))
+    return Findings(reasons, tuple(notes))
 
 
 def _contract(required: Sequence[Requirement]) -> Contract:

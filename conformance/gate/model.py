@@ -136,6 +136,15 @@ def held(code: ReasonCode, text: str, cases: tuple[str, ...] = ()) -> GateReason
     return GateReason(code, text, Exit.INCOMPLETE, cases)
 
 
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What holds the gate, what its reader must know, and the cases that a requirement does not ask for."""
+
+    reasons: tuple[GateReason, ...]
+    notes: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+
 class GateDecision(Form, frozen=True):
     """The answer. `notes` hold nothing but must be seen; `left_out` are cases that `/core` does not ask for;
     `not_asked` are checks that an option would have made.
