@@ -33,66 +33,47 @@ HELLO = {
 }
 
 
-def write(data: bytes) -> None:
-    """Write bytes at once."""
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
-
-
-def send(message: Any) -> None:
-    """Write one line."""
-    write(json.dumps(message).encode() + b"\n")
-
-
 def act(entry: Any, request: dict[str, Any]) -> None:
     """Do what the script says about one request."""
-    word, *operands = entry if isinstance(entry, list) else [entry]
+    word: str
+    operand: Any
+    word, operand = entry if isinstance(entry, list) else (entry, None)
     right: dict[str, Any] = {"id": request["id"], "outcome": "ok"}
     if request["op"] == "hello":
         right = {"id": request["id"], "ok": {**HELLO, "challenge": request["challenge"]}}
-    if word in ("ok", "stderr", "late", "twice", "early"):
-        if word == "stderr":
-            print("chatter " * 1000, file=sys.stderr, flush=True)
-        elif word == "late":
-            time.sleep(operands[0])
-        send(right)
-        if word == "twice":
-            send(right)
-        elif word == "early":
-            send({**right, "id": str(int(request["id"]) + 1)})
-    elif word == "value":
-        send({**right, "value": operands[0]})
-    elif word == "wrong-id":
-        send({**right, "id": str(int(request["id"]) + 7)})
-    elif word == "half":
-        write(json.dumps(right).encode()[:9])
-    elif word == "half-exit":
-        write(json.dumps(right).encode()[:9])
-        os._exit(0)
-    elif word == "garbage":
-        write(b"\x00\xff no JSON\n")
-    elif word == "blank":
-        write(b"\n")
-    elif word == "list":
-        send([right])
-    elif word == "no-outcome":
-        send({"id": request["id"]})
-    elif word == "invalid":
-        send({**right, "outcome": "perhaps"})
-    elif word == "long":
-        send({**right, "value": "x" * (1024 * 1024)})
-    elif word == "exit":
-        os._exit(operands[0])
-    elif word == "signal":
-        os.kill(os.getpid(), operands[0])
+    half, number = json.dumps(right).encode()[:9], int(request["id"])
+    # What is written: messages, or bytes as they are.
+    said: dict[str, tuple[Any, ...]] = {
+        **dict.fromkeys(("ok", "stderr", "late"), (right,)),
+        **dict.fromkeys(("nothing", "exit", "signal", "close", "deaf"), ()),
+        "twice": (right, right),
+        "early": (right, {**right, "id": str(number + 1)}),
+        "value": ({**right, "value": operand},),
+        "wrong-id": ({**right, "id": str(number + 7)},),
+        "half": (half,),
+        "half-exit": (half,),
+        "garbage": (b"\x00\xff no JSON\n",),
+        "blank": (b"\n",),
+        "list": ([right],),
+        "no-outcome": ({"id": request["id"]},),
+        "invalid": ({**right, "outcome": "perhaps"},),
+        "long": ({**right, "value": "x" * (1024 * 1024)},),
+    }
+    if word == "stderr":
+        print("chatter " * 1000, file=sys.stderr, flush=True)
+    elif word == "late":
+        time.sleep(operand)
+    for message in said[word]:
+        sys.stdout.buffer.write(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+        sys.stdout.buffer.flush()
+    if word in ("exit", "half-exit"):
+        os._exit(operand or 0)
+    if word in ("signal", "close", "deaf"):
+        if word == "signal":
+            os.kill(os.getpid(), operand)
+        elif word == "close":
+            os.close(1)
         time.sleep(60)
-    elif word == "close":
-        os.close(1)
-        time.sleep(60)
-    elif word == "deaf":
-        time.sleep(60)
-    elif word != "nothing":
-        raise SystemExit(f"no such word: {word}")
 
 
 def main() -> None:
@@ -105,7 +86,7 @@ def main() -> None:
         if request["op"] == "hello":
             act(json.loads(greeting) if greeting.startswith("[") else greeting, request)
         elif request["op"] == "bye":
-            send({"id": request["id"], "outcome": "ok"})
+            act("ok", request)
             return
         else:
             act(script.pop(0) if script else "ok", request)

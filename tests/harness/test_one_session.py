@@ -84,20 +84,13 @@ def test_a_failure_is_the_same_in_a_case_a_suite_and_a_fault_workload(where: str
                 "fault": engine.run_fault(LEDGER, FAULT),
             }
     assert {way: verdict_of(result.judgement) for way, result in results.items()} == dict.fromkeys(results, due)
+    # The gate finds it in the records of the workload, but for what only hello, a schema or the session can tell.
+    again = judge_fault(LEDGER, FAULT, results["fault"].main, seed="one", environment={})
+    assert verdict_of(again) == due or how in ("invalid", "undeclared", "indeterminate")
     for result in results.values():
         judged = next(record for record in result.main if record.n == result.judgement.n)
         asked = judged.request or {}
         assert where in (asked.get("op"), asked.get("method"))
-
-
-@pytest.mark.parametrize("how", ["crash", "fault"])
-def test_the_gate_finds_the_same_failure_in_the_records_of_a_workload(how: str) -> None:
-    with temp_folder() as folder:
-        command = (sys.executable, str(HERE / "misbehaving.py"), "state", how)
-        with Engine(RunSettings(command, ("ledger",), seed="one", workdir=str(folder), slow=0.5)) as engine:
-            result = engine.run_fault(LEDGER, FAULT)
-    again = judge_fault(LEDGER, FAULT, result.main, seed="one", environment={})
-    assert verdict_of(again) == verdict_of(result.judgement) == f"no_verdict:{how}"
 
 
 # `unanswered` on a live worker: a call that is held is found waiting, one that went through is found out.

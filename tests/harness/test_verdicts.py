@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from holdfast.conformance.cases.record import Judgement, Side, gravest_of
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Case, Method, Twin
-from holdfast.specs.model import CaseKind
+from holdfast.specs.model import CaseKind, Harming
 from holdfast.specs.schema import Validator
-from tests.harness.play import TOY, Player, Reply, both_sides, played, toy_case, verdict_of
+from tests.harness.play import TOY, Player, Reply, played, toy_case, verdict_of
 
 SILENCES = ("crash", "hang", "garbage", "eof", "missing")
 ENTRY = {"key": "key-1", "nonce": "nonce-1"}
@@ -62,7 +62,7 @@ TABLE: list[tuple[Mapping[str, Any] | None, str]] = [
     (EITHER,         "fail_open    conforms     conforms     over_refusal over_refusal indeterminate"),
     (UNSURE,         "wrong_reason wrong_reason wrong_reason wrong_reason wrong_reason conforms"),
 ]  # fmt: skip
-MORE: tuple[tuple[Mapping[str, Any], Mapping[str, Any], str], ...] = (
+MORE: tuple[tuple[Mapping[str, Any], Mapping[str, Any] | str, str], ...] = (
     (REFUSE, {**REFUSED, "detail": "text that is not judged"}, "conforms"),
     (REFUSE, MADE_UP, "no_verdict:garbage"),
     ({**ACCEPT_NEW, "value": {"entry.key": "key-1"}}, NEW, "conforms"),
@@ -75,6 +75,12 @@ MORE: tuple[tuple[Mapping[str, Any], Mapping[str, Any], str], ...] = (
     (ACCEPT_NEW, {**NEW, "value": {"entry": {"key": "key-1"}}}, "no_verdict:garbage"),
     (ACCEPT_NEW, {**NEW, "value": {"entry": {**ENTRY, "key": "NOT A KEY"}}}, "no_verdict:garbage"),
     (ACCEPT_NEW, {"outcome": "accepted", "effect": "new"}, "no_verdict:garbage"),
+    (REFUSE, "shrug", "no_verdict:missing"),
+    # A worker that is to die dies by itself.
+    ({"outcome": "died"}, "crash", "conforms"),
+    ({"outcome": "died"}, "eof", "conforms"),
+    ({"outcome": "died"}, "hang", "no_verdict:hang"),
+    ({"outcome": "died"}, NEW, "not_reached"),
 )
 
 
@@ -158,38 +164,22 @@ def test_what_an_answer_holds_against_an_expectation(expect: Any, answer: Any, d
     assert verdict(expect, answer) == due
 
 
-def test_an_unknown_kind_of_silence_is_missing() -> None:
-    assert verdict(REFUSE, "shrug") == "no_verdict:missing"
-
-
 @pytest.mark.parametrize(
-    ("kind", "due"),
+    ("kind", "said", "due"),
     [
-        (CaseKind.REFUSAL, "fail_open"),
-        (CaseKind.RACE, "fail_open"),
-        (CaseKind.DURABILITY, "lost_durability"),
-        (CaseKind.BEHAVIOUR, "wrong_reason"),
+        (CaseKind.REFUSAL, {}, "fail_open"),
+        (CaseKind.RACE, {}, "fail_open"),
+        (CaseKind.DURABILITY, {}, "lost_durability"),
+        (CaseKind.BEHAVIOUR, {}, "wrong_reason"),
+        *((CaseKind.BEHAVIOUR, {"else": each}, each) for each in get_args(Harming)),
     ],
 )
-def test_a_wrong_value_means_what_the_kind_of_the_case_says(kind: CaseKind, due: str) -> None:
+def test_a_wrong_value_means_what_the_step_or_the_kind_of_the_case_says_and_an_outcome_says_it_itself(
+    kind: CaseKind, said: Any, due: str
+) -> None:
     expect = {**ACCEPT_NEW, "value": {"entry.key": "other"}}
-    assert verdict(expect, NEW, one_call(expect, kind)) == due
-
-
-@pytest.mark.parametrize("word", ["fail_open", "state_leak", "lost_durability", "wrong_reason", "over_refusal"])
-def test_a_step_may_say_what_a_wrong_value_means_and_an_outcome_says_it_itself(word: str) -> None:
-    expect = {**ACCEPT_NEW, "value": {"entry.key": "other"}}
-    assert verdict(expect, NEW, one_call(expect, CaseKind.BEHAVIOUR, **{"else": word})) == word
-    assert verdict(REFUSE, NEW, one_call(REFUSE, CaseKind.BEHAVIOUR, **{"else": word})) == "fail_open"
-
-
-@pytest.mark.parametrize(("answer", "due"), [("crash", "conforms"), ("eof", "conforms"), ("hang", "no_verdict:hang")])
-def test_a_worker_that_is_to_die_dies_by_itself(answer: str, due: str) -> None:
-    assert verdict({"outcome": "died"}, answer) == due
-
-
-def test_a_worker_that_is_to_die_and_answers_is_not_reached() -> None:
-    assert verdict({"outcome": "died"}, NEW) == "not_reached"
+    assert verdict(expect, NEW, one_call(expect, kind, **said)) == due
+    assert verdict(REFUSE, NEW, one_call(REFUSE, kind, **said)) == "fail_open"
 
 
 def test_unsupported_counts_only_if_hello_said_so() -> None:
@@ -200,41 +190,17 @@ def test_unsupported_counts_only_if_hello_said_so() -> None:
 
 
 @pytest.mark.parametrize("request_", ["open worker 0", "clock", "close worker 0"])
-def test_a_session_request_too_is_unsupported_only_if_hello_said_so(request_: str) -> None:
+def test_a_session_that_cannot_be_held_shows_nothing(request_: str) -> None:
     case = replace(one_call(ACCEPT_NEW), when=({"clock": "+1s"}, *one_call(ACCEPT_NEW).when))
+    for answer, due in ((REFUSED, "not_reached"), (FAULT, "no_verdict:fault"), ("hang", "no_verdict:hang")):
+        assert played(case, replies={request_: answer}) == due
+    # Nor is one supported less than hello said.
     replies = {request_: {"outcome": "unsupported", "capability": "clock"}}
     assert played(case, replies=replies) == "no_verdict:garbage"
     assert played(case, replies=replies, not_claimed={"clock": "system clock only"}) == "unsupported"
 
 
-@pytest.mark.parametrize("request_", ["open worker 0", "clock", "close worker 0"])
-@pytest.mark.parametrize(
-    ("answer", "due"), [(REFUSED, "not_reached"), (FAULT, "no_verdict:fault"), ("hang", "no_verdict:hang")], ids=str
-)
-def test_a_session_that_cannot_be_held_shows_nothing(request_: str, answer: Any, due: str) -> None:
-    case = replace(one_call(ACCEPT_NEW), when=({"clock": "+1s"}, *one_call(ACCEPT_NEW).when))
-    assert played(case, replies={request_: answer}) == due
-
-
 AGAIN = toy_case("a-second-put-of-a-key-is-refused")
-
-
-@pytest.mark.parametrize(
-    ("answer", "due"),
-    [
-        (REFUSED, "not_reached"),
-        (NEW, "conforms"),
-        (FAULT, "no_verdict:fault"),
-        ("crash", "no_verdict:crash"),
-        ({**NEW, "value": {}}, "no_verdict:garbage"),
-    ],
-    ids=_label,
-)
-def test_a_preparation_that_fails_proves_nothing(answer: Any, due: str) -> None:
-    def reply(honest: Any) -> Any:
-        return honest if answer is NEW else answer
-
-    assert played(AGAIN, replies={"^given.0 ": reply}) == due
 
 
 def test_what_would_be_fail_open_in_a_preparation_is_not_reached() -> None:
@@ -367,9 +333,19 @@ WAITS = replace(
     when=({"finish": "first", "expect": ACCEPT_NEW},),
     then=(),
 )
-# What comes of a case in which some requests are answered otherwise: of a malformed call, of a race by its winners and
-# losers, of what was acknowledged before a kill, of a stop point, and of a call that must wait.
+# It binds what the answer lacks.
+ASKS = one_call(ACCEPT_NEW, bind={"n": "value.entry.colour"})
+# What comes of a case in which some requests are answered otherwise: of a preparation, of a malformed call, of a race
+# by its winners and losers, of what was acknowledged before a kill, of a stop point, and of a call that must wait.
 PLAYED: list[tuple[Case, list[tuple[Mapping[str, Reply], str]]]] = [
+    (AGAIN, [
+        ({}, "conforms"),
+        ({"^given.0 ": REFUSED}, "not_reached"),
+        ({"^given.0 ": FAULT}, "no_verdict:fault"),
+        ({"^given.0 ": "crash"}, "no_verdict:crash"),
+        ({"^given.0 ": {**NEW, "value": {}}}, "no_verdict:garbage"),
+    ]),
+    (ASKS, [({}, "not_reached")]),
     (MALFORMED, [
         ({}, "conforms"),
         ({"^when.0 call put #": NEW}, "fail_open"),
@@ -400,6 +376,12 @@ PLAYED: list[tuple[Case, list[tuple[Mapping[str, Reply], str]]]] = [
     (HELD, [
         ({"reached": "failed"}, "not_reached"),
         ({"^then.0": rows(lambda _: []), "^then.1": NEW}, "conforms"),
+    ]),
+    (replace(WAITS, given=WAITS.given[:1]), [
+        ({}, "conforms"),
+        ({"finish": REFUSED}, "over_refusal"),
+        ({"finish": "crash"}, "no_verdict:crash"),
+        ({"finish": MADE_UP}, "no_verdict:garbage"),
     ]),
     (WAITS, [
         ({}, "conforms"),
@@ -484,20 +466,6 @@ def test_two_winners_are_open_whether_they_overlapped_or_not() -> None:
     assert played(RACE, apart=1000, takes=10, replies={"race put": NEW}) == "fail_open"
 
 
-def test_a_started_call_is_judged_when_it_is_finished() -> None:
-    when = ({"start": "put", "as": "first", "args": ENTRY}, {"finish": "first", "expect": ACCEPT_NEW})
-    case = replace(HELD, given=(), when=when, then=())
-    assert played(case) == "conforms"
-    assert played(case, replies={"finish": REFUSED}) == "over_refusal"
-    assert played(case, replies={"finish": "crash"}) == "no_verdict:crash"
-    assert played(case, replies={"finish": MADE_UP}) == "no_verdict:garbage"
-
-
-def test_what_an_answer_lacks_for_a_later_step_is_not_reached() -> None:
-    case = one_call(ACCEPT_NEW, bind={"n": "value.entry.colour"})
-    assert played(case) == "not_reached"
-
-
 @pytest.mark.parametrize(
     ("check", "due"),
     [
@@ -525,12 +493,6 @@ def test_a_repeated_call_must_meet_the_expectation_every_time() -> None:
         "key-0", "key-1", "key-2",
     ]  # fmt: skip
     assert played(one_call(ACCEPT_NEW, repeat=2)) == "over_refusal"
-
-
-@pytest.mark.parametrize("case", TOY.cases, ids=lambda case: case.id.rsplit("/")[-1])
-def test_an_honest_shelf_conforms(case: Case) -> None:
-    if case.id != HELD.id:
-        both_sides(case)
 
 
 def test_the_gravest_finding_of_a_test_is_its_judgement_and_what_was_found_weighs_more_than_what_was_not_proven() -> (
