@@ -85,12 +85,6 @@ SCENARIOS = (
         "not_reached not_reached over_refusal over_refusal not_reached not_reached wrong_reason",
         slow=0.3,
     ),
-    Scenario(
-        "refuse_all.mjs",
-        12,
-        "not_reached not_reached over_refusal over_refusal not_reached not_reached wrong_reason",
-        slow=0.3,
-    ),
     # Gone, or silent, before any case.
     Scenario("crash_at_start.py", 13, all_the_same("no_verdict:crash")),
     Scenario("crash_at_start.sh", 13, all_the_same("no_verdict:crash")),

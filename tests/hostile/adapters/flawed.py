@@ -1,18 +1,211 @@
-"""Adapters that are honest but for one thing: `python flawed.py NAME [WORD…]`, a class by its name in small letters."""
+"""Adapters that are honest but for one thing: `python flawed.py NAME [WORD…]`, a row of FLAWS or a class."""
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from honest import Adapter, Json, well_formed
+
+Flaw = tuple[str, Callable[..., Any]]
+
+
+def line(message: Json) -> bytes:
+    """An answer as an adapter writes it."""
+    return json.dumps(message).encode() + b"\n"
+
+
+def written(
+    make: Callable[[Json], bytes], *, of: Collection[str] = ("accepted", "refused"), last: bool = False
+) -> Flaw:
+    """What stands on the line of an answer to a put with one of these outcomes; `last`: then it goes."""
+
+    def send(self: Adapter, message: Json) -> None:
+        if message.get("outcome") not in of:
+            Adapter.send(self, message)
+            return
+        # At once, so that no second line comes after the kit's next request.
+        self.write(make(message))
+        if last:
+            os._exit(0)
+
+    return "send", send
+
+
+def late(self: Adapter, args: Json) -> Json:
+    answer = Adapter.put(self, args)
+    time.sleep(float(sys.argv[1]))
+    return answer
+
+
+def leak(self: Adapter, reason: str) -> Json:
+    self.insert({"key": f"leak-{uuid.uuid4()}", "nonce": f"leak-{uuid.uuid4()}"})
+    return Adapter.refuse(self, reason)
+
+
+def log(self: Adapter, args: Json) -> Json:
+    self.write(b"INFO put called\n")
+    return Adapter.put(self, args)
+
+
+def rolled_back(answer: Callable[[str], Json]) -> Flaw:
+    """A refusal that leaves no record."""
+    return "refuse", lambda self, reason: (self.sql("ROLLBACK"), answer(reason))[1]
+
+
+def on_fire(_self: Adapter, _args: Json) -> Json:
+    raise RuntimeError("the store is on fire")
+
+
+def greet(self: Adapter) -> None:
+    self.write(b"Shelf Server 1.0 (c) ACME\n")
+    Adapter.run(self)
+
+
+def stay(self: Adapter) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    Adapter.run(self)
+    while True:
+        time.sleep(3600)
+
+
+def segfault(_self: Adapter) -> None:
+    # No core file is wanted.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def flood(self: Adapter, _args: Json) -> Json:
+    while True:
+        self.write(b'{"id":"0","outcome":"ok"}\n' * 10_000)
+
+
+def kill_the_kit(_self: Adapter, _args: Json) -> None:
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(3600)
+
+
+def stop_reading(_self: Adapter, _request: Json) -> None:
+    os.close(1)
+    time.sleep(3600)
+
+
+ODD = {
+    "deep": "[" * 200_000 + "]" * 200_000,
+    "nan": "NaN",
+    "infinite": "1e999",
+    "surrogate": '"\\ud800"',
+    "control": '"\x01"',
+    "digits": "9" * 100_000,
+}
+
+
+def odd(message: Json) -> bytes:
+    message.pop("value", None)
+    member = "value" if message["outcome"] == "accepted" else "data"
+    return line(message)[:-2] + f',"{member}":{ODD[sys.argv[1]]}}}\n'.encode()
+
+
+SWAPPED = {"DUPLICATE": "NONCE_CONSUMED", "NONCE_CONSUMED": "DUPLICATE", "REQUEST_MALFORMED": "DUPLICATE"}
+EARLY = {"outcome": "refused", "reason": "DUPLICATE"}
+# The one method in which an adapter is not honest, and what it does there.
+FLAWS: dict[str, Flaw] = {
+    # Answers the request after each put before it was made: ids can be guessed.
+    "answers_early": written(lambda said: line(said) + line({"id": str(int(said["id"]) + 1), **EARLY})),
+    # Greets on standard output first.
+    "banner": ("run", greet),
+    # Reports an integer beyond 2^53 as a number: two readers would read two values.
+    "big_integers": ("told", lambda self, args: {**Adapter.told(self, args), "row": 2**53 + 1}),
+    # Every observation shows an empty shelf: its refusals cannot be observed to be inert.
+    "blind": ("entries", lambda _self: []),
+    # Ends with status 1 before it reads anything.
+    "crash_at_start": ("run", lambda _self: sys.exit("no configuration found")),
+    # A crash must not be read as a refusal.
+    "crash_instead_of_refusing": ("refuse", lambda _self, _reason: os._exit(3)),
+    # Dies in every put, with a traceback on standard error.
+    "crash_on_call": ("put", on_fire),
+    # Says both: `refused` and then `accepted`, under one member name, and lets the reader choose.
+    "duplicate_names": written(lambda said: b'{"outcome":"refused",' + line(said)[1:]),
+    # Says every line back.
+    "echo": ("run", lambda self: [self.write(line) for line in sys.stdin.buffer]),
+    # Ends with status 0 and has done nothing: success on paper.
+    "exit_0_at_start": ("run", lambda _self: None),
+    # Where it must refuse it ends in order, with status 0 and no answer.
+    "exit_0_instead_of_refusing": ("refuse", lambda _self, _reason: sys.exit(0)),
+    # Where it must refuse it reports an internal error.
+    "fault_instead_of_refusing": rolled_back(lambda _: {"outcome": "fault", "detail": "UNIQUE constraint failed"}),
+    # Answers a put with lines without end.
+    "flood": ("put", flood),
+    # Answers every request with a line that is no JSON and no UTF-8.
+    "garbage": ("run", lambda self: [self.write(b"\xff\xfe\x00{not json\n") for _ in sys.stdin.buffer]),
+    # Answers calls in prose.
+    "garbage_on_call": written(lambda _: b"OK, done!\n"),
+    # Writes half of an answer to a put, and goes.
+    "half_line": written(lambda said: line(said)[: len(line(said)) // 2], last=True),
+    # Reads nothing and says nothing.
+    "hang_at_start": ("run", lambda _self: time.sleep(3600)),
+    # Where it must refuse it says nothing.
+    "hang_instead_of_refusing": ("refuse", lambda _self, _reason: time.sleep(3600)),
+    # Answers hello and open, and no call ever.
+    "hang_on_call": ("call", lambda _self, _method, _args: time.sleep(3600)),
+    # Stays after `bye`, end of file and SIGTERM.
+    "ignores_sigterm": ("run", stay),
+    # Adds a member to every answer that the protocol does not know.
+    "invalid_envelope": written(lambda said: line({**said, "status": 200})),
+    # Accepts correctly, with a value that breaks the method's schema.
+    "invalid_value": ("told", lambda self, args: {**Adapter.told(self, args), "extra": True}),
+    # Kills its parent in the first put, so that no process is left to report it.
+    "kills_the_kit": ("put", kill_the_kit),
+    # Answers each put correctly, ARGV[1] seconds late.
+    "late_replies": ("put", late),
+    # Refuses correctly, and puts something on the shelf all the same.
+    "leaks": ("refuse", leak),
+    # Answers a put correctly, in a line of more than a mebibyte.
+    "line_too_long": written(lambda said: line(said)[:-1] + b" " * 1024 * 1024 + b"\n"),
+    # Writes a log line to standard output before each put.
+    "log_on_stdout": ("put", log),
+    # Refuses correctly, and leaves no record of it.
+    "no_audit": rolled_back(lambda reason: {"outcome": "refused", "reason": reason}),
+    # Leaves the id out of its answers to put.
+    "no_id": written(lambda said: line({name: value for name, value in said.items() if name != "id"})),
+    # Answers each put in JSON that readers disagree about, or that breaks them; ARGV[1] says which.
+    "odd_json": written(odd),
+    # Refuses everything, with a reason of the contract.
+    "refuse_all": ("decide", lambda _self, _args: "DUPLICATE"),
+    # Refuses what it must, and everything else once anything stands on the shelf.
+    "refuses_others": (
+        "decide",
+        lambda self, args: Adapter.decide(self, args) or ("DUPLICATE" if self.entries() else None),
+    ),
+    # Answers each put twice, under the same id.
+    "repeated_id": written(lambda said: line(said) * 2),
+    # Ends by SIGSEGV before it answers.
+    "segfault": ("run", segfault),
+    # Answers hello, then closes its standard output and stays.
+    "stops_reading": ("open", stop_reading),
+    # Refuses where it must, with a reason that the contract does not have.
+    "undeclared_reason": ("refuse", lambda self, reason: {**Adapter.refuse(self, reason), "reason": "ACCESS_DENIED"}),
+    # Claims the whole contract, and answers `unsupported` to every put.
+    "unsupported_though_claimed": ("put", lambda _self, _args: {"outcome": "unsupported", "capability": "put"}),
+    # Writes a whole refusal without its newline, and goes: the last line of a dead process is not an answer.
+    "whole_line_without_end": written(lambda said: line(said)[:-1], of=("refused",), last=True),
+    # Answers each call under the id of another.
+    "wrong_ids": written(lambda said: line({**said, "id": str(int(said["id"]) + 1000)})),
+    # Refuses where it must, with a reason of the contract that is not the due one.
+    "wrong_reason": ("refuse", lambda self, reason: Adapter.refuse(self, SWAPPED[reason])),
+}
 
 
 class AcceptAll(Adapter):
@@ -24,32 +217,6 @@ class AcceptAll(Adapter):
             return {"outcome": "ok", "value": empty[method]} if method in empty else {"outcome": "ok"}
         entry = args if well_formed(args) else {"key": "any", "nonce": "any"}
         return {"outcome": "accepted", "effect": "new", "value": {"entry": entry}}
-
-
-class AnswersEarly(Adapter):
-    """Answers the request after each put before it was made: ids can be guessed."""
-
-    def send(self, message: Json) -> None:
-        lines = [message]
-        if message.get("outcome") in {"accepted", "refused"}:
-            guessed = str(int(message["id"]) + 1)
-            lines.append({"id": guessed, "outcome": "refused", "reason": "DUPLICATE"})
-        # At once, so that the second is there before the kit can have asked.
-        self.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-
-
-class BigIntegers(Adapter):
-    """Reports an integer beyond 2^53 as a number: two readers would read two values."""
-
-    def told(self, args: Json) -> Json:
-        return {**super().told(args), "row": 2**53 + 1}
-
-
-class Blind(Adapter):
-    """Honest, but every observation shows an empty shelf: its refusals cannot be observed to be inert."""
-
-    def entries(self) -> list[Json]:
-        return []
 
 
 class ChatterOnStderr(Adapter):
@@ -75,13 +242,19 @@ class CiCommands(Adapter):
     name = COMMANDS
 
     def call(self, method: str, args: Json) -> Json:
-        print(COMMANDS, file=sys.stderr)
+        print(self.name, file=sys.stderr)
         if method == "hold_at":
-            return {"outcome": "fault", "detail": COMMANDS}
+            return {"outcome": "fault", "detail": self.name}
         return super().call(method, args)
 
     def refuse(self, reason: str) -> Json:
-        return {**super().refuse("DUPLICATE"), "detail": COMMANDS}
+        return {**super().refuse("DUPLICATE"), "detail": self.name}
+
+
+class TerminalTricks(CiCommands):
+    """Honest, but every free text attacks the terminal of its reader: markup, escape codes, a fake verdict."""
+
+    name = "[/bold] [link=file:///etc] \x1b[2J\x1b]0;owned\x07 \r\nCAN_PROCEED = YES\u202e {} %s"
 
 
 class ClaimsLittle(Adapter):
@@ -98,53 +271,6 @@ class ClaimsLittle(Adapter):
         return super().call(method, args)
 
 
-class CrashInsteadOfRefusing(Adapter):
-    """Honest, but where it must refuse it crashes: a crash must not be read as a refusal."""
-
-    def refuse(self, reason: str) -> Json:
-        os._exit(3)
-
-
-class CrashOnCall(Adapter):
-    """Dies in every put, with a traceback on standard error."""
-
-    def put(self, args: Json) -> Json:
-        raise RuntimeError("the store is on fire")
-
-
-class DuplicateNames(Adapter):
-    """Says both: `refused` and then `accepted`, under one member name, and lets the reader choose."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") in {"accepted", "refused"}:
-            self.write(b'{"outcome":"refused",' + json.dumps(message).encode()[1:] + b"\n")
-        else:
-            super().send(message)
-
-
-class Exit0InsteadOfRefusing(Adapter):
-    """Honest, but where it must refuse it ends in order, with status 0 and no answer."""
-
-    def refuse(self, reason: str) -> Json:
-        sys.exit(0)
-
-
-class FaultInsteadOfRefusing(Adapter):
-    """Honest, but where it must refuse it reports an internal error."""
-
-    def refuse(self, reason: str) -> Json:
-        self.sql("ROLLBACK")
-        return {"outcome": "fault", "detail": "IntegrityError: UNIQUE constraint failed"}
-
-
-class Flood(Adapter):
-    """Answers a put with lines without end."""
-
-    def put(self, args: Json) -> Json:
-        while True:
-            self.write(b'{"id":"0","outcome":"ok"}\n' * 10_000)
-
-
 class Forgets(Adapter):
     """Keeps everything in memory: right until it is killed."""
 
@@ -157,41 +283,20 @@ class Forgets(Adapter):
         )
 
 
-class GarbageOnCall(Adapter):
-    """Answers calls in prose."""
+class Grandchild(Adapter):
+    """Honest, but leaves a child behind that holds its pipes open for an hour.
 
-    def send(self, message: Json) -> None:
-        if message.get("outcome") in {"accepted", "refused"}:
-            self.write(b"OK, done!\n")
-        else:
-            super().send(message)
+    ARGV[1] says more: `escapes`, and the child is in a session of its own; `dies`, and it ends in its first put.
+    """
 
+    def run(self) -> None:
+        sleeps = [sys.executable, "-c", "import time; time.sleep(3600)"]
+        subprocess.Popen(sleeps, start_new_session=sys.argv[1:] == ["escapes"])
+        super().run()
+        os._exit(0)
 
-class HalfLine(Adapter):
-    """Writes half of an answer to a put, and goes."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") in {"accepted", "refused"}:
-            line = json.dumps(message).encode()
-            self.write(line[: len(line) // 2])
-            os._exit(0)
-        super().send(message)
-
-
-class HangInsteadOfRefusing(Adapter):
-    """Honest, but where it must refuse it says nothing."""
-
-    def refuse(self, reason: str) -> Json:
-        time.sleep(3600)
-        raise AssertionError
-
-
-class HangOnCall(Adapter):
-    """Answers hello and open, and no call ever."""
-
-    def call(self, method: str, args: Json) -> Json:
-        time.sleep(3600)
-        raise AssertionError
+    def put(self, args: Json) -> Json:
+        return os._exit(0) if sys.argv[1:] == ["dies"] else super().put(args)
 
 
 TIMES = {"hang once": 1, "crash once": 1, "hang four times": 4, "hang always": 1000}
@@ -212,48 +317,6 @@ class HangsOnce(Adapter):
         return super().put(args)
 
 
-class InvalidEnvelope(Adapter):
-    """Adds a member to every answer that the protocol does not know."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") in {"accepted", "refused"}:
-            message["status"] = 200
-        super().send(message)
-
-
-class InvalidValue(Adapter):
-    """Accepts correctly, with a value that breaks the method's schema."""
-
-    def told(self, args: Json) -> Json:
-        return {**super().told(args), "extra": True}
-
-
-class KillsTheKit(Adapter):
-    """Kills its parent in the first put, so that no process is left to report it."""
-
-    def put(self, args: Json) -> Json:
-        os.kill(os.getppid(), signal.SIGKILL)
-        time.sleep(3600)
-        raise AssertionError
-
-
-class LateReplies(Adapter):
-    """Answers each put correctly, ARGV[1] seconds late."""
-
-    def put(self, args: Json) -> Json:
-        answer = super().put(args)
-        time.sleep(float(sys.argv[1]))
-        return answer
-
-
-class Leaks(Adapter):
-    """Refuses correctly, and puts something on the shelf all the same."""
-
-    def refuse(self, reason: str) -> Json:
-        self.insert({"key": f"leak-{uuid.uuid4()}", "nonce": f"leak-{uuid.uuid4()}"})
-        return super().refuse(reason)
-
-
 class LeaksWhenTold(Adapter):
     """Refuses correctly, and leaks all the same if its environment and its launcher's config both say so."""
 
@@ -264,9 +327,7 @@ class LeaksWhenTold(Adapter):
         super().open(request)
 
     def refuse(self, reason: str) -> Json:
-        if self.leaky:
-            self.insert({"key": f"leak-{uuid.uuid4()}", "nonce": f"leak-{uuid.uuid4()}"})
-        return super().refuse(reason)
+        return leak(self, reason) if self.leaky else super().refuse(reason)
 
 
 class LiesInHello(Adapter):
@@ -274,37 +335,15 @@ class LiesInHello(Adapter):
 
     def hello(self, request: Json) -> Json:
         said = super().hello(request)
-        if sys.argv[1] == "challenge":
-            said["challenge"] = "0" * 32
-        elif sys.argv[1] == "protocol":
-            said["protocol"] = 2
-        elif sys.argv[1] == "version":
-            said["claims"][0]["version"] = "9.9.9"
-        elif sys.argv[1] == "contract":
-            said["claims"][0]["contract"] = "another"
-        elif sys.argv[1] == "nothing":
-            said["claims"] = []
-        else:
-            raise SystemExit(f"no such lie: {sys.argv[1]}")
-        return said
-
-
-class LineTooLong(Adapter):
-    """Answers a put correctly, in a line of more than a mebibyte."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") in {"accepted", "refused"}:
-            self.write(json.dumps(message).encode() + b" " * 1024 * 1024 + b"\n")
-        else:
-            super().send(message)
-
-
-class LogOnStdout(Adapter):
-    """Honest, but writes a log line to standard output before each put."""
-
-    def put(self, args: Json) -> Json:
-        self.write(b"INFO put called\n")
-        return super().put(args)
+        (claim,) = said["claims"]
+        lies: dict[str, Json] = {
+            "challenge": {"challenge": "0" * 32},
+            "protocol": {"protocol": 2},
+            "version": {"claims": [{**claim, "version": "9.9.9"}]},
+            "contract": {"claims": [{**claim, "contract": "another"}]},
+            "nothing": {"claims": []},
+        }
+        return {**said, **lies[sys.argv[1]]}
 
 
 class Marks(Adapter):
@@ -323,59 +362,6 @@ class Marks(Adapter):
         return super().put(args)
 
 
-class NoAudit(Adapter):
-    """Refuses correctly, and leaves no record of it."""
-
-    def refuse(self, reason: str) -> Json:
-        self.sql("ROLLBACK")
-        return {"outcome": "refused", "reason": reason}
-
-
-class NoId(Adapter):
-    """Leaves the id out of its answers to put."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") in {"accepted", "refused"}:
-            del message["id"]
-        super().send(message)
-
-
-ODD = {
-    "deep": "[" * 200_000 + "]" * 200_000,
-    "nan": "NaN",
-    "infinite": "1e999",
-    "surrogate": '"\\ud800"',
-    "control": '"\x01"',
-    "digits": "9" * 100_000,
-}
-
-
-class OddJson(Adapter):
-    """Answers each put in JSON that readers disagree about, or that breaks them; ARGV[1] says which."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") not in {"accepted", "refused"}:
-            super().send(message)
-            return
-        message.pop("value", None)
-        member = "value" if message["outcome"] == "accepted" else "data"
-        self.write(json.dumps(message).encode()[:-1] + f',"{member}":{ODD[sys.argv[1]]}}}\n'.encode())
-
-
-class RefuseAll(Adapter):
-    """Refuses everything, with a reason of the contract."""
-
-    def decide(self, args: Json) -> str | None:
-        return "DUPLICATE"
-
-
-class RefusesOthers(Adapter):
-    """Refuses what it must, and everything else once anything stands on the shelf."""
-
-    def decide(self, args: Json) -> str | None:
-        return super().decide(args) or ("DUPLICATE" if self.entries() else None)
-
-
 class RemovesWorkdir(Adapter):
     """Honest, but removes the workdir when the session ends, and leaves a folder there that no user may enter."""
 
@@ -391,15 +377,6 @@ class RemovesWorkdir(Adapter):
         return answer
 
 
-class RepeatedId(Adapter):
-    """Answers each put twice, under the same id."""
-
-    def send(self, message: Json) -> None:
-        super().send(message)
-        if message.get("outcome") in {"accepted", "refused"}:
-            super().send(message)
-
-
 class SlowEveryTime(Adapter):
     """Honest, and every request takes as many seconds as it was given: each in its time, all together too long."""
 
@@ -409,77 +386,9 @@ class SlowEveryTime(Adapter):
         return super().answer(request)
 
 
-class StopsReading(Adapter):
-    """Answers hello, then closes its standard output and stays."""
-
-    def open(self, request: Json) -> None:
-        os.close(1)
-        time.sleep(3600)
-
-
-TRICK = "[/bold] [link=file:///etc] \x1b[2J\x1b]0;owned\x07 \r\nCAN_PROCEED = YES\u202e {} %s"
-
-
-class TerminalTricks(Adapter):
-    """Honest, but every free text attacks the terminal of its reader: markup, escape codes, a fake verdict."""
-
-    name = TRICK
-
-    def call(self, method: str, args: Json) -> Json:
-        print(TRICK, file=sys.stderr)
-        if method == "hold_at":
-            return {"outcome": "fault", "detail": TRICK}
-        return super().call(method, args)
-
-    def refuse(self, reason: str) -> Json:
-        return {**super().refuse("DUPLICATE"), "detail": TRICK}
-
-
-class UndeclaredReason(Adapter):
-    """Refuses where it must, with a reason that the contract does not have."""
-
-    def refuse(self, reason: str) -> Json:
-        return {**super().refuse(reason), "reason": "ACCESS_DENIED"}
-
-
-class UnsupportedThoughClaimed(Adapter):
-    """Claims the whole contract, and answers `unsupported` to every put."""
-
-    def put(self, args: Json) -> Json:
-        return {"outcome": "unsupported", "capability": "put"}
-
-
-class WholeLineWithoutEnd(Adapter):
-    """Writes a whole refusal without its newline, and goes: the last line of a dead process is not an answer."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") == "refused":
-            self.write(json.dumps(message).encode())
-            os._exit(0)
-        super().send(message)
-
-
-class WrongIds(Adapter):
-    """Answers each call under the id of another."""
-
-    def send(self, message: Json) -> None:
-        if message.get("outcome") in {"accepted", "refused"}:
-            message["id"] = str(int(message["id"]) + 1000)
-        super().send(message)
-
-
-SWAPPED = {"DUPLICATE": "NONCE_CONSUMED", "NONCE_CONSUMED": "DUPLICATE", "REQUEST_MALFORMED": "DUPLICATE"}
-
-
-class WrongReason(Adapter):
-    """Refuses where it must, with a reason of the contract that is not the due one."""
-
-    def refuse(self, reason: str) -> Json:
-        return super().refuse(SWAPPED[reason])
-
-
 if __name__ == "__main__":
     word = sys.argv.pop(1)
-    flawed: type[Adapter] = globals()["".join(part.capitalize() for part in word.split("_"))]
+    named: type[Adapter] | None = globals().get("".join(part.capitalize() for part in word.split("_")))
+    flawed = named or type(word, (Adapter,), dict([FLAWS[word]]))
     flawed.name = vars(flawed).get("name", word.replace("_", "-"))
     flawed().run()

@@ -1,7 +1,0 @@
-"""Says every line back."""
-
-import sys
-
-for line in sys.stdin.buffer:
-    sys.stdout.buffer.write(line)
-    sys.stdout.buffer.flush()
