@@ -5,8 +5,9 @@ And a forger, who edits the lines of a run and computes the whole chain anew.
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,10 +16,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
 from holdfast.conformance.gate.decision import Extent, GateDecision, Requirement, decide
 from holdfast.conformance.run.judge import judge_case
 from holdfast.conformance.run.plan import plan_of
+from holdfast.conformance.run.recorder import Recorder
 from holdfast.conformance.verdict import Verdict, can_be_excused, exit_of, gravest_finding, worst
 from holdfast.reports.evidence import (
     AdapterIdentity,
@@ -26,14 +28,12 @@ from holdfast.reports.evidence import (
     Artefacts,
     Claimed,
     ContractPin,
-    EvidenceWriter,
     Header,
     Implementation,
     KitIdentity,
     SeedOrigin,
     Selection,
     Source,
-    VerdictLine,
     read_evidence,
     seed_of_nonce,
 )
@@ -56,11 +56,11 @@ Lines = list[Json]
 Edit = Callable[[Lines], Lines | None]
 
 
-def play(contract: Contract, case: Case, side: Side, flaw: str | None) -> Sequence[Record]:
+def play(contract: Contract, case: Case, side: Side, flaw: str | None) -> tuple[Record, ...]:
     """Drive one side of a case against a fresh shelf."""
     player = Player(contract=contract, seed=SEED, shelf=Shelf(flaw))
     player.play(case, side)
-    return player.records
+    return tuple(player.records)
 
 
 @dataclass(frozen=True)
@@ -102,46 +102,29 @@ class Bench:
         **changes: Any,
     ) -> Path:
         """Write a run of every case. `changes` are to the header; `forced` cases end so without an exchange."""
-        path = self.folder / name
+        path, excused, forced = self.folder / name, excused or {}, forced or {}
         found: list[Verdict] = []
-        bearing: list[Verdict] = []
-        with EvidenceWriter(path) as writer:
+        bearing = [Verdict.CONFORMS]
+        with Recorder(path) as writer:
             writer.header(structs.replace(self.header(), **changes))
             for case in self.contract.cases:
-                if case.id in (forced or {}):
-                    judged = Judgement((forced or {})[case.id])
-                else:
-                    main = play(self.contract, case, Side.MAIN, flaw)
-                    twin: Sequence[Record] = () if case.twin is None else play(self.contract, case, Side.TWIN, flaw)
-                    judged = judge_case(self.contract, case, main, twin, seed=SEED)
-                    if judged.verdict is not Verdict.CONFORMS:
-                        twin = ()
-                    for side, records in ((Side.MAIN, main), (Side.TWIN, twin)):
-                        for record in records:
-                            writer.write(record.line(case.id, side))
-                found.append(judged.verdict)
-                if not (case.id in (excused or {}) and can_be_excused(judged.verdict)):
-                    bearing.append(judged.verdict)
-                writer.write(
-                    VerdictLine(
-                        case=case.id,
-                        clauses=case.clauses,
-                        verdict=judged.verdict.value,
-                        silence=None,
-                        detail=judged.detail,
-                        expected=judged.expected,
-                        received=judged.received,
-                        advice=judged.advice,
-                        excused=(excused or {}).get(case.id),
-                        seconds=0.01,
-                        side=None if judged.side is None else judged.side.value,
-                        n=judged.n,
-                    )
+                result = CaseResult(
+                    case.id, case.clauses, Judgement(forced.get(case.id, Verdict.CONFORMS)), (), (), 0.01
                 )
-            shown = gravest_finding(found)
-            counted = worst(verdict for verdict in bearing) if bearing else Verdict.CONFORMS
+                if case.id not in forced:
+                    main = play(self.contract, case, Side.MAIN, flaw)
+                    twin = () if case.twin is None else play(self.contract, case, Side.TWIN, flaw)
+                    judged = judge_case(self.contract, case, main, twin, seed=SEED)
+                    shown = twin if judged.verdict is Verdict.CONFORMS else ()
+                    result = dataclasses.replace(result, judgement=judged, main=main, twin=shown)
+                writer.result(result, excused=excused.get(case.id))
+                verdict = result.judgement.verdict
+                found.append(verdict)
+                if not (case.id in excused and can_be_excused(verdict)):
+                    bearing.append(verdict)
             writer.write(artefacts)
-            writer.finish(verdict=shown.value, exit_status=int(exit_of(counted)), finished=finished)
+            status = int(exit_of(worst(bearing)))
+            writer.finish(verdict=gravest_finding(found).value, exit_status=status, finished=finished)
         return path
 
     def decide(

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from holdfast.conformance.cases.record import Side
 from holdfast.conformance.cases.report import Report, ReportError
 from holdfast.conformance.gate.cases import inconclusive_suite
 from holdfast.conformance.gate.decision import GateDecision, ReasonCode
+from holdfast.conformance.run.recorder import Recorder
 from holdfast.conformance.steps.files import LINK, LIST
 from holdfast.conformance.verdict import Exit, exit_of
-from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
+from holdfast.reports.evidence import Claimed
 from holdfast.specs.strictjson import canonical
 from tests.gate.conftest import ARTEFACTS, SEED, STARTED, Bench, Json, Lines, forge
 from tests.gate.test_suites import TOLD, TOY, records
@@ -34,20 +34,13 @@ def result(request: pytest.FixtureRequest) -> Any:
 def evidence(result: Any, folder: Path) -> Path:
     """The run as a file."""
     path = folder / "run.jsonl"
-    judged = result.judgement
-    with EvidenceWriter(path) as writer:
-        header = Bench(LEDGER, folder).header()
-        writer.header(
-            structs.replace(header, adapter=structs.replace(header.adapter, claims=(Claimed("ledger", "0.1.0", {}),)))
-        )
-        for side, records in ((Side.MAIN, result.main), (Side.TWIN, result.twin)):
-            for record in records:
-                writer.write(record.line(ONCE.id, side))
-        where = None if judged.side is None else judged.side.value
-        told = judged.detail, judged.expected, judged.received, judged.advice
-        writer.write(VerdictLine(ONCE.id, ONCE.clauses, judged.verdict.value, None, *told, None, 0.1, where, judged.n))
+    header, verdict = Bench(LEDGER, folder).header(), result.judgement.verdict
+    claimed = structs.replace(header.adapter, claims=(Claimed("ledger", "0.1.0", {}),))
+    with Recorder(path) as writer:
+        writer.header(structs.replace(header, adapter=claimed))
+        writer.result(result, excused=None)
         writer.write(ARTEFACTS)
-        writer.finish(verdict=judged.verdict.value, exit_status=int(exit_of(judged.verdict)), finished=STARTED)
+        writer.finish(verdict=verdict.value, exit_status=int(exit_of(verdict)), finished=STARTED)
     return path
 
 

@@ -14,16 +14,18 @@ import pytest
 from msgspec import structs
 
 from holdfast.conformance.attacks.bench import Bench as Suite
-from holdfast.conformance.cases.record import CaseResult, Judgement, Record, Side
+from holdfast.conformance.cases.record import CaseResult, Judgement, Record
 from holdfast.conformance.gate.cases import inconclusive_suite, is_randomised, judge_suite
 from holdfast.conformance.gate.model import GateReason, ReasonCode
 from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.interpret import CONFORMS
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
+from holdfast.conformance.run.recorder import Recorder
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict
 from holdfast.reference_impl.mesh_delivery.fingerprint import Fingerprinter
-from holdfast.reports.evidence import Claimed, EvidenceWriter, VerdictLine
-from holdfast.specs import contract_names, load_contract
+from holdfast.reports.evidence import Claimed
+from holdfast.specs import Contract, contract_names, load_contract
 from holdfast.specs.loader import read_contract
 from tests.gate.conftest import NOW, SEED, Bench
 from tests.harness.suite_play import played, reference
@@ -172,19 +174,11 @@ def test_the_records_of_another_seed_are_foreign() -> None:
 def test_the_gate_holds_a_suite_verdict_against_its_exchanges(
     tmp_path: Path, excused: str | None, verdict: str
 ) -> None:
-    bench = Bench(MESH, tmp_path)
     _, records = played("mesh-delivery", TEST, lambda: reference("mesh-delivery"), SEED)
     # Closed in order, so that only the answers decide.
     close = Record(len(records), "close worker 0", 0, {"op": "close"}, OK, None, len(records), len(records))
-    path = tmp_path / "run.jsonl"
-    with EvidenceWriter(path) as writer:
-        writer.header(bench.header())
-        for record in (*records, close):
-            writer.write(record.line(PLANNED.id, Side.MAIN))
-        writer.write(VerdictLine(PLANNED.id, PLANNED.clauses, verdict, None, "", "", "", "", excused, 0.1, None, None))
-        writer.finish(verdict=verdict, exit_status=12, finished=NOW)
-    told = [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
-    assert [each.cases for each in told] == [(PLANNED.id,)]
+    found = CaseResult(PLANNED.id, PLANNED.clauses, Judgement(Verdict(verdict)), (*records, close), (), 0.1)
+    assert [each.cases for each in told_of(MESH, tmp_path, found, excused=excused)] == [(PLANNED.id,)]
 
 
 # Of a contract with a state, with the files and processes that its tests are about
@@ -218,20 +212,15 @@ def ran(test: str, mutant: str | None = None) -> CaseResult:
             return engine.run_suite_test(HX, planned_of("hx-sync", test), function)
 
 
-def written(folder: Path, result: CaseResult, verdict: str) -> list[GateReason]:
-    """What the gate says of a run of this one result, reported with that verdict."""
-    bench = Bench(HX, folder)
-    path = folder / f"{verdict}.jsonl"
-    claimed = (Claimed("hx-sync", HX.version, {}),)
-    with EvidenceWriter(path) as writer:
-        header = bench.header()
-        writer.header(structs.replace(header, adapter=structs.replace(header.adapter, claims=claimed)))
-        for record in result.main:
-            writer.write(record.line(result.case, Side.MAIN))
-        judged = result.judgement
-        place = (None, None) if verdict == "conforms" or judged.side is None else (judged.side.value, judged.n)
-        writer.write(VerdictLine(result.case, result.clauses, verdict, None, "", "", "", "", None, 0.1, *place))
-        writer.finish(verdict=verdict, exit_status=0, finished=NOW)
+def told_of(contract: Contract, folder: Path, result: CaseResult, *, excused: str | None = None) -> list[GateReason]:
+    """What the gate says of the verdict of a run of this one result."""
+    bench, verdict = Bench(contract, folder), result.judgement.verdict.value
+    path, header = folder / f"{verdict}.jsonl", bench.header()
+    claimed = structs.replace(header.adapter, claims=(Claimed(contract.name, contract.version, {}),))
+    with Recorder(path) as writer:
+        writer.header(structs.replace(header, adapter=claimed))
+        writer.result(result, excused=excused)
+        writer.finish(verdict=verdict, exit_status=12, finished=NOW)
     return [each for each in bench.decide(path).reasons if each.code is ReasonCode.JUDGED_OTHERWISE]
 
 
@@ -239,21 +228,21 @@ def test_a_failed_suite_test_that_is_told_to_conform_holds_the_gate(tmp_path: Pa
     result = ran(KEYS, "key-of-type")
     assert result.judgement.verdict is Verdict.FAIL_OPEN, result.judgement.detail
     assert judge_suite(HX, planned_of("hx-sync", KEYS), result.main, seed=SEED, not_claimed={}) == result.judgement
-    assert written(tmp_path, result, "fail_open") == []
-    (reason,) = written(tmp_path, result, "conforms")
+    assert told_of(HX, tmp_path, result) == []
+    (reason,) = told_of(HX, tmp_path, replace(result, judgement=CONFORMS))
     assert (reason.cases, reason.exit) == ((result.case,), Exit.FAIL_OPEN), reason.text
 
 
 def test_a_suite_test_that_conforms_is_judged_alike_again(tmp_path: Path) -> None:
     result = ran(IMPORTS)
     assert result.judgement.verdict is Verdict.CONFORMS, result.judgement.detail
-    assert written(tmp_path, result, "conforms") == []
+    assert told_of(HX, tmp_path, result) == []
     # The record of the last inspection of a state differs, and so does the verdict.
     last = next(record for record in reversed(result.main) if record.action == "observe status")
     assert last.answer is not None
     value = {**last.answer["value"], "events": last.answer["value"]["events"] + 1}
     changed = with_answer(list(result.main), last.n, {**last.answer, "value": value})
-    (reason,) = written(tmp_path, replace(result, main=tuple(changed)), "conforms")
+    (reason,) = told_of(HX, tmp_path, replace(result, main=tuple(changed)))
     assert "state_leak" in reason.text or "do not fit" in reason.text, reason.text
 
 
