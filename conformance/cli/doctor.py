@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -11,19 +12,8 @@ from rich.markup import escape
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, table_of
 from holdfast.conformance.cli.greeted import greeted
-from holdfast.conformance.cli.target import (
-    Config,
-    Launcher,
-    PassEnv,
-    Service,
-    Slow,
-    Start,
-    Url,
-    config_of,
-    known_contracts,
-    settings_of,
-    target_of,
-)
+from holdfast.conformance.cli.group import with_options
+from holdfast.conformance.cli.target import Service, TargetOptions, config_of, known_contracts
 from holdfast.conformance.doctor.conversation import Examination, Health, Subject, examine
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict
@@ -35,22 +25,21 @@ _PREFLIGHT = "pre-flight"
 _COLOUR = {Health.GOOD: "green", Health.BAD: "bold red", Health.SKIPPED: "yellow"}
 
 
-def doctor(
-    context: typer.Context,
-    contract: Annotated[str | None, typer.Option("--contract", help="open a session of this contract")] = None,
-    config: Config = None,
-    slow: Slow = 1.0,
-    pass_env: PassEnv = None,
-    launcher: Launcher = None,
-    url: Url = None,
-    start: Start = None,
-    service: Service = None,
-    format_: OutputFormat = Format.TEXT,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Options(TargetOptions):
+    """What the command line asks for."""
+
+    contract: Annotated[str | None, typer.Option("--contract", help="open a session of this contract")] = None
+    service: Service = None
+    format_: OutputFormat = Format.TEXT
+
+
+@with_options(Options)
+def doctor(options: Options) -> None:
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
+    contract, target = options.contract, options.target
     known_contracts([] if contract is None else [contract])
-    target = target_of(context.args, launcher=launcher, url=url, start=start, service=service)
-    factor = paced(slow, default_parent())
+    factor = paced(options.slow, default_parent())
     # A contract of the user's own, which the adapter claims, may be wrong.
     with ending(Exit.USAGE, SpecError):
         with adopted(factor):
@@ -58,17 +47,16 @@ def doctor(
                 Subject(target.adapter, target.launcher),
                 contract=contract,
                 deadlines=Deadlines().scaled(factor),
-                config=config_of(config or []),
-                passed=pass_env or (),
+                config=config_of(options.config or []),
+                passed=options.pass_env or (),
                 slow=factor,
             )
         if target.is_server:
             # This start was that of holdfast's own adapter.
             found = [item for item in found if (item.name, item.health) != ("start", Health.GOOD)]
         if target.is_server and all(item.health is not Health.BAD for item in found):
-            settings = settings_of(target, (), seed="doctor", config=config, slow=slow, pass_env=pass_env)
-            found += _preflights(settings, contract)
-    if format_ is Format.JSON:
+            found += _preflights(options.settings_for((), seed="doctor"), contract)
+    if options.format_ is Format.JSON:
         print_json({"examinations": [msgspec.to_builtins(item) for item in found]})
     else:
         table = table_of("examined", "worker", "health", "found", "what to do")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
-from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,18 +18,9 @@ from holdfast import install_line
 from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop, styled
 from holdfast.conformance.cli.greeted import greeted
+from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
-from holdfast.conformance.cli.target import (
-    Config,
-    Launcher,
-    PassEnv,
-    Slow,
-    Start,
-    Url,
-    known_contracts,
-    settings_of,
-    target_of,
-)
+from holdfast.conformance.cli.target import TargetOptions, known_contracts
 from holdfast.conformance.cli.verify.transcript import log_tail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.plan import unclaimed
@@ -44,67 +35,58 @@ _EVIDENCE = Path(EVIDENCE).with_name("fuzz.jsonl")
 _NARROWED = "holdfast fuzz"
 
 
-def fuzz(
-    context: typer.Context,
-    contract: Annotated[list[str], typer.Option("--contract", help="contract to ask for; repeat for more")],
-    url: Url = None,
-    start: Start = None,
-    launcher: Launcher = None,
+@dataclass(frozen=True, kw_only=True)
+class Options(TargetOptions):
+    """What the command line asks for."""
+
+    contract: Annotated[list[str], typer.Option("--contract", help="contract to ask for; repeat for more")]
     requests: Annotated[
         int, typer.Option(min=1, max=10_000_000, help="requests that are drawn for each contract, beside the others")
-    ] = 1000,
-    case: Annotated[list[str] | None, typer.Option("--case", help="only this case; repeat for more")] = None,
-    seed: Annotated[str | None, typer.Option(help="decides what is drawn")] = None,
-    evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = _EVIDENCE,
-    config: Config = None,
-    slow: Slow = 1.0,
-    pass_env: PassEnv = None,
-    workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs")] = None,
-    format_: OutputFormat = Format.TEXT,
-) -> None:
+    ] = 1000
+    case: Annotated[list[str] | None, typer.Option("--case", help="only this case; repeat for more")] = None
+    seed: Annotated[str | None, typer.Option(help="decides what is drawn")] = None
+    evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = _EVIDENCE
+    workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs")] = None
+    format_: OutputFormat = Format.TEXT
+
+    def again(self, settings: RunSettings) -> str:
+        """The command that sends the same once more, without the case."""
+        redactor = settings.redactor
+        words = ["holdfast", "fuzz", "--seed", settings.seed, "--requests", str(self.requests)]
+        for option, text in (("--url", self.url), ("--start", self.start), ("--launcher", self.launcher)):
+            words += [] if text is None else [option, shlex.join(redactor.command(shlex.split(text)))]
+        for name, value in redactor.named(settings.config).items():
+            words += ["--config", f"{name}={value}"]
+        words += [] if self.slow == 1.0 else ["--slow", repr(self.slow)]
+        return shlex.join(words + [word for name in settings.passed_environment for word in ("--pass-env", name)])
+
+
+@with_options(Options)
+def fuzz(options: Options) -> None:
     """Send what no client should send to an implementation that is asked over HTTP."""
-    contracts = known_contracts(contract)
-    if url is None and start is None:
+    names = known_contracts(options.contract)
+    if options.url is None and options.start is None:
         stop(Exit.USAGE, "expected --start COMMAND or --url URL, got neither; holdfast fuzz asks over HTTP alone")
-    if workdir is not None and not workdir.is_dir():
-        stop(Exit.USAGE, f"--workdir: expected a folder, got {workdir}; make it first")
-    target = target_of(context.args, launcher=launcher, url=url, start=start)
-    parent = None if workdir is None else str(workdir.resolve())
-    fixed = seed or secrets.token_hex(16)
-    settings = settings_of(target, contracts, seed=fixed, config=config, slow=slow, pass_env=pass_env, workdir=parent)
-    origin = SeedOrigin.FRESH if seed is None else SeedOrigin.CHOSEN
-    redactor = settings.redactor
-    words = ["holdfast", "fuzz", "--seed", settings.seed, "--requests", str(requests)]
-    for option, text in (("--url", url), ("--start", start), ("--launcher", launcher)):
-        words += [] if text is None else [option, shlex.join(redactor.command(shlex.split(text)))]
-    for name, value in redactor.named(settings.config).items():
-        words += ["--config", f"{name}={value}"]
-    words += [] if slow == 1.0 else ["--slow", repr(slow)]
-    words += [word for name in settings.passed_environment for word in ("--pass-env", name)]
-    again = shlex.join(words)
-    raise typer.Exit(int(_run(settings, origin, evidence, requests, tuple(case or ()), format_, again)))
+    if options.workdir is not None and not options.workdir.is_dir():
+        stop(Exit.USAGE, f"--workdir: expected a folder, got {options.workdir}; make it first")
+    parent = None if options.workdir is None else str(options.workdir.resolve())
+    settings = options.settings_for(names, seed=options.seed or secrets.token_hex(16), workdir=parent)
+    raise typer.Exit(int(_run(options, settings)))
 
 
-def _run(
-    settings: RunSettings,
-    origin: SeedOrigin,
-    evidence: Path,
-    count: int,
-    cases: Sequence[str],
-    format_: Format,
-    again: str,
-) -> Exit:
+def _run(options: Options, settings: RunSettings) -> Exit:
     try:
         from holdfast.conformance.fuzz.cases import fuzz_cases
     except ImportError as error:
         stop(Exit.INCOMPLETE, f"not proven: {error}; holdfast fuzz needs `{install_line('fuzz')}`")
     contracts = [load_contract(name) for name in settings.contracts]
-    started = datetime.now(UTC)
+    started, cases = datetime.now(UTC), options.case or ()
+    origin = SeedOrigin.FRESH if options.seed is None else SeedOrigin.CHOSEN
     redactor = settings.redactor
     identity = Identity(settings.adapter, started=started, named=(), redactor=redactor)
     results: list[CaseResult] = []
     try:
-        with Recorder(evidence, redactor=redactor) as recorder:
+        with Recorder(options.evidence, redactor=redactor) as recorder:
             with greeted(settings, contracts) as (engine, greeting):
                 # It would lie in the user's folder.
                 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(engine.root / "hypothesis")
@@ -114,7 +96,7 @@ def _run(
                 planned = [
                     (each, *pair)
                     for each in contracts
-                    for pair in fuzz_cases(each, count=count, lacking=lacking[each.name])
+                    for pair in fuzz_cases(each, count=options.requests, lacking=lacking[each.name])
                 ]
                 known = [each.id for _, each, _ in planned]
                 for name in cases:
@@ -136,11 +118,11 @@ def _run(
                     result = engine.run_suite_test(each, case, test)
                     recorder.result(result, excused=None)
                     results.append(result)
-                    if format_ is Format.TEXT:
-                        _say(out(), each, result, again)
+                    if options.format_ is Format.TEXT:
+                        _say(out(), each, result, options.again(settings))
                 identity.saw(engine.pool.loaded())
                 for name, methods in missing.items():
-                    if methods and format_ is Format.TEXT:
+                    if methods and options.format_ is Format.TEXT:
                         out().print(f"not asked, for it is not claimed: {name}: {', '.join(methods)}", markup=False)
             verdict = gravest_finding(result.judgement.verdict for result in results)
             # Of what was not asked nothing is said, as with `holdfast verify`: other cases, methods that are not there.
@@ -152,13 +134,13 @@ def _run(
             recorder.confirm()
     except EvidenceError as error:
         stop(Exit.INCOMPLETE, str(error))
-    if format_ is Format.JSON:
+    if options.format_ is Format.JSON:
         members = ("verdict", "detail", "expected", "received", "advice")
         judged = [(each.case, msgspec.to_builtins(each.judgement)) for each in results]
         cases_json = [{"case": case, **{name: said[name] for name in members}} for case, said in judged]
         print_json({"verdict": verdict.value, "exit": int(final), "cases": cases_json})
     else:
-        out().print(f"evidence: {evidence}", markup=False)
+        out().print(f"evidence: {options.evidence}", markup=False)
         out().print(f"verdict:  {styled(verdict)}   exit {int(final)}")
     return final
 

@@ -71,10 +71,14 @@ _Options = TypeVar("_Options")
 
 
 def with_options(kind: Callable[..., _Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
-    """A command that takes its arguments and options as one object: each field of the dataclass `kind` is one."""
+    """A command that takes its arguments and options as one object: each field of the dataclass `kind` is one.
+
+    Its own come first in the help, and then those that it inherits.
+    """
     hints = get_type_hints(kind, include_extras=True)
     signature = inspect.signature(kind)
     fields = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values()]
+    fields.sort(key=lambda one: one.name not in kind.__annotations__)
 
     def made(command: Callable[[_Options], None]) -> Callable[..., None]:
         @wraps(command)

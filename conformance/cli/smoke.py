@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -13,17 +14,8 @@ from rich.markup import escape
 from holdfast.conformance.cases.expect import alternatives
 from holdfast.conformance.cli.console import out, stop, styled
 from holdfast.conformance.cli.greeted import greeted
-from holdfast.conformance.cli.target import (
-    Config,
-    Launcher,
-    PassEnv,
-    Slow,
-    Start,
-    Url,
-    known_contracts,
-    settings_of,
-    target_of,
-)
+from holdfast.conformance.cli.group import with_options
+from holdfast.conformance.cli.target import TargetOptions, known_contracts
 from holdfast.conformance.cli.verify.transcript import log_tail
 from holdfast.conformance.run.plan import methods_of, unclaimed
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
@@ -33,25 +25,21 @@ from holdfast.specs import Case, Contract, load_contract
 SMOKE_S = 5.0
 
 
-def smoke(
-    context: typer.Context,
-    contract: Annotated[str, typer.Option("--contract", help="the contract to try")],
-    launcher: Launcher = None,
-    url: Url = None,
-    start: Start = None,
-    seed: Annotated[str | None, typer.Option(help="fixes every random suffix")] = None,
-    config: Config = None,
-    slow: Slow = 1.0,
-    pass_env: PassEnv = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Options(TargetOptions):
+    """What the command line asks for."""
+
+    contract: Annotated[str, typer.Option("--contract", help="the contract to try")]
+    seed: Annotated[str | None, typer.Option(help="fixes every random suffix")] = None
+
+
+@with_options(Options)
+def smoke(options: Options) -> None:
     """Try a script for each method that the adapter claims, within 5 seconds. It proves nothing."""
-    known_contracts([contract])
-    target = target_of(context.args, launcher=launcher, url=url, start=start)
-    fixed = seed or secrets.token_hex(16)
-    settings = settings_of(
-        target, [contract], seed=fixed, config=config, slow=slow, pass_env=pass_env, forkserver=target.forkserver
-    )
-    loaded, console, found = load_contract(contract), out(), []
+    names = known_contracts([options.contract])
+    seed = options.seed or secrets.token_hex(16)
+    settings = options.settings_for(names, seed=seed, forkserver=options.target.forkserver)
+    loaded, console, found = load_contract(options.contract), out(), []
     with greeted(settings, [loaded]) as (engine, _):
         lacking = frozenset(engine.not_claimed(loaded))
         chosen = cases_of(loaded, lacking)

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -22,38 +23,62 @@ from holdfast.servers.pace import SLOW_VARIABLE
 _BRIDGE = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.bridge")
 _AROUND = (sys.executable, "-P", "-m", "holdfast.conformance.adapter.service")
 
-# Options of every command that has an adapter as its target.
-Url = Annotated[
-    str | None, typer.Option("--url", metavar="URL", help="ask over HTTP what listens there; no process of it is ended")
-]
-Start = Annotated[
-    str | None,
-    typer.Option(
-        "--start", metavar="COMMAND", help="start a server for each worker, at {port} or $PORT, and ask it over HTTP"
-    ),
-]
+Launcher = Annotated[str | None, typer.Option("--launcher", help="command that provisions what the adapter needs")]
 Service = Annotated[
     Path | None,
     typer.Option("--service", metavar="FILE", help="an HTTP service and what it promises, as service.toml says"),
 ]
-Launcher = Annotated[str | None, typer.Option("--launcher", help="command that provisions what the adapter needs")]
-Config = Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")]
-Slow = Annotated[
-    float,
-    typer.Option(
-        "--slow",
-        envvar=SLOW_VARIABLE,
-        show_envvar=False,
-        min=0.01,
-        max=1000,
-        help="factor on every deadline",
-    ),
-]
-PassEnv = Annotated[
-    list[str] | None, typer.Option("--pass-env", help="environment variable the adapter may see; repeat")
-]
 # As the protocol's schema has the names of a session's config.
 _CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """The options of every command that speaks with an adapter."""
+
+    context: typer.Context
+    launcher: Launcher = None
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="ask over HTTP what listens there; no process of it is ended"),
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--start",
+            metavar="COMMAND",
+            help="start a server for each worker, at {port} or $PORT, and ask it over HTTP",
+        ),
+    ] = None
+    config: Annotated[list[str] | None, typer.Option("--config", help="K=V for every session; repeat for more")] = None
+    slow: Annotated[
+        float,
+        typer.Option(
+            "--slow", envvar=SLOW_VARIABLE, show_envvar=False, min=0.01, max=1000, help="factor on every deadline"
+        ),
+    ] = 1.0
+    pass_env: Annotated[
+        list[str] | None, typer.Option("--pass-env", help="environment variable the adapter may see; repeat")
+    ] = None
+
+    @cached_property
+    def target(self) -> Target:
+        """What is asked. Ends with a usage error if the command line names nothing."""
+        service = getattr(self, "service", None)
+        return target_of(self.context.args, launcher=self.launcher, url=self.url, start=self.start, service=service)
+
+    def settings_for(self, contracts: Iterable[str], *, seed: str, **more: Any) -> RunSettings:
+        """The settings of a run of the target. Ends with a usage error for a config of another form."""
+        return RunSettings(
+            adapter=self.target.adapter,
+            contracts=tuple(contracts),
+            seed=seed,
+            launcher=self.target.launcher,
+            config=config_of(self.config or ()),
+            slow=self.slow,
+            passed_environment=tuple(self.pass_env or ()),
+            **more,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,29 +218,6 @@ def config_of(pairs: Sequence[str]) -> dict[str, str]:
             stop(Exit.USAGE, f"expected --config name=VALUE with a name in lower case, got the name {name[:40]!r}")
         parsed[name] = value
     return parsed
-
-
-def settings_of(
-    target: Target,
-    contracts: Iterable[str],
-    *,
-    seed: str,
-    config: Sequence[str] | None,
-    slow: float,
-    pass_env: Sequence[str] | None,
-    **more: Any,
-) -> RunSettings:
-    """The settings of a run of this target. Ends with a usage error for a config of another form."""
-    return RunSettings(
-        adapter=target.adapter,
-        contracts=tuple(contracts),
-        seed=seed,
-        launcher=target.launcher,
-        config=config_of(config or ()),
-        slow=slow,
-        passed_environment=tuple(pass_env or ()),
-        **more,
-    )
 
 
 def known_contracts(names: Iterable[str]) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def options(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, **changes: An
     monkeypatch.setattr(sys, "argv", ["holdfast", "verify", *(["--"] if words != ["reference"] else []), *words])
     context = typer.Context(TyperCommand("verify"))
     context.args = [*words]
-    return Options(context, seed="s", **changes)
+    return Options(context=context, seed="s", **changes)
 
 
 PLANNED = plan_of(load_contract("jcs"))[0]

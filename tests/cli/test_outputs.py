@@ -20,7 +20,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     """What a plain command line asks for, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     return Options(
-        typer.Context(TyperCommand("verify")),
+        context=typer.Context(TyperCommand("verify")),
         evidence=Path("out/run.jsonl"),
         junitxml=Path("reports/junit.xml"),
         alluredir=Path("reports/allure"),

@@ -13,19 +13,7 @@ import typer
 from holdfast.conformance.cli.console import Format, OutputFormat, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import unusable
-from holdfast.conformance.cli.target import (
-    Config,
-    Launcher,
-    PassEnv,
-    Service,
-    Slow,
-    Start,
-    Target,
-    Url,
-    known_contracts,
-    settings_of,
-    target_of,
-)
+from holdfast.conformance.cli.target import Service, TargetOptions, known_contracts
 from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected
 from holdfast.conformance.run.settings import FAULT_SECONDS, Caller, RunSettings
 from holdfast.conformance.verdict import Exit
@@ -46,11 +34,10 @@ _STATES = "faults"
 _MAX_SEED, _MAX_NONCE, _MAX_COMMIT = 128, 128, 64
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(TargetOptions):
     """What the command line asks for."""
 
-    context: typer.Context
     contract: Annotated[list[str] | None, typer.Option("--contract", help="only this contract; repeat for more")] = None
     expression: Annotated[str | None, typer.Option("-k", help="only cases whose id or clause fits (pytest -k)")] = None
     clause: Annotated[list[str] | None, typer.Option("--clause", help="only cases of this clause; repeat for more")] = (
@@ -73,7 +60,6 @@ class Options:
     ] = False
     evidence: Annotated[Path, typer.Option(help="where the evidence goes")] = DEFAULT_EVIDENCE
     xfail_file: Annotated[Path | None, typer.Option("--xfail", help="file of expected failures")] = None
-    config: Config = None
     seed: Annotated[
         str | None, typer.Option(help="fixes every random suffix; the gate takes such a run only with --allow-seed")
     ] = None
@@ -89,7 +75,6 @@ class Options:
         int | None,
         typer.Option(min=1, max=MOST, help="processes that run cases; by default one more than there are processors"),
     ] = None
-    slow: Slow = 1.0
     exit_first: Annotated[bool, typer.Option("-x", help="stop at the first failure")] = False
     fault_seconds: Annotated[
         float,
@@ -98,11 +83,7 @@ class Options:
     thorough: Annotated[
         float, typer.Option(min=1, max=1000, metavar="FACTOR", help="factor on floors of faults, and histories")
     ] = 1.0
-    pass_env: PassEnv = None
     workdir: Annotated[Path | None, typer.Option(help="parent of the workdirs; must lie on a disk")] = None
-    launcher: Launcher = None
-    url: Url = None
-    start: Start = None
     service: Service = None
     junitxml: Annotated[Path | None, typer.Option(help="JUnit XML goes here")] = None
     alluredir: Annotated[Path | None, typer.Option(help="Allure results go into this folder")] = None
@@ -110,21 +91,11 @@ class Options:
     format_: OutputFormat = Format.TEXT
 
     @cached_property
-    def target(self) -> Target:
-        """What is verified. Ends with a usage error if the command line names nothing."""
-        options = {"launcher": self.launcher, "url": self.url, "start": self.start}
-        return target_of(self.context.args, service=self.service, **options)
-
-    @cached_property
     def settings(self) -> RunSettings:
         """The settings of the run, the same at each call. Ends with a usage error for what cannot be one."""
-        return settings_of(
-            self.target,
+        return self.settings_for(
             known_contracts(self.contract or ()),
             seed=self._seed(),
-            config=self.config,
-            slow=self.slow,
-            pass_env=self.pass_env,
             workdir=None if self.workdir is None else str(_usable(self.workdir)),
             fault_seconds=self.fault_seconds,
             thorough=self.thorough,
