@@ -5,17 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from msgspec import convert
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cli.console import ending, out, print_lines, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.target import Launcher, found_here, known_contracts, reference_target, target_of, words_of
@@ -23,7 +24,7 @@ from holdfast.conformance.cli.verify.transcript import log_tail, transcribed
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.run.shrink import ShrinkError, shorter_script, shorter_session
-from holdfast.conformance.verdict import Exit, FailureMode, Verdict, exit_of
+from holdfast.conformance.verdict import Exit, Verdict, exit_of
 from holdfast.reports.evidence import MARK, EvidenceError, Header, read_evidence
 from holdfast.reports.plain import plain
 from holdfast.specs import Contract, load_contract
@@ -132,13 +133,10 @@ def _read(
     if planned is None:
         near = meant(case, [each.id for each in plan])
         stop(Exit.USAGE, f"this kit has no case {case!r}{near}; `holdfast list cases` names them")
-    silence = None if line.silence is None else FailureMode(line.silence)
     records = {side: [Record.of(each) for each in found] for side, found in run.sides().get(case, {}).items()}
-    judged = Judgement(Verdict(line.verdict), silence, line.detail, line.expected, line.received, n=line.n)
-    judged = judged if line.side is None else judged.placed(Side(line.side), line.n)
-    return _Recorded(contract, planned, judged, records), _settings(
-        context, path, header, name, launcher, allowed=allowed
-    )
+    judged = convert({each.name: getattr(line, each.name) for each in fields(Judgement)}, Judgement)
+    settings = _settings(context, path, header, name, launcher, allowed=allowed)
+    return _Recorded(contract, planned, judged, records), settings
 
 
 def _settings(

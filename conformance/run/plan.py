@@ -6,7 +6,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum, unique
 from types import ModuleType
@@ -171,12 +171,6 @@ def plan_of(contract: Contract) -> tuple[PlannedCase, ...]:
 def generators_of(contract: Contract) -> frozenset[str]:
     """The cases of which what they ask is generated."""
     return frozenset(case.id for case in plan_of(contract) if case.generated)
-
-
-def is_selected(planned: PlannedCase, *, clauses: Set[str], cases: Set[str], forms: Set[Form] = ALL_FORMS) -> bool:
-    """Whether a narrowed run has this case: each option leaves out what it does not name, and so narrows the others."""
-    named = (not cases or planned.id in cases) and (not clauses or not clauses.isdisjoint(planned.clauses))
-    return named and planned.form in forms
 
 
 def uncovered(contract: Contract, plan: Iterable[PlannedCase]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import pytest
 
 from holdfast.conformance.cases.record import CaseResult
 from holdfast.conformance.run.engine import LOADED, Engine
-from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected, plan_of
+from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Verdict
 from holdfast.specs import Contract, load_contract
@@ -54,7 +54,6 @@ def shared_out(items: Sequence[_Item], processes: int, *, workload: Callable[[_I
 
 
 _OPTION = "holdfast_settings"
-_CLAUSES, _CASES, _FORMS = "holdfast_clauses", "holdfast_cases", "holdfast_forms"
 _ATTRIBUTE = "holdfast"
 
 
@@ -83,16 +82,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """One option: the settings of the run, as `holdfast verify` writes them."""
     group = parser.getgroup("holdfast")
     group.addoption("--holdfast-settings", dest=_OPTION, metavar="FILE", help="settings of the run, as JSON")
-    group.addoption("--holdfast-clause", dest=_CLAUSES, action="append", default=[], help="only cases of this clause")
-    group.addoption("--holdfast-case", dest=_CASES, action="append", default=[], help="only this case")
-    group.addoption("--holdfast-form", dest=_FORMS, action="append", default=[], help="only cases of this form")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Without the option the plugin does nothing."""
     path = config.getoption(_OPTION, default=None)
     if path is not None:
-        settings = RunSettings.from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+        settings = msgspec.convert(json.loads(Path(path).read_text(encoding="utf-8")), RunSettings)
         config.pluginmanager.register(_Runner(config, settings), "holdfast-runner")
 
 
@@ -124,16 +120,8 @@ class _Runner:
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Keep the cases that are asked for; here, because under xdist only the workers collect."""
-        clauses, cases = set(config.getoption(_CLAUSES)), set(config.getoption(_CASES))
-        forms = frozenset(map(Form, config.getoption(_FORMS))) or ALL_FORMS
-        if clauses or cases or forms != ALL_FORMS:
-            kept = [
-                item
-                for item in items
-                if isinstance(item, CaseItem) and is_selected(item.planned, clauses=clauses, cases=cases, forms=forms)
-            ]
-            config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-            items[:] = kept
+        if self._settings.cases is not None:
+            items[:] = [item for item in items if item.name in self._settings.cases]
         processes = getattr(config, "workerinput", {}).get("workercount", 1)
         if processes > 1:
             # A suite test takes as long as many scripts.

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
+
+from msgspec import to_builtins
 
 from holdfast import __version__
 from holdfast.conformance.adapter.worker import Greeting
@@ -102,20 +105,6 @@ class Recorder(EvidenceWriter):
         for worker, cause in (restart for each in both for restart in each.restarts):
             self._restarts += 1
             self.write(Restart(worker, cause, self._restarts))
-        judged = result.judgement
-        self.write(
-            VerdictLine(
-                case=result.case,
-                clauses=result.clauses,
-                verdict=judged.verdict.value,
-                silence=None if judged.silence is None else judged.silence.value,
-                detail=judged.detail,
-                expected=judged.expected,
-                received=judged.received,
-                advice=judged.advice,
-                excused=excused,
-                seconds=round(result.seconds, 4),
-                side=None if judged.side is None else judged.side.value,
-                n=judged.n,
-            )
-        )
+        judged: dict[str, Any] = to_builtins(result.judgement)
+        seconds = round(result.seconds, 4)
+        self.write(VerdictLine(case=result.case, clauses=result.clauses, excused=excused, seconds=seconds, **judged))

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from msgspec import convert
+from dataclasses import dataclass, field
 
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.reports.evidence import Redactor, SeedOrigin
@@ -40,17 +37,10 @@ class RunSettings:
     keep: str | None = None
     # The command whose forks are processes of the adapter (`holdfast.conformance.adapter.forks`); empty starts each.
     forkserver: tuple[str, ...] = ()
+    # The cases that run, as far as `-k` has them; None stands for all.
+    cases: tuple[str, ...] | None = None
     # How fast the machine is; None until the first engine of the run has measured it.
     pace: Pace | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """As plain JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RunSettings:
-        """Back from plain JSON."""
-        return convert(data, cls)
 
     @property
     def redactor(self) -> Redactor:

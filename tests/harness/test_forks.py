@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from holdfast.conformance.adapter.forks import Forks
@@ -98,7 +101,7 @@ def test_an_engine_ends_the_forks_of_its_adapter() -> None:
     target = reference_target()
     with temp_folder() as folder, ExitStack() as pipes:
         settings = RunSettings(target.adapter, ("jcs",), "s", workdir=str(folder), forkserver=target.forkserver)
-        assert RunSettings.from_json(settings.as_json()) == settings
+        assert msgspec.convert(json.loads(json.dumps(asdict(settings))), RunSettings) == settings
         with Engine(settings) as engine:
             children = [engine.pool.command.start(target.adapter, adapter_environment()) for _ in range(4)]
             for child in children:

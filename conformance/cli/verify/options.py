@@ -14,7 +14,7 @@ from holdfast.conformance.cli.console import Format, OutputFormat, stop
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import Service, TargetOptions, known_contracts
-from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, is_selected
+from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase
 from holdfast.conformance.run.settings import FAULT_SECONDS, Caller, RunSettings
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import Redactor, SeedOrigin, seed_of_nonce
@@ -134,9 +134,9 @@ class Options(TargetOptions):
         return " and ".join(joined) or None
 
     def selects(self, planned: PlannedCase) -> bool:
-        """Whether a case runs, as far as `-k` has it."""
-        clauses, cases = frozenset(self.clause or ()), frozenset(self.case or ())
-        return is_selected(planned, clauses=clauses, cases=cases, forms=self.forms)
+        """Whether a case runs, as far as `-k` has it. Each option leaves out what it does not name."""
+        named = not self.clause or not {*self.clause}.isdisjoint(planned.clauses)
+        return named and planned.form in self.forms and (not self.case or planned.id in self.case)
 
     @property
     def redactor(self) -> Redactor:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from holdfast.conformance.run import xfail
 from holdfast.conformance.run.artefacts import Identity
 from holdfast.conformance.run.baselines import load_baseline
 from holdfast.conformance.run.engine import LOADED, Engine
-from holdfast.conformance.run.plan import ALL_FORMS, Form, PlannedCase, plan_of
+from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.recorder import Recorder, header_of
 from holdfast.conformance.run.summary import Summary, missing_result, of_other_roles, summarise
 from holdfast.conformance.run.surface import asks_for_one, unseen
@@ -282,7 +282,9 @@ class Verification:
             handed = Path(scratch) / "settings.json"
             # It may hold secrets of the config; the folder around it is readable by adapters of other accounts.
             handed.touch(mode=0o600)
-            handed.write_text(json.dumps(self._engine.settings.as_json()), encoding="utf-8")
+            cases = [planned.id for planned in self._plan if options.selects(planned)]
+            settings = replace(self._engine.settings, cases=None if len(cases) == len(self._plan) else tuple(cases))
+            handed.write_text(json.dumps(asdict(settings)), encoding="utf-8")
             ini = Path(scratch) / "pytest.ini"
             ini.write_text("[pytest]\n", encoding="utf-8")
             words = [
@@ -294,27 +296,16 @@ class Verification:
             ]
             if options.expression is not None:
                 words += ["-k", options.expression]
-            for clause in options.clause or ():
-                words += ["--holdfast-clause", clause]
-            for case in options.case or ():
-                words += ["--holdfast-case", case]
-            if options.forms != ALL_FORMS:
-                words += [word for form in options.forms for word in ("--holdfast-form", form.value)]
             if options.exit_first:
                 words.append("-x")
-            jobs = options.jobs or default_jobs(self._expected_cases())
+            # How many will run is not known before pytest reads `-k`. With `-x` one may do.
+            is_one = options.expression is not None or options.exit_first
+            jobs = options.jobs or default_jobs(1 if is_one else len(cases))
             if jobs > 1:
                 words += ["-p", "xdist.plugin", "-n", str(jobs), "--dist", "worksteal"]
             words += [str(folders[contract.name] / "contract.yaml") for contract in self._contracts]
             with _own_pytest_environment(Path(scratch)):
                 return int(pytest.main(words, plugins=[self]))
-
-    def _expected_cases(self) -> int:
-        """How many cases will run, as far as that is known before pytest reads `-k`. With `-x` one may do."""
-        options = self._options
-        if options.expression is not None or options.exit_first:
-            return 1
-        return sum(map(options.selects, self._plan))
 
     def _conclude(self, status: int) -> None:
         narrowed = self._options.narrowed is not None
