@@ -9,7 +9,7 @@ from typing import NoReturn
 import msgspec
 import typer
 
-from holdfast.conformance.cli.console import Format, ending, err, out, print_json, stop
+from holdfast.conformance.cli.console import Format, ending, err, members, out, print_json, stop
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
 from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, stores_of, traces
 from holdfast.conformance.selfcheck.automatic.score import Score, difference
@@ -141,31 +141,19 @@ def _difference(site: Site) -> str:
 
 def _json(score: Score) -> dict[str, object]:
     return {
-        "contract": score.contract,
-        "seed": score.seed,
-        "sites": score.sites,
+        **members(score, "contract", "seed", "sites"),
         "tried": len(score.drawn),
         "killed": score.killed,
         "equivalent": score.listed,
-        "ends": {end.value: count for end, count in score.ends.items()},
-        "complaints": list(score.complaints),
+        **members(score, "ends", "complaints"),
         "mutants": [
             {
-                "id": site.id,
-                "function": site.function,
-                "operator": site.operator,
-                "end": score.outcomes[site.id].end.value,
-                "tried": score.outcomes[site.id].tried,
-                "seconds": score.outcomes[site.id].seconds,
-                "by": _killer(score.outcomes[site.id]),
-                "verdict": score.outcomes[site.id].verdict,
-                "detail": score.outcomes[site.id].detail,
+                **members(site, "id", "function", "operator"),
+                **members(outcome, "end", "tried", "seconds"),
+                "by": None if outcome.by is None else outcome.by.case,
+                **members(outcome, "verdict", "detail"),
                 "difference": _difference(site),
             }
-            for site in score.drawn
+            for site, outcome in ((site, score.outcomes[site.id]) for site in score.drawn)
         ],
     }
-
-
-def _killer(outcome: Outcome) -> str | None:
-    return None if outcome.by is None else outcome.by.case

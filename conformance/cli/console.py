@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum, unique
 from typing import Annotated, Any, NoReturn
 
 import typer
+from msgspec import to_builtins
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.containers import Lines
@@ -201,6 +202,16 @@ def _rows(columns: Sequence[Column]) -> Iterator[tuple[RenderableType, ...]]:
 def _cells(console: Console, cell: RenderableType) -> int:
     """How wide a cell is, on one line."""
     return cell_len(str(console.render_str(cell) if isinstance(cell, str) else cell))
+
+
+def members(value: object, *names: str) -> dict[str, Any]:
+    """These attributes of a value as JSON has them, in this order; null for each if there is no value."""
+    return {name: None if value is None else as_json(getattr(value, name)) for name in names}
+
+
+def as_json(value: object) -> Any:
+    """A value as a reader of its JSON gets it: lists for tuples, and the values of enumerations."""
+    return json.loads(json.dumps(to_builtins(sorted(value) if isinstance(value, Set) else value)))
 
 
 def print_json(value: object) -> None:

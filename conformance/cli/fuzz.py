@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.console import Console
 
 from holdfast import install_line
 from holdfast.conformance.cases.record import CaseResult
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, stop, styled
+from holdfast.conformance.cli.console import Format, OutputFormat, members, out, print_json, stop, styled
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.group import with_options
 from holdfast.conformance.cli.outermost.older_runs import EVIDENCE
@@ -135,10 +134,9 @@ def _run(options: Options, settings: RunSettings) -> Exit:
     except EvidenceError as error:
         stop(Exit.INCOMPLETE, str(error))
     if options.format_ is Format.JSON:
-        members = ("verdict", "detail", "expected", "received", "advice")
-        judged = [(each.case, msgspec.to_builtins(each.judgement)) for each in results]
-        cases_json = [{"case": case, **{name: said[name] for name in members}} for case, said in judged]
-        print_json({"verdict": verdict.value, "exit": int(final), "cases": cases_json})
+        names = ("verdict", "detail", "expected", "received", "advice")
+        judged = [{"case": each.case, **members(each.judgement, *names)} for each in results]
+        print_json({"verdict": verdict.value, "exit": int(final), "cases": judged})
     else:
         out().print(f"evidence: {options.evidence}", markup=False)
         out().print(f"verdict:  {styled(verdict)}   exit {int(final)}")

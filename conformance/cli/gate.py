@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, members, out, print_json, stop
 from holdfast.conformance.cli.verify.summary import artefacts_text
 from holdfast.conformance.gate.decision import (
     Expected,
@@ -147,12 +147,12 @@ def decision_json(
             "started": None if header is None else instant_text(header.started),
             "finished": None if evidence.footer is None else instant_text(evidence.footer.finished),
             "adapter_digest": None if evidence.artefacts is None else evidence.artefacts.digest,
-            "commit": None if header is None else header.adapter.commit,
-            "nonce": None if header is None else header.nonce,
-            "seed_origin": None if header is None else header.seed_origin.value,
+            **members(None if header is None else header.adapter, "commit"),
+            **members(header, "nonce", "seed_origin"),
         },
         "required": [
-            {"contract": r.contract.name, "version": r.contract.version, "extent": r.extent.value} for r in requirements
+            {"contract": each.contract.name, **members(each.contract, "version"), **members(each, "extent")}
+            for each in requirements
         ],
         **json_of(decision),
     }

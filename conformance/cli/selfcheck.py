@@ -17,6 +17,7 @@ from holdfast.conformance.cli.console import (
     OutputFormat,
     ending,
     err,
+    members,
     out,
     print_json,
     print_table,
@@ -228,13 +229,7 @@ def _json(kills: Sequence[Kill], problems: Sequence[str], good: bool) -> dict[st
         "good": good,
         "problems": list(problems),
         "kills": [
-            {
-                "mutant": kill.mutant.name,
-                "as_declared": kill.as_declared,
-                "shown": {clause: verdict.value for clause, verdict in kill.shown.items()},
-                "missed": list(kill.missed),
-                "also_failing": list(kill.also_failing),
-            }
+            {"mutant": kill.mutant.name, **members(kill, "as_declared", "shown", "missed", "also_failing")}
             for kill in kills
         ],
     }

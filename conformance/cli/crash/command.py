@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, err, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, err, members, out, print_json, print_table, stop
 from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.places import unusable
 from holdfast.conformance.cli.target import found_here
@@ -291,22 +291,14 @@ def _json(reports: Sequence[SweepReport], status: Exit, timeline: _Timeline) -> 
         "exit": int(status),
         "layers": [
             {
-                "layer": report.layer.value,
-                "clean": report.clean,
-                "tried": report.tried,
-                "total": report.total,
-                "floor": report.floor,
-                "tally": report.tally,
-                "unproven": list(report.unproven),
-                "beside": report.beside,
+                **members(report, "layer", "clean", "tried", "total", "floor", "tally", "unproven", "beside"),
                 "seconds": round(report.seconds, 3),
                 "findings": [
                     {
                         "at": finding.what,
                         "number": finding.point,
                         "class": finding.verdict.kind.value,
-                        "expected": finding.verdict.expected,
-                        "came": finding.verdict.came,
+                        **members(finding.verdict, "expected", "came"),
                         "story": finding.story,
                         "state": None if finding.kept is None else str(finding.kept),
                         "timeline": timeline(report.layer, finding),

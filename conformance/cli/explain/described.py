@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from holdfast.conformance.cli.console import as_json, members
 from holdfast.conformance.run.plan import PlannedCase, plan_of, suite_case_id, suite_tests
 from holdfast.specs import Case, Clause, Contract
 from holdfast.specs.faults import FaultCase
@@ -46,9 +46,7 @@ def contract_data(contract: Contract) -> dict[str, Any]:
     parts = written(contract)
     return {
         "contract": _full_name(contract),
-        "title": contract.title,
-        "digest": contract.digest,
-        "stateless": contract.stateless,
+        **members(contract, "title", "digest", "stateless"),
         "methods": {method.name: method.title for method in contract.methods.values()},
         "reasons": {reason.name: reason.meaning for reason in contract.reasons.values()},
         **{part: parts.get(part) for part in _PARTS},
@@ -61,15 +59,9 @@ def clause_data(contract: Contract, clause: Clause) -> dict[str, Any]:
     return {
         "clause": clause.id,
         "contract": _full_name(contract),
-        "level": clause.level.value,
-        "basis": clause.basis.value,
-        "section": clause.section,
-        "proof": clause.proof.value,
-        "text": clause.text,
-        "harm": clause.harm,
+        **members(clause, "level", "basis", "section", "proof", "text", "harm"),
         "where": _where(_folder(contract) / "contract.yaml", clause.id),
-        "digest": clause.digest,
-        "not_testable": clause.not_testable,
+        **members(clause, "digest", "not_testable"),
         "unbreakable": declared.unbreakable.get(clause.id),
         "cases": [
             {"case": case.id, "title": case.title, "where": _case_at(contract, case.id)}
@@ -97,10 +89,7 @@ def case_data(contract: Contract, planned: PlannedCase) -> dict[str, Any]:
         "contract": _full_name(contract),
         "title": planned.title,
         "where": _case_at(contract, planned.id),
-        "clauses": list(planned.clauses),
-        "scripted": planned.scripted,
-        "provocations": sorted(planned.provocations),
-        "form": planned.form.value,
+        **members(planned, "clauses", "scripted", "provocations", "form"),
         "script": script,
     }
 
@@ -111,10 +100,9 @@ def method_data(contract: Contract, method: Method) -> dict[str, Any]:
     return {
         "method": method.name,
         "contract": _full_name(contract),
-        "group": method.group.value,
-        "title": method.title,
+        **members(method, "group", "title"),
         "capability": method.name,
-        "effects": list(method.effects),
+        **members(method, "effects"),
         "reasons": {name: contract.reasons[name].meaning for name in method.reasons},
         "audited": method.audited if method.reasons else None,
         "args": _alone(method.args.schema),
@@ -129,9 +117,7 @@ def reason_data(contract: Contract, reason: Reason) -> dict[str, Any]:
     return {
         "reason": reason.name,
         "contract": _full_name(contract),
-        "meaning": reason.meaning,
-        "audit_records": reason.audit_records,
-        "data": list(reason.data),
+        **members(reason, "meaning", "audit_records", "data"),
         "when": [
             step["when"]
             for step in written(contract).get("decision_order", ())
@@ -225,42 +211,24 @@ def _strings(part: Any) -> Iterator[str]:
 def _script(case: Case) -> dict[str, Any]:
     twin = case.twin
     parts: dict[str, Any] = {
-        "kind": case.kind.value,
-        "open": {"surface": case.surface, "config": dict(case.config)},
-        "workers": case.workers,
-        "values": dict(case.values),
-        "given": [dict(step) for step in case.given],
-        "when": [dict(step) for step in case.when],
-        "then": [dict(step) for step in case.then],
+        **members(case, "kind"),
+        "open": members(case, "surface", "config"),
+        **members(case, "workers", "values", "given", "when", "then"),
     }
     if twin is not None:
-        parts["twin"] = {"step": twin.step, "set": dict(twin.change), "at": twin.at, "expect": dict(twin.expect)}
-    return _plain(parts)
+        parts["twin"] = {"step": twin.step, "set": as_json(twin.change), **members(twin, "at", "expect")}
+    return _present(parts)
 
 
 def _struck(contract: Contract, fault: FaultCase) -> dict[str, Any]:
     """The fault, its workload, and how the result is judged."""
     workload = contract.work_of(fault)
-    return _plain(
-        {
-            "layer": fault.layer.value,
-            "promise": fault.promise.value,
-            "workload": workload.name,
-            "title": workload.title,
-            "operations": workload.operations,
-            "config": dict(workload.config),
-            "prepare": [dict(step) for step in workload.prepare],
-            "operation": dict(workload.operation or {}),
-            "each": [dict(step) for step in workload.each],
-            "facts": {name: dict(fact) for name, fact in workload.facts.items()},
-        }
-    )
+    names = ("title", "operations", "config", "prepare", "operation", "each", "facts")
+    return _present({**members(fault, "layer", "promise"), "workload": workload.name, **members(workload, *names)})
 
 
-def _plain(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts that are present, as plain JSON."""
-    plain: dict[str, Any] = json.loads(json.dumps({key: value for key, value in parts.items() if value}))
-    return plain
+def _present(parts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in parts.items() if value}
 
 
 def lines_of(contract: Contract, data: Mapping[str, Any]) -> Iterator[str]:

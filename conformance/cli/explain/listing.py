@@ -13,6 +13,7 @@ from holdfast.conformance.cli.console import (
     Format,
     OutputFormat,
     ending,
+    members,
     out,
     print_json,
     print_lines,
@@ -81,11 +82,10 @@ def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
         return [
             {
                 "contract": c.name,
-                "version": c.version,
+                **members(c, "version"),
                 "clauses": len(c.clauses),
                 "cases": len(plan_of(c)),
-                "title": c.title,
-                "digest": c.digest,
+                **members(c, "title", "digest"),
             }
             for c in contracts
         ]
@@ -93,38 +93,22 @@ def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
         return [
             {
                 "clause": clause.id,
-                "level": clause.level.value,
-                "basis": clause.basis.value,
-                "proof": clause.proof.value,
+                **members(clause, "level", "basis", "proof"),
                 "cases": sum(clause.id in case.clauses for case in plan),
-                "text": clause.text,
+                **members(clause, "text"),
             }
             for c, plan in [(c, plan_of(c)) for c in contracts]
             for clause in c.clauses.values()
         ]
     if what is What.METHODS:
         return [
-            {
-                "method": method.name,
-                "contract": c.name,
-                "group": method.group.value,
-                "effects": list(method.effects),
-                "reasons": list(method.reasons),
-                "title": method.title,
-            }
+            {"method": method.name, "contract": c.name, **members(method, "group", "effects", "reasons", "title")}
             for c in contracts
             for method in c.methods.values()
         ]
     if what is What.CASES:
         return [
-            {
-                "case": case.id,
-                "clauses": list(case.clauses),
-                "scripted": case.scripted,
-                "form": case.form.value,
-                "provocations": sorted(case.provocations),
-                "title": case.title,
-            }
+            {"case": case.id, **members(case, "clauses", "scripted", "form", "provocations", "title")}
             for c in contracts
             for case in plan_of(c)
         ]
@@ -134,12 +118,7 @@ def _rows(what: What, contracts: Sequence[Contract]) -> list[dict[str, Any]]:
             for each in Category
         ]
     return [
-        {
-            "reason": reason.name,
-            "contract": c.name,
-            "audit_records": reason.audit_records,
-            "meaning": reason.meaning,
-        }
+        {"reason": reason.name, "contract": c.name, **members(reason, "audit_records", "meaning")}
         for c in contracts
         for reason in c.reasons.values()
     ]

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column
 
-from holdfast.conformance.cli.console import out, print_table, styled, table_of
+from holdfast.conformance.cli.console import members, out, print_table, styled, table_of
 from holdfast.conformance.cli.verify.transcript import print_group
 from holdfast.conformance.gate.model import some_of
 from holdfast.conformance.run.artefacts import ALWAYS
@@ -185,40 +185,22 @@ def summary_json(
         "evidence": str(evidence),
         "adapter_digest": None if artefacts is None else artefacts.digest,
         "excused": [
-            {
-                "case": entry.id,
-                "verdict": entry.verdict.value,
-                "issue": entry.issue,
-                "owner": entry.owner,
-                "expires": entry.expires.isoformat(),
-            }
-            for entry in applied.listed
+            {"case": entry.id, **members(entry, "verdict", "issue", "owner", "expires")} for entry in applied.listed
         ],
-        "counts": {verdict.value: count for verdict, count in summary.counts.items()},
+        **members(summary, "counts"),
         "notes": [*summary.notes, *summary.of_roles],
         "clauses": [
             {
                 "clause": row.clause.id,
-                "basis": row.clause.basis.value,
-                "level": row.clause.level.value,
-                "proof": row.clause.proof.value,
-                "verdict": None if row.verdict is None else row.verdict.value,
-                "cases": row.cases,
-                "ran": row.ran,
-                "conforming": row.conforming,
-                "baseline": {policy.value: row.baseline[policy] for policy in Policy},
+                **members(row.clause, "basis", "level", "proof"),
+                **members(row, "verdict", "cases", "ran", "conforming", "baseline"),
             }
             for row in summary.rows
         ],
         "cases": [
             {
-                "case": result.case,
-                "clauses": list(result.clauses),
-                "verdict": result.judgement.verdict.value,
-                "silence": None if result.judgement.silence is None else result.judgement.silence.value,
-                "side": None if result.judgement.side is None else result.judgement.side.value,
-                "n": result.judgement.n,
-                "detail": result.judgement.detail,
+                **members(result, "case", "clauses"),
+                **members(result.judgement, "verdict", "silence", "side", "n", "detail"),
                 "seconds": round(result.seconds, 4),
             }
             for result in summary.results
