@@ -8,6 +8,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from holdfast.reports.earlier import PARTIAL
+
 
 def unusable_file(path: Path) -> str:
     """Why no file can be put there, in place of one that may be there; empty if one can. Leaves nothing behind."""
@@ -42,6 +44,18 @@ def unusable(folder: Path) -> str:
             # Another process may have put a file there meanwhile.
             with suppress(OSError):
                 each.rmdir()
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all. Raises OSError."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError:
+        with suppress(OSError):
+            partial.unlink()
+        raise
 
 
 def current_folder() -> str:

@@ -15,7 +15,6 @@ import typer
 from typer.testing import CliRunner
 
 import holdfast.vectors.jcs.es6.job
-import holdfast.vectors.jcs.spark.fingerprints
 import holdfast.vectors.jcs.spark.numbers
 from holdfast.conformance.cli.commands import app
 from holdfast.conformance.cli.console import Format, PlainConsole
@@ -213,7 +212,7 @@ def test_fingerprints_says_of_which_seed_they_are(
     work = SimpleNamespace(spark=None, progress=SimpleNamespace(show=None))
     monkeypatch.setattr(fingerprints_command, "working", lambda *_: contextlib.nullcontext(work))
     families = [Family("rs4a.logical_request_key", 5, 3, 3, 0, 0, ())] * 2
-    monkeypatch.setattr(holdfast.vectors.jcs.spark.fingerprints, "check_fingerprints", lambda *_, **__: families)
+    monkeypatch.setattr(fingerprints_command, "check_fingerprints", lambda *_, **__: families)
     monkeypatch.setattr(fingerprints_command, "out", lambda: PlainConsole(width=80))
     with pytest.raises(typer.Exit):
         fingerprints_command.fingerprints(5, seed=77)

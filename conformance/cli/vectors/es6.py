@@ -12,11 +12,11 @@ from holdfast.conformance.cli.vectors.evidence import shown, verdict_of
 from holdfast.conformance.cli.vectors.spark import Master, working
 from holdfast.conformance.cli.vectors.verify import DEADLINE_S, target_of
 from holdfast.conformance.verdict import Exit, exit_of, gravest
+from holdfast.vectors.jcs.spark.tally import Meaning
 
 if TYPE_CHECKING:
     from holdfast.vectors.jcs.es6.job import Es6Result
     from holdfast.vectors.jcs.spark.numbers import NumberResult
-    from holdfast.vectors.jcs.spark.tally import Meaning
 
 
 def es6(
@@ -61,8 +61,6 @@ def es6(
 
 
 def _exit(numbers: NumberResult) -> Exit:
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
     if numbers.counts[Meaning.NO_VERDICT] + numbers.missing == numbers.lines:
         return Exit.ADAPTER
     unknown = [Exit.INCOMPLETE] if numbers.missing or numbers.restarts else []
@@ -70,14 +68,10 @@ def _exit(numbers: NumberResult) -> Exit:
 
 
 def _worst(numbers: NumberResult) -> Meaning | None:
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
     return next((found for found in Meaning if found in numbers.first), None)
 
 
 def _print(name: str, numbers: NumberResult) -> None:
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
     console = out()
     counted = ", ".join(f"{rows:,} {found.words}" for found, rows in numbers.counts.items() if rows)
     console.print(f"{name}: {counted or numbers.failure or 'no answer'}", markup=False)

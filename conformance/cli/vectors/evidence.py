@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast import __version__
 from holdfast.conformance.run.artefacts import Identity
@@ -40,13 +40,13 @@ from holdfast.reports.evidence import (
 from holdfast.specs import load_contract
 from holdfast.specs.typed import json_of, written
 from holdfast.vectors.jcs.clauses import section_of
+from holdfast.vectors.jcs.frames import Answered
+from holdfast.vectors.jcs.opening import argument_of
+from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS
+from holdfast.vectors.jcs.spark.parity import Parity
+from holdfast.vectors.jcs.spark.results import Counterexample, Result
+from holdfast.vectors.jcs.spark.tally import Row
 from holdfast.vectors.taxonomy import Category, Profile
-
-if TYPE_CHECKING:
-    from holdfast.vectors.jcs.frames import Answered
-    from holdfast.vectors.jcs.spark.parity import Parity
-    from holdfast.vectors.jcs.spark.results import Counterexample, Result
-    from holdfast.vectors.jcs.spark.tally import Row
 
 CONTRACT = "jcs"
 # Of a category without rows.
@@ -129,8 +129,6 @@ def _header(result: Result) -> Header:
 
 def line_of(result: Result) -> Vectors:
     """The table and the counterexamples as a line of evidence."""
-    from holdfast.vectors.jcs.spark.blocks import BLOCK_ROWS
-
     target, opened = result.target, result.opened
     table = () if opened is None else tuple(map(_row, opened.rows))
     return Vectors(
@@ -305,8 +303,6 @@ def answer_text(answer: Answered) -> str:
 
 def reproduction(result: Result, found: Counterexample) -> str:
     """One command that asks the SDK about the document again, and says what is expected."""
-    from holdfast.vectors.jcs.opening import argument_of
-
     document = f"hex:{found.document.hex()}"
     if len(found.document) > MAX_SHOWN:
         document = f"{result.seed}:{found.index}" if found.name is None else argument_of(result.seed, found.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Column
@@ -11,9 +11,7 @@ from rich.table import Column
 from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, print_table, table_of
 from holdfast.conformance.cli.vectors.spark import Master, Seed, working
 from holdfast.conformance.verdict import Exit
-
-if TYPE_CHECKING:
-    from holdfast.vectors.jcs.spark.fingerprints import Family
+from holdfast.vectors.jcs.spark.fingerprints import Family, check_fingerprints
 
 
 def fingerprints(
@@ -29,8 +27,6 @@ def fingerprints(
     asked for to show anything.
     """
     with working(master, format_) as work:
-        from holdfast.vectors.jcs.spark.fingerprints import check_fingerprints
-
         families = check_fingerprints(work.spark, seed, count, listener=work.progress.show)
     status = _status(families)
     if format_ is Format.JSON:

@@ -10,6 +10,8 @@ from rich.table import Column
 from holdfast.conformance.cli.console import Format, OutputFormat, number, out, print_json, print_table, table_of
 from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, working
 from holdfast.specs.typed import written
+from holdfast.vectors.jcs.spark.generate import GenerateRequest, Mode
+from holdfast.vectors.jcs.spark.generate import generate as run
 from holdfast.vectors.taxonomy import Category
 
 
@@ -28,9 +30,6 @@ def generate(
     machine, however many cores or partitions there are.
     """
     with working(master, format_) as work:
-        from holdfast.vectors.jcs.spark.generate import GenerateRequest, Mode
-        from holdfast.vectors.jcs.spark.generate import generate as run
-
         mode = Mode.RESUME if resume else Mode.FRESH
         manifest = run(
             work.spark, GenerateRequest(seed, count, partitions), folder, mode=mode, listener=work.progress.show

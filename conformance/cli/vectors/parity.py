@@ -6,13 +6,14 @@ import contextlib
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from holdfast.conformance.cli.console import Format, OutputFormat, out, print_json, print_table, stop
+from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, stop
+from holdfast.conformance.cli.places import put
 from holdfast.conformance.cli.vectors.evidence import (
     answer_text,
     parity_json,
@@ -31,12 +32,16 @@ from holdfast.conformance.cli.vectors.verify import (
     target_of,
 )
 from holdfast.conformance.verdict import Exit
+from holdfast.reports.evidence import EvidenceFile
+from holdfast.vectors.jcs import sdk as runners
+from holdfast.vectors.jcs.opening import opening_of
+from holdfast.vectors.jcs.spark.java import NotAvailableError, find_java
+from holdfast.vectors.jcs.spark.parity import LETTERS, NotFound, Parity, gravest, page, percent, profile_of
+from holdfast.vectors.jcs.spark.results import Counterexample, Generated, Result, VerifyRequest
+from holdfast.vectors.jcs.spark.storage import is_local
+from holdfast.vectors.jcs.spark.tally import Meaning
+from holdfast.vectors.jcs.spark.verify import verify
 from holdfast.vectors.taxonomy import Category
-
-if TYPE_CHECKING:
-    from holdfast.reports.evidence import EvidenceFile
-    from holdfast.vectors.jcs.spark.parity import NotFound, Parity
-    from holdfast.vectors.jcs.spark.results import Counterexample, Result
 
 _OUTPUT = "holdfast-out/parity"
 _PAGE, _DATA = "parity.html", "parity.json"
@@ -63,9 +68,6 @@ def parity(
     on every row and every row of every runner is accounted for, 12 if something is missing (rows, a category without
     any, an explanation why a runner's process failed), 20 if the reference is not right.
     """
-    from holdfast.vectors.jcs.spark.java import NotAvailableError, find_java
-    from holdfast.vectors.jcs.spark.storage import is_local
-
     if not is_local(master):
         stop(Exit.USAGE, "parity compares the runners of this machine: use --master local[N]")
     try:
@@ -81,7 +83,6 @@ def parity(
         found = _run(work, wanted, count, seed, deadline, places, partitions)
     status = _status(found, asked=sdk or ())
     document = parity_json(found, status)
-    from holdfast.vectors.jcs.spark.parity import page
 
     _written(folder / _PAGE, page(found, describe))
     _written(folder / _DATA, json.dumps(document, ensure_ascii=False) + "\n")
@@ -111,22 +112,12 @@ def _cleared(folder: Path, names: Collection[str], stack: contextlib.ExitStack) 
 
 
 def _written(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    beside = path.with_name(f"{path.name}.writing")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        stop(Exit.INCOMPLETE, f"{path}: the result cannot be written, so nothing is proven: {error}")
+    with ending(Exit.INCOMPLETE, OSError, before=f"{path}: the result cannot be written, so nothing is proven: "):
+        put(path, text.encode())
 
 
 def _wanted(sdk: list[str] | None, build: bool) -> tuple[list[str], list[NotFound]]:
     """The runners that can run, the references first, and those that cannot."""
-    from holdfast.vectors.jcs import sdk as runners
-    from holdfast.vectors.jcs.spark.parity import NotFound
-
     usable: list[str] = []
     missing: list[NotFound] = []
     for name in dict.fromkeys([*(n for n in runners.names() if n.startswith("reference")), *(sdk or runners.names())]):
@@ -155,11 +146,6 @@ def _run(
     places: Mapping[str, EvidenceFile],
     partitions: int | None,
 ) -> Parity:
-    from holdfast.vectors.jcs.opening import opening_of
-    from holdfast.vectors.jcs.spark.parity import Parity, profile_of
-    from holdfast.vectors.jcs.spark.results import Generated, VerifyRequest
-    from holdfast.vectors.jcs.spark.verify import verify
-
     found = []
     opening = opening_of(seed)
     for name in wanted[0]:
@@ -175,15 +161,9 @@ def _run(
         place = places[name]
         result = verify(work.spark, request, str(place.path.parent), listener=work.progress.show)
         recorded(result, place)
-        work.progress.say(f"{name}: {_agreeing(result)} of {result.asked} agree, {result.seconds:.1f} s")
+        work.progress.say(f"{name}: {result.total(Meaning.AGREE)} of {result.asked} agree, {result.seconds:.1f} s")
         found.append(result)
     return Parity(tuple(found), tuple(wanted[1]))
-
-
-def _agreeing(result: Result) -> int:
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
-    return result.total(Meaning.AGREE)
 
 
 def _status(found: Parity, asked: Collection[str]) -> Exit:
@@ -217,9 +197,6 @@ def _print_counterexamples(found: Parity) -> None:
 
 def _print_matrix(found: Parity) -> None:
     """Categories down, SDKs across by number: so that it fits a terminal, and a log."""
-    from holdfast.vectors.jcs.spark.parity import LETTERS
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
     console = out()
     table = Table(title="rows that do not agree", title_justify="left", show_edge=False, pad_edge=False, box=None)
     table.add_column("", no_wrap=True)
@@ -237,7 +214,7 @@ def _print_matrix(found: Parity) -> None:
     for number, result in enumerate(found.results, 1):
         target = result.target
         about = [target.name, f"{target.library} ({target.language})", target.version, result.profile.value]
-        names.add_row(str(number), *map(escape, about), f"{_agreeing(result)} of {result.asked}")
+        names.add_row(str(number), *map(escape, about), f"{result.total(Meaning.AGREE)} of {result.asked}")
     print_table(console, names)
     for missing in found.not_found:
         console.print(f"not proven: {missing.name} ({missing.language}): {missing.why}", markup=False, style="yellow")
@@ -261,9 +238,6 @@ def _print_matrix(found: Parity) -> None:
 
 def _square(result: Result, category: Category) -> str:
     """One cell: the gravest finding's letter and the share of the rows that depart."""
-    from holdfast.vectors.jcs.spark.parity import LETTERS, gravest, percent
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
     row = result.row(category)
     worst = gravest(result, row)
     if worst is None:

@@ -14,21 +14,19 @@ from rich.table import Table
 
 from holdfast.conformance.cli.console import Format, OutputFormat, ending, err, out, print_json, print_table, stop
 from holdfast.conformance.verdict import Exit
+from holdfast.vectors.jcs import sdk as runners
+from holdfast.vectors.jcs.sdk import DamagedError, ManifestError, UnknownSdkError, find, names
 
 
 @contextlib.contextmanager
 def looked_up() -> Iterator[None]:
     """Ends the command where a name or a `runner.toml` is wrong: 20 if it is one of the kit's own, which is damaged."""
-    from holdfast.vectors.jcs.sdk import DamagedError, ManifestError, UnknownSdkError
-
     with ending(Exit.USAGE, ManifestError, UnknownSdkError), ending(Exit.KIT, DamagedError):
         yield
 
 
 def list_(format_: OutputFormat = Format.TEXT) -> None:
     """List every runner, and what is missing of those that cannot run here."""
-    from holdfast.vectors.jcs.sdk import find, names
-
     with looked_up():
         found = [find(name) for name in names()]
     if format_ is Format.JSON:
@@ -51,8 +49,6 @@ def build(
     into: Annotated[Path | None, typer.Option("--into", help="folder for what is built")] = None,
 ) -> None:
     """Build runners from their locked versions. Exit 12 if one could not be built: it stays unproven."""
-    from holdfast.vectors.jcs import sdk as runners
-
     failed = []
     with looked_up():
         for name in names or runners.names():
@@ -75,8 +71,6 @@ def build(
 
 def run(name: Annotated[str, typer.Argument(help="`holdfast vectors sdk list` names them")]) -> None:
     """Be the runner NAME: frames on standard input, frames on standard output, until end of file."""
-    from holdfast.vectors.jcs import sdk as runners
-
     with looked_up():
         try:
             runners.exec_runner(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,11 +16,16 @@ from holdfast.conformance.cli.vectors.verify import runnable
 from holdfast.conformance.verdict import Exit, Verdict, exit_of, gravest
 from holdfast.reports.plain import bytes_as_text
 from holdfast.servers.janitor import Janitor
+from holdfast.specs import SpecError
+from holdfast.vectors.jcs.construct import Row, row
+from holdfast.vectors.jcs.frames import Answered, StartError, Status, run
+from holdfast.vectors.jcs.frames.process import scrubbed_environment
+from holdfast.vectors.jcs.ladder import rung
+from holdfast.vectors.jcs.opening import may_be_too_deep
+from holdfast.vectors.jcs.sdk import reference
+from holdfast.vectors.jcs.spark.tally import Meaning, disagreement
+from holdfast.vectors.record import Canonical, load
 from holdfast.vectors.taxonomy import Category, Profile
-
-if TYPE_CHECKING:
-    from holdfast.vectors.jcs.construct import Row
-    from holdfast.vectors.jcs.frames import Answered
 
 _ROW = re.compile(r"([0-9]{1,19}):([0-9]{1,19})\Z")
 _RUNG = re.compile(r"ladder:([0-9]{1,19}):(.+)\Z")
@@ -75,7 +80,6 @@ def show(
     finding = None if answered is None else _finding(found, profile, answered)
     if finding == "agree" and failed:
         # A runner that answers and fails has not passed.
-        from holdfast.vectors.jcs.frames import Answered, Status
 
         answered, finding = Answered(Status.CRASHED, failed[0].encode()), "no_verdict"
     if format_ is Format.JSON:
@@ -90,20 +94,13 @@ def show(
 
 def _find(which: str, janitor: Janitor) -> Shown:
     if place := _ROW.match(which):
-        from holdfast.vectors.jcs.construct import row
-
         return _made(f"{int(place[1])}:{int(place[2])}", row, place[1], int(place[2]))
     if step := _RUNG.match(which):
-        from holdfast.vectors.jcs.ladder import rung
-
         return _made(f"ladder:{int(step[1])}:{step[2]}", rung, step[1], step[2])
     given = _HEX.match(which)
     if given is not None:
         document = bytes.fromhex(given[1])
         return Shown(which, document, None, {profile: _reference(profile, document, janitor) for profile in Profile})
-    from holdfast.specs import SpecError
-    from holdfast.vectors.jcs.frames import Answered, Status
-    from holdfast.vectors.record import Canonical, load
 
     try:
         record = next((one for one in load() if one.id == which), None)
@@ -125,8 +122,6 @@ def _find(which: str, janitor: Janitor) -> Shown:
 
 
 def _made(which: str, make: Callable[..., Row], seed: str, which_one: int | str) -> Shown:
-    from holdfast.vectors.jcs.frames import Answered, Status
-
     try:
         with ending(Exit.USAGE, ValueError):
             made = make(int(seed), which_one)
@@ -140,8 +135,6 @@ def _made(which: str, make: Callable[..., Row], seed: str, which_one: int | str)
 
 
 def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
-    from holdfast.vectors.jcs.sdk import reference
-
     return _ask(reference(profile), (), document, janitor)
 
 
@@ -152,9 +145,6 @@ def _ask(
     janitor: Janitor,
     unexplained: Callable[[str], None] = lambda _: None,
 ) -> Answered:
-    from holdfast.vectors.jcs.frames import StartError, run
-    from holdfast.vectors.jcs.frames.process import scrubbed_environment
-
     words = tuple(command) if sdk is None else tuple(runnable(sdk).command)
     environment = {**scrubbed_environment(), **janitor.mark}
     try:
@@ -165,9 +155,6 @@ def _ask(
 
 
 def _finding(found: Shown, profile: Profile, answered: Answered) -> str:
-    from holdfast.vectors.jcs.opening import may_be_too_deep
-    from holdfast.vectors.jcs.spark.tally import Meaning, disagreement
-
     finding = disagreement(found.expected[profile], answered)
     if finding is Meaning.OVER_REFUSAL and may_be_too_deep(found.document):
         return Meaning.AGREE.value

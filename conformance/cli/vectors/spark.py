@@ -17,11 +17,14 @@ from holdfast.conformance.cli.console import Format, err, stop
 from holdfast.conformance.cli.vectors.sdk import looked_up
 from holdfast.conformance.verdict import Exit
 from holdfast.servers.janitor import Janitor
+from holdfast.vectors.jcs.spark.java import NotAvailableError
+from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
+from holdfast.vectors.jcs.spark.session import Snapshot, SparkSite, opened
+from holdfast.vectors.jcs.spark.storage import StorageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from holdfast.vectors.jcs.spark.session import Snapshot
 
 # A line of progress on a plain stream, at most this often.
 PLAIN_EVERY_S = 5.0
@@ -114,11 +117,6 @@ class JobProgress:
 @contextlib.contextmanager
 def working(master: str, format_: Format, environment: Mapping[str, str] | None = None) -> Iterator[Work]:
     """A session at `master`. Its JVM, workers, runners and files are removed however the command ends."""
-    from holdfast.vectors.jcs.spark.java import NotAvailableError
-    from holdfast.vectors.jcs.spark.manifest import KitFaultError, OutputError
-    from holdfast.vectors.jcs.spark.session import SparkSite, opened
-    from holdfast.vectors.jcs.spark.storage import StorageError
-
     try:
         with looked_up(), Janitor() as janitor, JobProgress(format_) as progress:
             place = SparkSite(janitor.make_folder(), master=master, environment={**(environment or {}), **janitor.mark})

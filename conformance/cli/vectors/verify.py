@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,18 +15,23 @@ from holdfast.conformance.cli.console import Format, OutputFormat, ending, numbe
 from holdfast.conformance.cli.console import table_of as console_table
 from holdfast.conformance.cli.outermost.older_runs import of_vectors
 from holdfast.conformance.cli.target import found_here
-from holdfast.conformance.cli.vectors.evidence import answer_text, record, reproduction, shown, without_rows
+from holdfast.conformance.cli.vectors.evidence import answer_text, line_of, record, reproduction, shown, without_rows
 from holdfast.conformance.cli.vectors.spark import Master, Partitions, Seed, Work, working
 from holdfast.conformance.verdict import Exit
 from holdfast.reports.evidence import EvidenceError, EvidenceFile
 from holdfast.reports.plain import difference
+from holdfast.specs.typed import json_of
 from holdfast.vectors.jcs.clauses import section_of
+from holdfast.vectors.jcs.measures import Measure
+from holdfast.vectors.jcs.opening import opening_of
+from holdfast.vectors.jcs.sdk import Sdk, find, reference
+from holdfast.vectors.jcs.spark.judge import Command
+from holdfast.vectors.jcs.spark.manifest import read_manifest
+from holdfast.vectors.jcs.spark.results import Counterexample, Generated, Result, Source, Stored, Target, VerifyRequest
+from holdfast.vectors.jcs.spark.storage import Store, is_local, is_uri
+from holdfast.vectors.jcs.spark.tally import Meaning
+from holdfast.vectors.jcs.spark.verify import verify as run
 from holdfast.vectors.taxonomy import Profile
-
-if TYPE_CHECKING:
-    from holdfast.vectors.jcs.sdk import Sdk
-    from holdfast.vectors.jcs.spark.judge import Command
-    from holdfast.vectors.jcs.spark.results import Counterexample, Result, Source, Target
 
 # A document that a runner works on for longer is hung: the largest has some 200 KiB, the deepest 5,000 levels.
 DEADLINE_S = 10.0
@@ -64,15 +69,10 @@ def verify(
     """
     command = _checked(context.args, sdk, count, folder, results, master)
     name = sdk or Path(command[0]).name
-    path = evidence or _beside(results, name)
+    own = results is None or is_uri(results)
+    path = evidence or Path(of_vectors(name) if own else str(results)) / "run.jsonl"
     with place_of(path) as place:
         with working(master, format_) as work:
-            from holdfast.vectors.jcs.opening import opening_of
-            from holdfast.vectors.jcs.spark.manifest import read_manifest
-            from holdfast.vectors.jcs.spark.results import Generated, Stored, VerifyRequest
-            from holdfast.vectors.jcs.spark.storage import Store
-            from holdfast.vectors.jcs.spark.verify import verify as run
-
             target = target_of(work, sdk, command, deadline)
             where = results or of_vectors(name)
             source: Source
@@ -104,15 +104,6 @@ def verify(
     raise typer.Exit(int(status))
 
 
-def _beside(results: str | None, name: str) -> Path:
-    """Where evidence goes: beside the mismatches, if they are given as a path."""
-    from holdfast.vectors.jcs.spark.storage import is_uri
-
-    if results is None or is_uri(results):
-        return Path(of_vectors(name)) / "run.jsonl"
-    return Path(results) / "run.jsonl"
-
-
 def place_of(path: Path) -> EvidenceFile:
     """Where the evidence goes, locked: should this run not come to its end, an earlier one must not stand for it."""
     with ending(Exit.USAGE, EvidenceError):
@@ -129,8 +120,6 @@ def recorded(result: Result, place: EvidenceFile) -> Exit:
 def _checked(
     rest: Sequence[str], sdk: str | None, count: int | None, folder: str | None, results: str | None, master: str
 ) -> tuple[str, ...]:
-    from holdfast.vectors.jcs.spark.storage import is_local
-
     if (sdk is None) is not bool(rest):
         stop(Exit.USAGE, "expected either --sdk NAME or `-- COMMAND…`, got " + ("both" if rest else "neither"))
     if (count is None) is (folder is None):
@@ -142,10 +131,6 @@ def _checked(
 
 def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: float) -> Target:
     """The runner called `sdk`, or the one behind `command`."""
-    from holdfast.vectors.jcs.spark.judge import Command
-    from holdfast.vectors.jcs.spark.results import Target
-    from holdfast.vectors.jcs.spark.storage import is_local
-
     if sdk is None:
         # Workers run in folders of their own; those of a cluster on machines of their own.
         words = found_here(command) if is_local(work.spark.sparkContext.master) else tuple(command)
@@ -158,8 +143,6 @@ def target_of(work: Work, sdk: str | None, command: Sequence[str], deadline: flo
 
 def runnable(sdk: str) -> Sdk:
     """The runner called `sdk`; the command ends if it cannot run here. Raises UnknownSdkError, ManifestError."""
-    from holdfast.vectors.jcs.sdk import find
-
     found = find(sdk)
     if not found.command:
         stop(Exit.INCOMPLETE, f"not proven: {found.name} cannot run here: {found.missing}")
@@ -168,9 +151,6 @@ def runnable(sdk: str) -> Sdk:
 
 def reference_command(work: Work, profile: Profile) -> Command:
     """The reference in `profile`, which says what is expected of documents that no construction made."""
-    from holdfast.vectors.jcs.sdk import find, reference
-    from holdfast.vectors.jcs.spark.judge import Command
-
     return Command(tuple(find(reference(profile)).command), DEADLINE_S, START_S, work.janitor.mark)
 
 
@@ -184,9 +164,6 @@ def failure_of(result: Result) -> str:
 
 def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, Any]:
     """What `--format json` prints (vectors-verify.schema.json)."""
-    from holdfast.conformance.cli.vectors.evidence import line_of
-    from holdfast.specs.typed import json_of
-
     line = json_of(line_of(result))
     del line["type"]
     return {
@@ -201,8 +178,6 @@ def result_json(result: Result, status: Exit, path: Path | None) -> dict[str, An
 
 def table_of(result: Result) -> Table:
     """The rows of each category, by what was found."""
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
     target = result.target
     about = " ".join(part for part in (target.language, target.library, target.version) if part)
     title = f"{target.name}{f' ({about})' if about else ''}, profile {result.profile.value}"
@@ -219,8 +194,6 @@ def table_of(result: Result) -> Table:
 
 def print_result(result: Result) -> None:
     """The table, the counterexamples, the worst first."""
-    from holdfast.vectors.jcs.spark.tally import Meaning
-
     console = out()
     print_table(console, table_of(result))
     for found in result.counterexamples:
@@ -252,8 +225,6 @@ def print_result(result: Result) -> None:
 
 def _greatest(result: Result) -> str:
     """The greatest of each measure over all categories."""
-    from holdfast.vectors.jcs.measures import Measure
-
     every = result.reached.values()
     most = {measure: max((line.get(measure, 0) for line in every), default=0) for measure in Measure}
     return ", ".join(f"{value:,} {measure.words}" for measure, value in most.items() if value) or "nothing"

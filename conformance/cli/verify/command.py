@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from holdfast.conformance.cases.expect import no_verdict
 from holdfast.conformance.cases.record import CaseResult, Judgement
 from holdfast.conformance.cli.console import err, stop
 from holdfast.conformance.cli.group import with_options
-from holdfast.conformance.cli.places import current_folder, unusable
+from holdfast.conformance.cli.places import current_folder, put, unusable
 from holdfast.conformance.cli.verify.options import QUICK, Options
 from holdfast.conformance.cli.verify.verification import Verification
 from holdfast.conformance.run import xfail
@@ -71,7 +70,10 @@ def publish(run: Run, contracts: Sequence[Contract], options: Options, *, proble
     results = results_of(run, contracts, plan, status=status, problem=problem)
     try:
         if options.junitxml is not None:
-            _put_file(junit_xml(results), options.junitxml)
+            set_aside(options.junitxml)
+            real = Path(os.path.realpath(options.junitxml))
+            real.parent.mkdir(parents=True, exist_ok=True)
+            put(real, junit_xml(results))
         if options.alluredir is not None:
             # Its library takes a tenth of the time in which this command starts.
             from holdfast.reports.allure import write_allure
@@ -83,21 +85,6 @@ def publish(run: Run, contracts: Sequence[Contract], options: Options, *, proble
             f"expected to write {options.junitxml or options.alluredir} at the end of the run, got: {error}; "
             "the evidence is complete"
         ) from error
-
-
-def _put_file(made: bytes, path: Path) -> None:
-    """Raises OSError, EarlierError."""
-    set_aside(path)
-    real = Path(os.path.realpath(path))
-    real.parent.mkdir(parents=True, exist_ok=True)
-    partial = real.with_name(real.name + PARTIAL)
-    try:
-        partial.write_bytes(made)
-        partial.replace(real)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise
 
 
 def _problems(options: Options) -> Iterator[str]:
