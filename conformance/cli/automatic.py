@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 import msgspec
@@ -12,15 +15,88 @@ import typer
 from holdfast.conformance.cli.console import Format, ending, err, members, out, print_json, stop
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, drawn, equivalents, listed, source_of
 from holdfast.conformance.selfcheck.automatic.runs import attacks, outcomes, portions, stores_of, traces
-from holdfast.conformance.selfcheck.automatic.score import Score, difference
 from holdfast.conformance.selfcheck.tasks import Attack, Beginning, End, Outcome, Traced
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
 from holdfast.conformance.verdict import Exit
 from holdfast.specs import Contract
-from holdfast.specs.automatic import Site
+from holdfast.specs.automatic import MOST_EQUIVALENT, Site
 
 # What scripts have not found lies where something fails, so that most of its tests wait for it.
 _WAITING = 2
+
+
+# This percentage of the mutants that are not listed as equivalent must be killed.
+GOAL_PERCENT = 95
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One contract's mutants. `sites` is how many there are, `drawn` those that were tried, each with its outcome.
+
+    `equivalent` are the arguments of those that are listed as equivalent, `problems` what is wrong with that list.
+    """
+
+    contract: str
+    seed: str
+    sites: int
+    drawn: Sequence[Site]
+    outcomes: Mapping[str, Outcome]
+    equivalent: Mapping[str, str]
+    problems: Sequence[str]
+
+    @property
+    def ends(self) -> Mapping[End, int]:
+        """How many mutants ended in each way."""
+        found = Counter(self.outcomes[site.id].end for site in self.drawn)
+        return {end: found[end] for end in End if found[end]}
+
+    @property
+    def killed(self) -> int:
+        """How many were killed, in any way."""
+        return sum(self.outcomes[site.id].end.is_kill for site in self.drawn)
+
+    @property
+    def survivors(self) -> Sequence[Site]:
+        """Those that no test found, and that are not listed as equivalent."""
+        return [
+            site for site in self.drawn if not self.outcomes[site.id].end.is_kill and site.id not in self.equivalent
+        ]
+
+    @property
+    def listed(self) -> int:
+        """How many survived and are listed as equivalent."""
+        return len(self.drawn) - self.killed - len(self.survivors)
+
+    @property
+    def complaints(self) -> Sequence[str]:
+        """What is wrong, in sentences."""
+        said = list(self.problems)
+        refuted = [site.id for site in self.drawn if site.id in self.equivalent and self.outcomes[site.id].end.is_kill]
+        said += [f"{name} is listed as equivalent, and a test finds it; remove the entry" for name in refuted]
+        if self.listed * MOST_EQUIVALENT > len(self.drawn):
+            said.append(f"{self.listed} of {len(self.drawn)} are listed as equivalent; at most one in ten may be")
+        if not self.drawn:
+            said.append("no mutant was tried")
+        if self.killed * 100 < GOAL_PERCENT * (len(self.drawn) - self.listed):
+            said.append(f"fewer than {GOAL_PERCENT} of a hundred mutants that are not listed were killed")
+        return said
+
+    def sentence(self) -> str:
+        """The score in one line."""
+        times = ", ".join(f"{count} {end.value}" for end, count in self.ends.items() if end.is_kill)
+        return (
+            f"{self.contract}: killed {self.killed} of {len(self.drawn)} ({times or 'none'}), "
+            f"{self.listed} listed as equivalent, {len(self.survivors)} survived; "
+            f"{self.sites} sites, seed {self.seed}"
+        )
+
+
+def difference(site: Site, source: str) -> str:
+    """The change as a unified diff without context."""
+    data = source.encode()
+    changed = (data[: site.start] + site.text.encode() + data[site.end :]).decode()
+    lines = difflib.unified_diff(source.splitlines(), changed.splitlines(), site.file, site.file, n=0, lineterm="")
+    return "\n".join(list(lines)[2:])
 
 
 def automatic(
@@ -121,7 +197,7 @@ def _print(score: Score) -> None:
             f"{outcome.end.value}: {site.id} in {site.function or 'no function'}, after {outcome.tried} tests",
             markup=False,
         )
-        for line in _difference(site).splitlines():
+        for line in difference(site, source_of(site)).splitlines():
             console.print(line, markup=False, highlight=False, soft_wrap=True)
         if outcome.detail:
             console.print(outcome.detail, markup=False)
@@ -133,10 +209,6 @@ def _print(score: Score) -> None:
     for text in score.complaints:
         console.print(text, markup=False, style="red")
     console.print(score.sentence(), markup=False, soft_wrap=True)
-
-
-def _difference(site: Site) -> str:
-    return difference(site, source_of(site))
 
 
 def _json(score: Score) -> dict[str, object]:
@@ -152,7 +224,7 @@ def _json(score: Score) -> dict[str, object]:
                 **members(outcome, "end", "tried", "seconds"),
                 "by": None if outcome.by is None else outcome.by.case,
                 **members(outcome, "verdict", "detail"),
-                "difference": _difference(site),
+                "difference": difference(site, source_of(site)),
             }
             for site, outcome in ((site, score.outcomes[site.id]) for site in score.drawn)
         ],

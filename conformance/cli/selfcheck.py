@@ -26,11 +26,11 @@ from holdfast.conformance.cli.console import (
 )
 from holdfast.conformance.cli.lint import problems_of
 from holdfast.conformance.run.baselines import Policy, baseline_json
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.plan import Form, PlannedCase, plan_of
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import ListingError, listed
 from holdfast.conformance.selfcheck.automatic.runs import stores_of, traces
-from holdfast.conformance.selfcheck.bed import MutantEngine
 from holdfast.conformance.selfcheck.kills import Kill, Unmet, judge_kill, unmet_cases
 from holdfast.conformance.selfcheck.tasks import Beginning, Harvest, Planting, Sites
 from holdfast.conformance.selfcheck.workers import WorkerError, Workers
@@ -240,8 +240,9 @@ def _write_baseline(contract: Contract) -> None:
     for policy in Policy:
         adapter = (sys.executable, "-P", "-m", "holdfast.conformance.selfcheck.baseline_adapter", policy.value)
         settings = RunSettings(adapter, (contract.name,), VALUES, slow=BASELINE_SLOW)
-        with MutantEngine(settings, contract) as bed:
-            verdicts[policy] = {case.id: bed.run(case.id).judgement.verdict.value for case in plan_of(contract)}
+        with Engine(settings) as engine:
+            results = [engine.run_planned(contract, case) for case in plan_of(contract)]
+        verdicts[policy] = {each.case: each.judgement.verdict.value for each in results}
     path = contract_folders()[contract.name] / "baselines.json"
     path.write_text(baseline_json(contract, verdicts), encoding="utf-8")
     testable = sum(clause.proof is Proof.RUN for clause in contract.clauses.values())

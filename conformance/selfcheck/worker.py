@@ -14,15 +14,18 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from holdfast.conformance.adapter.process import in_a_new_process
+from holdfast.conformance.adapter.pool import WorkerPool
+from holdfast.conformance.adapter.process import Start, in_a_new_process
 from holdfast.conformance.cases.record import CaseResult, Judgement
+from holdfast.conformance.run.engine import Engine
+from holdfast.conformance.run.plan import plan_of
 from holdfast.conformance.run.settings import REFERENCE, RunSettings
 from holdfast.conformance.selfcheck.automatic.drawing import source_of
-from holdfast.conformance.selfcheck.bed import MutantEngine, forked_by
 from holdfast.conformance.selfcheck.tasks import (
     Attack,
     Beginning,
@@ -42,7 +45,7 @@ from holdfast.servers.errors import StartError
 from holdfast.servers.forkserver import ForkServer
 from holdfast.servers.janitor import Janitor
 from holdfast.servers.pace import measured
-from holdfast.specs import load_contract
+from holdfast.specs import Contract, load_contract
 
 # The variable of `python -m holdfast.reference_impl`.
 TRACE = "HOLDFAST_TRACE"
@@ -55,6 +58,35 @@ MOST_S = 300.0
 # So much of what a test says is kept.
 _SHOWN = 300
 _CRASHES = (FailureMode.CRASH, FailureMode.EOF, FailureMode.GARBAGE)
+
+
+class MutantEngine(Engine):
+    """An engine whose adapter changes from mutant to mutant, while launcher, folders and janitor stay."""
+
+    def __init__(self, settings: RunSettings, contract: Contract) -> None:
+        super().__init__(settings)
+        self._contract = contract
+        self._planned = {planned.id: planned for planned in plan_of(contract)}
+
+    def __enter__(self) -> MutantEngine:
+        super().__enter__()
+        self._stack.callback(lambda: self.pool.abort())
+        return self
+
+    def take(self, adapter: Sequence[str], start: Start) -> None:
+        """From now on tests are of this adapter. The one before it ends at once."""
+        self.pool.abort()
+        self.pool = WorkerPool(replace(self.pool.command, argv=tuple(adapter), start=start), janitor=self._janitor)
+        self._greeting = None
+
+    def run(self, case: str) -> CaseResult:
+        """Run one case of the plan. Raises StartError if the launcher does not start."""
+        return self.run_planned(self._contract, self._planned[case])
+
+
+def forked_by(forkserver: ForkServer) -> Start:
+    """Starts an adapter of the reference as a fork of the fork server."""
+    return lambda command, environment: forkserver.start(command[len(REFERENCE) :], environment)
 
 
 class Lines:

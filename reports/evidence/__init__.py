@@ -1,6 +1,5 @@
 """`run.jsonl`: the only source of truth about a run (docs/evidence.md)."""
 
-from holdfast.reports.evidence.errors import EvidenceError
 from holdfast.reports.evidence.identity import Artefact, Artefacts, NotHashed, SeedOrigin, Source, seed_of_nonce
 from holdfast.reports.evidence.model import (
     AdapterIdentity,
@@ -28,7 +27,7 @@ from holdfast.reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
-from holdfast.reports.evidence.place import EvidenceFile
+from holdfast.reports.evidence.place import EvidenceError, EvidenceFile
 from holdfast.reports.evidence.reader import read_evidence
 from holdfast.reports.evidence.redact import MARK, Redactor
 from holdfast.reports.evidence.run import Defect, DefectKind, Run

@@ -23,13 +23,16 @@ from holdfast.reports.earlier import (
     set_aside,
     withdraw,
 )
-from holdfast.reports.evidence.errors import EvidenceError
 
 _ADVICE = "name another file with --evidence"
 # What fsync says to a folder of a file system that has no such thing.
 _NO_FSYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 # What leads to a stream of this process, be it a file or not.
 _STREAMS = ("/proc/", "/dev/fd/", "/dev/stdin", "/dev/stdout", "/dev/stderr")
+
+
+class EvidenceError(Exception):
+    """Evidence cannot be written or read at all: the text says what was expected, what came and what to do."""
 
 
 class EvidenceFile:

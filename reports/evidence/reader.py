@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Any, BinaryIO
 
 from holdfast.reports.earlier import PARTIAL, PREVIOUS
 from holdfast.reports.evidence.chain import link_of, sealed, unlinked
-from holdfast.reports.evidence.errors import EvidenceError
 from holdfast.reports.evidence.identity import Artefacts, digest_of
 from holdfast.reports.evidence.model import (
     LINES,
@@ -35,6 +34,7 @@ from holdfast.reports.evidence.model import (
     VerdictLine,
     line_of,
 )
+from holdfast.reports.evidence.place import EvidenceError
 from holdfast.reports.evidence.run import Defect, DefectKind, Run
 from holdfast.specs import schema, strictjson
 from holdfast.specs.errors import StrictJsonError
@@ -87,12 +87,7 @@ class _Reading:
     footer: Footer | None = None
     footers: int = 0
     headers: int = 0
-    exchanges: list[Exchange] = field(default_factory=list)
-    logs: list[Log] = field(default_factory=list)
-    restarts: list[Restart] = field(default_factory=list)
-    verdicts: list[VerdictLine] = field(default_factory=list)
-    vectors: list[Vectors] = field(default_factory=list)
-    surfaces: list[SurfaceLine] = field(default_factory=list)
+    lines: defaultdict[type[Line], list[Any]] = field(default_factory=lambda: defaultdict(list))
     attempts: dict[str, Attempt] = field(default_factory=dict)
     artefacts: Artefacts | None = None
     defects: list[Defect] = field(default_factory=list)
@@ -125,15 +120,15 @@ class _Reading:
         self._end()
         return Run(
             header=self.header,
-            exchanges=tuple(self.exchanges),
-            logs=tuple(self.logs),
-            restarts=tuple(self.restarts),
-            verdicts=tuple(self.verdicts),
+            exchanges=tuple(self.lines[Exchange]),
+            logs=tuple(self.lines[Log]),
+            restarts=tuple(self.lines[Restart]),
+            verdicts=tuple(self.lines[VerdictLine]),
             footer=self.footer,
             defects=tuple(self.defects),
             digest="sha256:" + whole.hexdigest(),
-            vectors=tuple(self.vectors),
-            surfaces=tuple(self.surfaces),
+            vectors=tuple(self.lines[Vectors]),
+            surfaces=tuple(self.lines[SurfaceLine]),
             artefacts=self.artefacts,
             attempts=tuple(self.attempts.values()),
         )
@@ -209,10 +204,10 @@ class _Reading:
         self._note(DefectKind.SCHEMA, f"does not fit evidence.schema.json: {problem}")
 
     def _keep(self, line: Line) -> None:
+        self.lines[type(line)].append(line)
         match line:
             case Exchange():
                 self._sequence(line)
-                self.exchanges.append(line)
             case VerdictLine():
                 if self.awaited not in (None, line.case):
                     self._note(DefectKind.ORDER, f"expected the verdict of {self.awaited}, got that of {line.case}")
@@ -221,13 +216,9 @@ class _Reading:
                     first = self.judged[line.case]
                     self._note(DefectKind.DUPLICATE, f"a second verdict of {line.case}; the first is in line {first}")
                 self.judged.setdefault(line.case, self.number)
-                self.verdicts.append(line)
-            case Log():
-                self.logs.append(line)
             case Restart():
-                if line.count != len(self.restarts) + 1:
-                    self._note(DefectKind.ORDER, f"expected restart {len(self.restarts) + 1}, got {line.count}")
-                self.restarts.append(line)
+                if line.count != (due := len(self.lines[Restart])):
+                    self._note(DefectKind.ORDER, f"expected restart {due}, got {line.count}")
             case Attempt():
                 if line.case in self.attempts or line.case in self.judged or self.awaited is not None:
                     self._note(DefectKind.ORDER, f"expected one attempt at {line.case}, before the second one")
@@ -245,9 +236,6 @@ class _Reading:
                     )
                 for profile, found in line.unbalanced_opening().items():
                     self._note(DefectKind.COUNT, f"the opening's table of {profile} adds up to {found}")
-                self.vectors.append(line)
-            case SurfaceLine():
-                self.surfaces.append(line)
             case Header():
                 # Of two headers the first counts, so that a run put after another one cannot speak for it.
                 self.header = self.header or line
@@ -276,7 +264,7 @@ class _Reading:
             self._note(
                 DefectKind.COUNT, f"the footer counts {footer.lines} lines before it, the file has {self.number - 1}"
             )
-        found = dict(Counter(line.verdict for line in self.verdicts))
+        found = dict(Counter(line.verdict for line in self.lines[VerdictLine]))
         if dict(footer.counts) != found:
             self._note(
                 DefectKind.COUNT,

@@ -74,6 +74,15 @@ _AUTHORIZATION = re.compile(r"(\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{8,})", 
 _PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----).)*(?=-----END|\Z)", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+# The members of a line that are free text.
+_FREE: Mapping[type[Line], Sequence[str]] = {
+    Log: ("text",),
+    Restart: ("cause",),
+    Attempt: ("detail",),
+    VerdictLine: ("detail", "expected", "received", "advice"),
+    SurfaceLine: ("problem",),
+}
+
 
 def looks_secret(name: str) -> bool:
     """Whether a config key or an environment variable of this name holds a secret."""
@@ -206,26 +215,10 @@ class Redactor:
                 )
             case Header():
                 return self._header(line)
-            case Log():
-                return replace(line, text=self.free(line.text))
-            case Restart():
-                return replace(line, cause=self.free(line.cause))
-            case Attempt():
-                return replace(line, detail=self.free(line.detail))
-            case VerdictLine():
-                return replace(
-                    line,
-                    detail=self.free(line.detail),
-                    expected=self.free(line.expected),
-                    received=self.free(line.received),
-                    advice=self.free(line.advice),
-                )
-            case SurfaceLine():
-                return replace(line, problem=self.free(line.problem))
             case Vectors():
                 return replace(line, counterexamples=tuple(map(self._counterexample, line.counterexamples)))
             case _:
-                return line
+                return replace(line, **{name: self.free(getattr(line, name)) for name in _FREE.get(type(line), ())})
 
     def _header(self, line: Header) -> Header:
         said = line.adapter.implementation

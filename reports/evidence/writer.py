@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Self
 
 from holdfast.reports.evidence.chain import sealed
-from holdfast.reports.evidence.errors import EvidenceError
 from holdfast.reports.evidence.identity import Artefacts
 from holdfast.reports.evidence.model import (
     Attempt,
@@ -23,7 +22,7 @@ from holdfast.reports.evidence.model import (
     Vectors,
     VerdictLine,
 )
-from holdfast.reports.evidence.place import EvidenceFile
+from holdfast.reports.evidence.place import EvidenceError, EvidenceFile
 from holdfast.reports.evidence.reader import read_evidence
 from holdfast.reports.evidence.redact import Redactor
 from holdfast.reports.evidence.run import Run

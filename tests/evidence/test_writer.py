@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict
 from holdfast.reports.evidence import EvidenceError, EvidenceWriter, Header, read_evidence
-from holdfast.reports.evidence.published import evidence_schema
+from holdfast.reports.evidence.chain import evidence_schema
 from holdfast.specs import schema
 
 from .conftest import CASES, exchange, verdict
