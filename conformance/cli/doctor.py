@@ -9,16 +9,13 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.cli.console import Format, OutputFormat, ending, out, print_json, print_table, table_of
 from holdfast.conformance.cli.greeted import greeted
 from holdfast.conformance.cli.group import with_options
-from holdfast.conformance.cli.target import Service, TargetOptions, config_of, known_contracts
-from holdfast.conformance.doctor.conversation import Examination, Health, Subject, examine
+from holdfast.conformance.cli.target import Service, TargetOptions, known_contracts
+from holdfast.conformance.doctor.conversation import Examination, Health, examine
 from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import Exit, Verdict
-from holdfast.servers.folders import default_parent
-from holdfast.servers.pace import adopted, paced
 from holdfast.specs import SpecError, contract_names, load_contract
 
 _PREFLIGHT = "pre-flight"
@@ -39,23 +36,15 @@ def doctor(options: Options) -> None:
     """Examine an adapter before verifying it: `holdfast doctor -- COMMAND…`, or `holdfast doctor reference`."""
     contract, target = options.contract, options.target
     known_contracts([] if contract is None else [contract])
-    factor = paced(options.slow, default_parent())
+    settings = options.settings_for((), seed="doctor")
     # A contract of the user's own, which the adapter claims, may be wrong.
     with ending(Exit.USAGE, SpecError):
-        with adopted(factor):
-            found = examine(
-                Subject(target.adapter, target.launcher),
-                contract=contract,
-                deadlines=Deadlines().scaled(factor),
-                config=config_of(options.config or []),
-                passed=options.pass_env or (),
-                slow=factor,
-            )
+        found = examine(settings, contract=contract)
         if target.is_server:
             # This start was that of holdfast's own adapter.
             found = [item for item in found if (item.name, item.health) != ("start", Health.GOOD)]
         if target.is_server and all(item.health is not Health.BAD for item in found):
-            found += _preflights(options.settings_for((), seed="doctor"), contract)
+            found += _preflights(settings, contract)
     if options.format_ is Format.JSON:
         print_json({"examinations": [msgspec.to_builtins(item) for item in found]})
     else:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from pathlib import Path
@@ -17,21 +16,18 @@ from typing import Any
 
 from holdfast.conformance.adapter.messages import Event, Reply
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
-from holdfast.conformance.adapter.process import Deadlines
-from holdfast.conformance.adapter.worker import AdapterCommand, Greeting, GreetingError, Worker
+from holdfast.conformance.adapter.worker import Greeting, GreetingError, Worker
 from holdfast.conformance.cases.drive import Driver
 from holdfast.conformance.cases.record import Record, Side
 from holdfast.conformance.cases.session import CONCURRENCY, EXCHANGE, KILLABLE, START, Action, located, open_request
 from holdfast.conformance.doctor.usual import advice_on, kept, left_behind
 from holdfast.conformance.durability.proving import starts_at_floors
 from holdfast.conformance.inspection import store
-from holdfast.conformance.inspection.helper import HELPER
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.interpret import interpret, worker_count
+from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import FailureMode, Verdict
-from holdfast.servers.environment import adapter_environment
 from holdfast.servers.errors import StartError
-from holdfast.servers.janitor import Janitor
-from holdfast.servers.launcher import Launcher
 from holdfast.specs import Case, Contract, contract_names, load_contract
 from holdfast.specs.model import Group, Inspection
 
@@ -60,20 +56,15 @@ class Strictness:
     refused: str = ""
 
 
-def strictness(
-    pool: WorkerPool, contract: Contract, not_claimed: Mapping[str, str], *, root: Path, config: Mapping[str, str]
-) -> Strictness | None:
+def strictness(engine: Engine, contract: Contract) -> Strictness | None:
     """Try it on worker 0 in sessions of their own; None if the contract has no such argument."""
     carriers = _carriers(contract)
     if not carriers:
         return None
-    found = Strictness()
-    for case in [case for case in contract.cases if _usable(contract, case, carriers, not_claimed)][:_TRIES]:
-        workdir = root / f"bytes-{case.id.replace('/', '-')}"
-        workdir.mkdir()
-        driver = Driver(pool, workdir, config=config)
-        reading = interpret(contract, case, Side.MAIN, seed="doctor", not_claimed=not_claimed)
-        found = _tried(pool, driver, reading, carriers)
+    found, pool, lacks = Strictness(), engine.pool, engine.not_claimed(contract)
+    for case in [case for case in contract.cases if _usable(contract, case, carriers, lacks)][:_TRIES]:
+        reading = interpret(contract, case, Side.MAIN, seed=engine.settings.seed, not_claimed=lacks)
+        found = _tried(pool, engine.driver(contract), reading, carriers)
         if isinstance(found.spoiled, Event) or found.plain is not None:
             return found
         pool.get(0).exchange({"op": "close"}, timeout=pool.deadlines.op)
@@ -168,87 +159,39 @@ class Examination:
     worker: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The subject of the checks: the adapter's command and, if it has one, its launcher's."""
-
-    adapter: tuple[str, ...]
-    launcher: tuple[str, ...] = ()
-
-
+_STARTS = Examination("start", Health.GOOD, "the program starts", worker=0)
 # Capabilities that are no methods and no roles.
 _CAPABILITIES = frozenset({CONCURRENCY, KILLABLE, "clock", "http", "websocket"})
 # A start that takes longer is named. Faults start an adapter hundreds of times.
 _SLOW_START_S = 3.0
 
 
-def examine(
-    target: Subject,
-    *,
-    contract: str | None,
-    deadlines: Deadlines,
-    config: Mapping[str, str],
-    passed: Sequence[str] = (),
-    slow: float = 1.0,
-) -> list[Examination]:
-    """Check an adapter. Its environment holds the factor `slow`.
-
-    The list ends at the first failed check that the next one depends on.
-    """
-    with Janitor() as janitor, contextlib.ExitStack() as stack:
-        command = AdapterCommand(target.adapter, adapter_environment(passed, slow=slow), deadlines)
-        pool = WorkerPool(command, janitor=janitor)
-        stack.callback(pool.abort)
-        stack.callback(HELPER.close)
+def examine(settings: RunSettings, *, contract: str | None) -> list[Examination]:
+    """Check an adapter. The list ends at the first failed check that the next one depends on."""
+    with Engine(settings) as engine, contextlib.ExitStack() as stack:
+        stack.callback(engine.pool.abort)
         began = time.monotonic()
         try:
-            worker = pool.get(0)
+            worker = engine.pool.get(0)
         except StartError as error:
             return [Examination("start", Health.BAD, str(error), "Check the path and the execute permission.")]
         except GreetingError as error:
             said = f"; standard error ends: {error.log.strip()[-300:]}" if error.log.strip() else ""
-            return [
-                Examination("start", Health.GOOD, "the program starts", worker=0),
-                Examination("hello", Health.BAD, error.event.detail + said, advice_on(error.event, target.adapter), 0),
-            ]
+            advice = advice_on(error.event, settings.adapter)
+            return [_STARTS, Examination("hello", Health.BAD, error.event.detail + said, advice, 0)]
         took = time.monotonic() - began
-        found = [Examination("start", Health.GOOD, "the program starts", worker=0), _said(worker.greeting)]
-        found += _claims(worker.greeting)
+        found = [_STARTS, _said(worker.greeting), *_claims(worker.greeting)]
         name = contract or next((c.contract for c in worker.greeting.claims if c.contract in contract_names()), None)
         if name is not None:
-            folder = janitor.make_folder(parent=Path(tempfile.gettempdir()))
+            known = load_contract(name)
             try:
-                launched = _launched(target.launcher, name, folder, config, janitor, stack, passed, slow=slow)
+                engine.provision(name)
             except StartError as error:
                 return [*found, Examination("launcher", Health.BAD, str(error))]
-            known = load_contract(name)
-            found += _sessions(pool, known, folder, launched, has_launcher=bool(target.launcher))
-            found += _starts(known, took, slow)
-        found.append(_shutdown(pool, deadlines))
+            found += _sessions(engine, known)
+            found += _starts(known, took, engine.settings.factor)
+        found.append(_shutdown(engine.pool))
     return found
-
-
-def _launched(
-    words: Sequence[str],
-    contract: str,
-    root: Path,
-    config: Mapping[str, str],
-    janitor: Janitor,
-    stack: contextlib.ExitStack,
-    passed: Sequence[str],
-    *,
-    slow: float,
-) -> Mapping[str, str]:
-    """The config of every session. Raises StartError."""
-    if not words:
-        return config
-    folder = root / "launcher"
-    folder.mkdir()
-    launcher = Launcher(
-        words, contract=contract, folder=folder, config=config, janitor=janitor, passed=passed, slow=slow
-    )
-    stack.callback(launcher.close)
-    return launcher.config
 
 
 def _starts(contract: Contract, took: float, slow: float) -> Iterator[Examination]:
@@ -306,37 +249,23 @@ def _claims(greeting: Greeting) -> list[Examination]:
     return found
 
 
-def _sessions(
-    pool: WorkerPool, contract: Contract, root: Path, config: Mapping[str, str], *, has_launcher: bool
-) -> list[Examination]:
+def _sessions(engine: Engine, contract: Contract) -> list[Examination]:
     """A session of worker 0, then the checks that need more than one."""
-    workdir = root / "session"
-    workdir.mkdir()
-    worker = pool.get(0)
-    found = _session(worker, contract, workdir, config, pool.deadlines)
+    worker = engine.pool.get(0)
+    found = _session(engine, worker, contract)
     if worker.dead is not None:
         return found
-    found.append(_close_alone(pool, worker.greeting))
+    found.append(_close_alone(engine.pool, worker.greeting))
     if found[-1].health is Health.GOOD and all(item.name != "session" for item in found):
-        found += _bytes(pool, contract, worker.greeting, root, config)
-        found += _kept(pool, contract, worker.greeting, root, config, has_launcher=has_launcher)
+        found += _bytes(engine, contract)
+        found += _kept(engine, contract)
     return found
 
 
-def _kept(
-    pool: WorkerPool,
-    contract: Contract,
-    greeting: Greeting,
-    root: Path,
-    config: Mapping[str, str],
-    *,
-    has_launcher: bool,
-) -> Iterator[Examination]:
+def _kept(engine: Engine, contract: Contract) -> Iterator[Examination]:
     """Whether what was acknowledged is there after a kill, and whether it lies in the workdir."""
-    claim = greeting.claim(contract.name)
-    lacks = contract.lacks({} if claim is None else claim.not_claimed)
     try:
-        found = kept(pool, contract, lacks, root=root, config=config)
+        found = kept(engine, contract)
     except (StartError, GreetingError, Exhausted) as error:
         yield Examination("kill", Health.SKIPPED, f"no worker could be had: {error}")
         return
@@ -352,26 +281,24 @@ def _kept(
         yield Examination("kill", Health.SKIPPED, f"{found.case}: {verdict.value}: {found.judged.detail}")
     else:
         yield Examination("kill", Health.GOOD, "what was acknowledged is there after a kill")
-    if found.is_empty and not has_launcher:
+    if found.is_empty and not engine.settings.launcher:
         advice = (
             "Put the store into the `workdir` of `open`: sessions run at the same time, each with a store of its own."
         )
         yield Examination("store in the workdir", Health.BAD, "an operation left no file there", advice)
 
 
-def _session(
-    worker: Worker, contract: Contract, workdir: Path, config: Mapping[str, str], deadlines: Deadlines
-) -> list[Examination]:
+def _session(engine: Engine, worker: Worker, contract: Contract) -> list[Examination]:
     found: list[Examination] = []
-    open_ = located(open_request(contract.name, "fresh", clock=START, seed="doctor", config={}), workdir, config)
+    workdir, deadlines = engine.driver(contract).workdir, engine.pool.deadlines
+    asked = open_request(contract.name, "fresh", clock=START, seed=engine.settings.seed, config={})
+    open_ = located(asked, workdir, engine.provision(contract.name))
     steps: list[tuple[str, dict[str, object], str, str]] = [
         ("open", open_, "ok", "`open` with state fresh answers outcome ok."),
         ("clock", {"op": "clock", "now": START}, "ok", "`clock` answers ok, and times are taken from it."),
     ]
-    claim = worker.greeting.claim(contract.name)
-    inertness = contract.inertness
-    observed = None if inertness is None or inertness.observe is None else inertness.observe
-    if observed in contract.lacks({} if claim is None else claim.not_claimed):
+    observed = None if contract.inertness is None else contract.inertness.observe
+    if observed in engine.not_claimed(contract):
         observed = None
     if observed is not None:
         look: dict[str, object] = {"op": "call", "method": observed, "args": {}}
@@ -439,15 +366,10 @@ def _close_alone(pool: WorkerPool, greeting: Greeting) -> Examination:
     return Examination(label, Health.BAD, came, "`close` answers ok, or `fault` where nothing is open.", number)
 
 
-def _bytes(
-    pool: WorkerPool, contract: Contract, greeting: Greeting, root: Path, config: Mapping[str, str]
-) -> list[Examination]:
+def _bytes(engine: Engine, contract: Contract) -> list[Examination]:
     label = "line break in base64"
-    claim = greeting.claim(contract.name)
     try:
-        came = strictness(
-            pool, contract, contract.lacks({} if claim is None else claim.not_claimed), root=root, config=config
-        )
+        came = strictness(engine, contract)
     except (StartError, GreetingError, Exhausted) as error:
         return [Examination(label, Health.SKIPPED, f"no worker could be had: {error}", worker=0)]
     if came is None:
@@ -465,8 +387,8 @@ def _bytes(
     return [Examination(label, Health.GOOD, f"{came.method}: {came.spoiled}, {came.plain} without it", worker=0)]
 
 
-def _shutdown(pool: WorkerPool, deadlines: Deadlines) -> Examination:
-    worker = pool.current(0)
+def _shutdown(pool: WorkerPool) -> Examination:
+    worker, deadlines = pool.current(0), pool.deadlines
     if worker is None or worker.dead is not None:
         why = "" if worker is None or worker.dead is None else f": {worker.dead.detail}"
         return Examination("shutdown", Health.SKIPPED, f"already gone{why}", worker=0)

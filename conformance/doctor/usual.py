@@ -7,17 +7,15 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
 from holdfast.conformance.adapter.messages import PROTOCOL, Event
-from holdfast.conformance.adapter.pool import WorkerPool
-from holdfast.conformance.cases.drive import Driver
-from holdfast.conformance.cases.record import Judgement, Record, Side
+from holdfast.conformance.cases.record import Judgement, Side
+from holdfast.conformance.cases.session import carried_out
+from holdfast.conformance.run.engine import Engine
 from holdfast.conformance.run.interpret import interpret, worker_count
 from holdfast.conformance.run.plan import methods_of
 from holdfast.conformance.verdict import FailureMode
@@ -112,29 +110,20 @@ class Kept:
     is_empty: bool
 
 
-def kept(
-    pool: WorkerPool, contract: Contract, not_claimed: Mapping[str, str], *, root: Path, config: Mapping[str, str]
-) -> Kept | None:
+def kept(engine: Engine, contract: Contract) -> Kept | None:
     """Run the shortest script that kills a process after an answer; None where none can be run."""
+    pool, lacks = engine.pool, engine.not_claimed(contract)
     # An earlier check may have left its session open.
     pool.get(0).exchange({"op": "close"}, timeout=pool.deadlines.op)
-    usable = [
-        case for case in contract.cases if _is_usable(contract, case, not_claimed, pool.get(0).greeting.max_workers)
-    ]
+    most = pool.get(0).greeting.max_workers
+    usable = [case for case in contract.cases if _is_usable(contract, case, lacks, most)]
     if not usable:
         return None
     case = min(usable, key=lambda each: len(each.given) + len(each.when) + len(each.then))
-    workdir = Path(tempfile.mkdtemp(prefix="kept-", dir=root))
-    driver = Driver(pool, workdir, config=config, routes=contract.routes)
-    reading = interpret(contract, case, Side.MAIN, seed="doctor", not_claimed=not_claimed)
-    records: Sequence[Record] | None = None
-    try:
-        while True:
-            action = next(reading) if records is None else reading.send(records)
-            records = driver.execute(action)
-    except StopIteration as stop:
-        judged: Judgement = stop.value
-    is_empty = not any(path.is_file() for path in workdir.rglob("*") if path.parent.name not in _NOT_OF_A_STORE)
+    driver = engine.driver(contract)
+    reading = interpret(contract, case, Side.MAIN, seed=engine.settings.seed, not_claimed=lacks)
+    judged = carried_out(reading, driver.execute)
+    is_empty = not any(path.is_file() for path in driver.workdir.rglob("*") if path.parent.name not in _NOT_OF_A_STORE)
     driver.finish(judged)
     return Kept(case.id, judged, is_empty)
 
