@@ -69,7 +69,7 @@ def leaves(schema: Mapping[str, Any]) -> tuple[SchemaLeaf, ...]:
 def _walk(schema: Any, shared: Mapping[str, Any], path: str) -> Iterator[SchemaLeaf]:
     if not isinstance(schema, Mapping):
         return
-    whole = _resolved(schema, shared, path)
+    whole = resolved(schema, shared, path)
     leaf = _leaf(whole, path)
     nested = [(name, member) for name, member in whole.get("properties", {}).items()]
     nested += [("*", whole[more]) for more in ("items", "additionalProperties") if isinstance(whole.get(more), Mapping)]
@@ -87,7 +87,8 @@ def _joint(path: str) -> str:
     return "" if not path or path.endswith("/") else "."
 
 
-def _resolved(schema: Mapping[str, Any], shared: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+def resolved(schema: Mapping[str, Any], shared: Mapping[str, Any], path: str = "") -> Mapping[str, Any]:
+    """A schema after its references, with what stands beside them. Raises SpecError for one that leads nowhere."""
     while "$ref" in schema:
         name = schema["$ref"].removeprefix(_REFERENCE)
         if name not in shared:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum, unique
 from typing import Any
 
+from msgspec import convert
+
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict, exit_of
-from holdfast.reports.evidence import Event, Exchange
+from holdfast.reports.evidence import Event, Exchange, VerdictLine
 from holdfast.specs.typed import written
 
 # The ends of a case that a limit of holdfast made.
@@ -45,6 +47,12 @@ class Record:
         members = {name: getattr(line, name) for name in cls.__slots__}
         return cls(**{**members, "event": None if line.event is None else written(line.event)})
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether a session begins with it, on a fresh store."""
+        asked = self.request or {}
+        return asked.get("op") == "open" and asked.get("state") == "fresh"
+
     def line(self, case: str, side: Side) -> Exchange:
         """The record as a line of evidence."""
         members = {name: getattr(self, name) for name in self.__slots__}
@@ -68,6 +76,11 @@ class Judgement:
     advice: str = ""
     side: Side | None = None
     n: int | None = None
+
+    @classmethod
+    def of(cls, line: VerdictLine) -> Judgement:
+        """The judgement that a line of evidence holds."""
+        return convert({each.name: getattr(line, each.name) for each in fields(cls)}, cls)
 
     @property
     def place(self) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from msgspec import convert
 from rich.markup import escape
 from rich.table import Table
 
@@ -134,9 +133,8 @@ def _read(
         near = meant(case, [each.id for each in plan])
         stop(Exit.USAGE, f"this kit has no case {case!r}{near}; `holdfast list cases` names them")
     records = {side: [Record.of(each) for each in found] for side, found in run.sides().get(case, {}).items()}
-    judged = convert({each.name: getattr(line, each.name) for each in fields(Judgement)}, Judgement)
     settings = _settings(context, path, header, name, launcher, allowed=allowed)
-    return _Recorded(contract, planned, judged, records), settings
+    return _Recorded(contract, planned, Judgement.of(line), records), settings
 
 
 def _settings(

@@ -29,6 +29,7 @@ from holdfast.conformance.run.settings import RunSettings
 from holdfast.conformance.verdict import FailureMode, Verdict
 from holdfast.servers.errors import StartError
 from holdfast.specs import Case, Contract, contract_names, load_contract
+from holdfast.specs.leaves import resolved
 from holdfast.specs.model import Group, Inspection
 
 # Does an adapter read base64url strictly? A line break never belongs to an encoded value. Decoders of many languages
@@ -76,15 +77,9 @@ def _carriers(contract: Contract) -> dict[str, str]:
     found = {}
     for method in contract.methods.values():
         shared = method.args.schema.get("$defs", {})
-        for name, part in _named(method.args.schema, shared).get("properties", {}).items():
-            if method.group is Group.OPERATION and _ALPHABET in str(_named(part, shared).get("pattern", "")):
+        for name, part in resolved(method.args.schema, shared).get("properties", {}).items():
+            if method.group is Group.OPERATION and _ALPHABET in str(resolved(part, shared).get("pattern", "")):
                 found[method.name] = name
-    return found
-
-
-def _named(part: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema, or the one of `$defs` that it names."""
-    found: Mapping[str, Any] = shared.get(str(part.get("$ref", "")).rpartition("/")[2], part)
     return found
 
 

@@ -14,6 +14,7 @@ from enum import Enum, unique
 from typing import Any
 
 from holdfast.specs import Contract
+from holdfast.specs.leaves import resolved
 from holdfast.specs.loader import contract_folders
 from holdfast.specs.schema import found
 
@@ -75,11 +76,7 @@ def baseline_json(contract: Contract, verdicts: Mapping[Policy, Mapping[str, str
 
 def sample(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     """The least value that fits `schema`, as far as the schemas of contracts go. Raises LookupError beyond that."""
-    if "$ref" in schema:
-        target: Any = root
-        for part in schema["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        return sample(target, root)
+    schema = resolved(schema, root.get("$defs", {}))
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:

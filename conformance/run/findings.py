@@ -14,8 +14,8 @@ from typing import Any
 from holdfast.conformance.cases.record import Judgement, Record
 from holdfast.conformance.cases.values import from_base64url
 from holdfast.conformance.run.plan import PlannedCase
-from holdfast.conformance.verdict import REPORTED, FailureMode, Verdict
-from holdfast.reports.evidence import Exchange, VerdictLine
+from holdfast.conformance.verdict import REPORTED, Verdict
+from holdfast.reports.evidence import Exchange
 from holdfast.reports.plain import bytes_as_text, difference
 from holdfast.specs import Contract
 from holdfast.specs.leaves import leaves
@@ -72,18 +72,17 @@ class Group:
 
 
 def finding_of(
-    judged: Judgement | VerdictLine, records: Sequence[Record | Exchange], planned: PlannedCase, contract: Contract
+    judged: Judgement, records: Sequence[Record | Exchange], planned: PlannedCase, contract: Contract
 ) -> Finding:
-    """A result with its texts, from a run or from its evidence. `records` are those of the judged side."""
+    """A result with its texts. `records` are those of the judged side."""
     record = next((each for each in records if each.n == judged.n), None)
     request = {} if record is None else record.request or {}
     method = contract.methods.get(request.get("method", ""))
-    mode = None if judged.silence is None else FailureMode(judged.silence).value
+    mode = "" if judged.silence is None else judged.silence.value
     detail, expected, received = (in_words(text, method) for text in (judged.detail, judged.expected, judged.received))
     operation, clauses = "" if method is None else method.name, (contract.clauses[name] for name in planned.clauses)
-    verdict = Verdict(judged.verdict)
-    own = next((clause.id for clause in clauses if verdict.value in clause.harm_of), "")
-    return Finding(planned, verdict, mode or "", operation, detail, expected, received, own)
+    own = next((clause.id for clause in clauses if judged.verdict.value in clause.harm_of), "")
+    return Finding(planned, judged.verdict, mode, operation, detail, expected, received, own)
 
 
 def grouped(findings: Iterable[Finding], contracts: Iterable[Contract]) -> tuple[Group, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from holdfast.conformance.cases.record import Judgement
 from holdfast.conformance.run.findings import Finding, Group, encoded_in, finding_of, grouped, texts_in
 from holdfast.conformance.run.plan import PlannedCase
 from holdfast.conformance.verdict import Exit, FailureMode, Verdict, can_be_excused, exit_of, harm_of
@@ -49,7 +50,10 @@ def results_of(
     narrowed = header.selection.expression is not None
     findings = {
         planned.id: finding_of(
-            line, exchanges.get(planned.id, {}).get(line.side or "", ()), planned, by_name[planned.contract]
+            Judgement.of(line),
+            exchanges.get(planned.id, {}).get(line.side or "", ()),
+            planned,
+            by_name[planned.contract],
         )
         for planned in plan
         if (line := lines.get(planned.id)) is not None
@@ -139,7 +143,7 @@ def _result(
             ("detail", finding.detail),
             ("expected", finding.expected),
             ("received", finding.received),
-            ("judged", _place(line)),
+            ("judged", Judgement.of(line).place),
             ("advice", line.advice),
             ("failure mode", line.silence or ""),
             ("excused", line.excused or ""),
@@ -171,13 +175,6 @@ def _outcome(verdict: Verdict, line: VerdictLine, *, binds: bool) -> Outcome:
     if exit_of(verdict) in {Exit.INCOMPLETE, Exit.KIT} or line.silence == FailureMode.MISSING.value:
         return Outcome.ERROR
     return Outcome.FAILED
-
-
-def _place(line: VerdictLine) -> str:
-    """The side and the exchange that were judged; empty where there is none."""
-    if line.side is None:
-        return ""
-    return f"{line.side} side" + ("" if line.n is None else f", exchange {line.n}")
 
 
 def _transcript(sides: Mapping[str, Sequence[Exchange]], line: VerdictLine, contract: Contract) -> str:

@@ -107,7 +107,7 @@ def last_session(
 ) -> tuple[Mapping[str, Any], list[Sent], Record]:
     """How the session of the judged record was opened, its requests up to that, and that. Raises ShrinkError."""
     end = next((at for at, record in enumerate(records) if record.n == n), len(records) - 1)
-    begins = [at for at in range(end + 1) if _opens(records[at])]
+    begins = [at for at in range(end + 1) if records[at].is_fresh]
     if not begins or records[end].request is None or records[end].answer is None:
         raise ShrinkError("no answer of the adapter was judged, so there is nothing to make shorter")
     inside = records[begins[-1] + 1 : end + 1]
@@ -120,11 +120,6 @@ def last_session(
         for record, request in asked
     ]
     return records[begins[-1]].request or {}, sent, records[end]
-
-
-def _opens(record: Record) -> bool:
-    request = record.request or {}
-    return request.get("op") == "open" and request.get("state") == "fresh"
 
 
 def shorter_session(

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.specs import Contract, Method
+from holdfast.specs.leaves import resolved
 from holdfast.specs.model import Group
 
-_DEFS = "#/$defs/"
 # What a member is, and what it is called in each language.
 _KINDS = ("string", "integer", "number", "boolean", "array", "object", "any")
 _TYPES: Mapping[str, Sequence[str]] = {
@@ -90,14 +90,16 @@ def schemas_of(contract: Contract, roles: Collection[str]) -> Mapping[str, Any]:
 
 
 def _view(method: Method, language: str) -> View:
-    schema = _seen(method.args.schema, method.args.schema)
+    shared = method.args.schema.get("$defs", {})
+    schema = resolved(method.args.schema, shared)
     required = schema.get("required", ())
     types = dict(zip(_KINDS, _TYPES[language], strict=True))
     members = [
-        Member(name, types[_kind(_seen(part, method.args.schema))], name not in required)
+        Member(name, types[_kind(part, shared)], name not in required)
         for name, part in schema.get("properties", {}).items()
     ]
-    result = {} if method.result is None else _seen(method.result.schema, method.result.schema)
+    answer: Mapping[str, Any] = {} if method.result is None else method.result.schema
+    result = resolved(answer, answer.get("$defs", {}))
     return View(
         method.name,
         method.group.value,
@@ -109,21 +111,12 @@ def _view(method: Method, language: str) -> View:
     )
 
 
-def _kind(part: Mapping[str, Any]) -> str:
+def _kind(part: Any, shared: Mapping[str, Any]) -> str:
+    part = resolved(part, shared) if isinstance(part, Mapping) else {}
     kind = part.get("type", "any")
     if "enum" in part and all(isinstance(each, str) for each in part["enum"]):
         return "string"
     return kind if isinstance(kind, str) and kind in _KINDS else "any"
-
-
-def _seen(part: Any, whole: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema after its references."""
-    while isinstance(part, Mapping) and str(part.get("$ref", "")).startswith(_DEFS):
-        part = {
-            **whole.get("$defs", {})[part["$ref"].removeprefix(_DEFS)],
-            **{k: v for k, v in part.items() if k != "$ref"},
-        }
-    return part if isinstance(part, Mapping) else {}
 
 
 def _plain(part: Any) -> Any:

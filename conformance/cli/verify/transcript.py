@@ -173,16 +173,10 @@ def around(records: Sequence[Record], n: int | None) -> list[Record]:
     observed around them. All are of its session: a history that is made shorter is played in one after the other.
     """
     place = next((index for index, record in enumerate(records) if record.n == n), len(records) - 1)
-    first = next((index for index in range(place, -1, -1) if _begins(records[index])), 0)
+    first = next((index for index in range(place, -1, -1) if records[index].is_fresh), 0)
     near = range(max(first, place - _BEFORE), min(len(records), place + _BEHIND + 1))
     steps = [index for index in range(first, near.start) if not _AROUND.search(records[index].action)]
     return [records[index] for index in (*steps[-_STEPS_BEFORE:], *near)]
-
-
-def _begins(record: Record) -> bool:
-    """Whether a session begins with it, on a fresh store."""
-    asked = record.request or {}
-    return asked.get("op") == "open" and asked.get("state") == "fresh"
 
 
 def _twin_values(case: Case) -> tuple[str, str]:
