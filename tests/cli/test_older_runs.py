@@ -46,27 +46,22 @@ def adapter(name: str, *words: str) -> str:
 class Way:
     """A way in which a run can come to nothing.
 
-    `options` and `adapter` are as a shell has them; `prepare` comes first, in the folder of the run; `meanwhile` is
-    what happens to the process while it runs; `exits` are the statuses that it may end with.
+    `options` and `adapter` are as a shell has them; `meanwhile` is what happens to the process while it runs; `exits`
+    are the statuses that it may end with.
     """
 
     name: str
     exits: frozenset[int]
     options: str = ""
     adapter: str = adapter("honest")
-    prepare: Callable[[Path], object] = lambda _: None
     meanwhile: Callable[[subprocess.Popen[str], Path], object] = lambda _process, _folder: None
     before: str = ""
 
 
-def script(text: str, mode: int = 0o755) -> Callable[[Path], object]:
+def script(folder: Path, text: str) -> None:
     """An adapter of the user's own, `./mine`."""
-
-    def prepare(folder: Path) -> None:
-        (folder / "mine").write_text(text, encoding="utf-8")
-        (folder / "mine").chmod(mode)
-
-    return prepare
+    (folder / "mine").write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    (folder / "mine").chmod(0o755)
 
 
 def once(wanted: Callable[[Path], bool], number: signal.Signals) -> Callable[[subprocess.Popen[str], Path], object]:
@@ -197,7 +192,6 @@ def pipeline(good: Path, variables: dict[str, str], tmp_path: Path, monkeypatch:
 
 @EACH
 def test_the_gate_never_goes_on_by_an_older_run_when(one: Way, pipeline: Pipeline) -> None:
-    one.prepare(pipeline.folder)
     status, said = pipeline.verify(one)
     assert status in one.exits, said
     assert "CAN_PROCEED = YES" not in said
@@ -211,7 +205,7 @@ def test_the_gate_never_goes_on_by_an_older_run_when(one: Way, pipeline: Pipelin
 
 def test_of_two_runs_in_one_folder_the_second_writes_nothing_and_says_nothing_of_the_first(pipeline: Pipeline) -> None:
     waits = f"while [ ! -e {pipeline.folder}/go ]; do sleep 0.02; done; exec {adapter('honest')}"
-    script(f"#!/bin/sh\n{waits}\n")(pipeline.folder)
+    script(pipeline.folder, waits)
     first = pipeline.start(f"exec {line(Way('', frozenset(), adapter='./mine'))}")
     partial = pipeline.folder / f"{RUN}.partial"
     until(partial.exists, first)
@@ -241,7 +235,7 @@ SWAPPING = '(cp good.jsonl other; until [ -e "$RUN" ]; do :; done; mv other "$RU
 
 def test_a_run_does_not_end_well_whose_evidence_an_adapter_swapped_when_it_was_whole(pipeline: Pipeline) -> None:
     shutil.copy(pipeline.folder / RUN, pipeline.folder / "good.jsonl")
-    script(f"#!/bin/sh\ncd {pipeline.folder}\nRUN={RUN}\n{SWAPPING}\nexec {adapter('honest')}\n")(pipeline.folder)
+    script(pipeline.folder, f"cd {pipeline.folder}\nRUN={RUN}\n{SWAPPING}\nexec {adapter('honest')}")
     status, said = pipeline.verify(Way("", frozenset(), adapter="./mine"))
     assert status == 12, said
     assert "CAN_PROCEED" not in said
