@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from enum import Enum, unique
 from pathlib import Path
 from typing import Any
 
@@ -55,32 +54,12 @@ class Expectation:
     expires: date
 
 
-@unique
-class ProblemKind(Enum):
-    """How an entry does not say the truth."""
-
-    UNMATCHED = "unmatched"
-    EXPIRED = "expired"
-    TOO_LONG = "too_long"
-    PASSING = "passing"
-    OTHER_FAILURE = "other_failure"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One entry that must be changed or removed."""
-
-    kind: ProblemKind
-    case: str
-    text: str
-
-
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Expectations against results: excused cases with their entries, and the problems of the other entries."""
+    """Expectations against results: excused cases with their entries, and what to change of the other entries."""
 
     excused: Mapping[str, Expectation]
-    problems: tuple[Problem, ...]
+    problems: tuple[str, ...]
 
     @property
     def exit(self) -> Exit:
@@ -156,11 +135,11 @@ def apply(
     day = today or datetime.now(UTC).date()
     by_case = {result.case: result for result in results}
     excused: dict[str, Expectation] = {}
-    problems: list[Problem] = []
+    problems: list[str] = []
     for entry in expectations:
         problem = _problem(entry, by_case.get(entry.id), day, left_out=entry.id in not_run)
         if problem is not None:
-            problems.append(problem)
+            problems.append(f"{entry.id}: {problem}")
         elif entry.id in by_case:
             excused[entry.id] = entry
     return Applied(excused, tuple(problems))
@@ -176,24 +155,17 @@ def _matches(entry: Expectation, result: CaseResult) -> bool:
     return entry.reason is None or any(re.search(words, text) for text in (judged.detail, judged.received))
 
 
-def _problem(entry: Expectation, result: CaseResult | None, today: date, *, left_out: bool) -> Problem | None:
+def _problem(entry: Expectation, result: CaseResult | None, today: date, *, left_out: bool) -> str | None:
     if result is None and not left_out:
-        return _said(ProblemKind.UNMATCHED, entry, "no case of this run has this id; correct or remove the entry")
+        return "no case of this run has this id; correct or remove the entry"
     if result is not None and result.judgement.verdict is Verdict.CONFORMS:
-        return _said(ProblemKind.PASSING, entry, f"expected {entry.verdict.value}, but it conforms; remove the entry")
+        return f"expected {entry.verdict.value}, but it conforms; remove the entry"
     if result is not None and not _matches(entry, result):
         wanted = entry.verdict.value + (f" with {entry.reason!r}" if entry.reason else "")
         came = " ".join(result.judgement.detail.split())[:160]
-        text = f"expected {wanted}, got {result.judgement.verdict.value}: {came}; it fails otherwise than was excused"
-        return _said(ProblemKind.OTHER_FAILURE, entry, text)
+        return f"expected {wanted}, got {result.judgement.verdict.value}: {came}; it fails otherwise than was excused"
     if today > entry.expires:
-        text = f"excused until {entry.expires}, today is {today}; {entry.owner} mends it ({entry.issue}) or extends it"
-        return _said(ProblemKind.EXPIRED, entry, text)
+        return f"excused until {entry.expires}, today is {today}; {entry.owner} mends it ({entry.issue}) or extends it"
     if entry.expires > today + MOST_DAYS:
-        text = f"excused until {entry.expires}; name a day within {MOST_DAYS.days} days, at most {today + MOST_DAYS}"
-        return _said(ProblemKind.TOO_LONG, entry, text)
+        return f"excused until {entry.expires}; name a day within {MOST_DAYS.days} days, at most {today + MOST_DAYS}"
     return None
-
-
-def _said(kind: ProblemKind, entry: Expectation, text: str) -> Problem:
-    return Problem(kind, entry.id, f"{entry.id}: {text}")

@@ -8,7 +8,7 @@ business of `conformance`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from msgspec import Meta
 
@@ -383,18 +383,7 @@ class Footer(Form, frozen=True, tag_field="type", tag="footer"):
 
 Line: TypeAlias = Header | Exchange | Log | Restart | Attempt | VerdictLine | Vectors | SurfaceLine | Artefacts | Footer
 # By the member `type`, in the order of the published schema.
-LINES: Mapping[str, type[Line]] = {
-    "header": Header,
-    "exchange": Exchange,
-    "log": Log,
-    "restart": Restart,
-    "attempt": Attempt,
-    "verdict": VerdictLine,
-    "vectors": Vectors,
-    "surface": SurfaceLine,
-    "artefacts": Artefacts,
-    "footer": Footer,
-}
+LINES: Mapping[str, type[Line]] = {form.__struct_config__.tag: form for form in get_args(Line)}
 
 
 def line_of(data: Mapping[str, Any]) -> Line:

@@ -9,19 +9,7 @@ from threading import Lock
 from typing import Self
 
 from holdfast.reports.evidence.chain import sealed
-from holdfast.reports.evidence.identity import Artefacts
-from holdfast.reports.evidence.model import (
-    Attempt,
-    Exchange,
-    Footer,
-    Header,
-    Line,
-    Log,
-    Restart,
-    SurfaceLine,
-    Vectors,
-    VerdictLine,
-)
+from holdfast.reports.evidence.model import Footer, Header, Line, VerdictLine
 from holdfast.reports.evidence.place import EvidenceError, EvidenceFile
 from holdfast.reports.evidence.reader import read_evidence
 from holdfast.reports.evidence.redact import Redactor
@@ -54,7 +42,7 @@ class EvidenceWriter:
         """Write the header, as the first line. Raises EvidenceError."""
         self._append(line)
 
-    def write(self, line: Exchange | Log | Restart | Attempt | VerdictLine | Vectors | SurfaceLine | Artefacts) -> None:
+    def write(self, line: Line) -> None:
         """Append one line between header and footer. Raises EvidenceError."""
         self._append(line)
         if isinstance(line, VerdictLine):

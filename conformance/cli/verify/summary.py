@@ -77,8 +77,8 @@ def print_summary(
         print_clauses(console, contract, summary.rows, narrowed=bool(summary.missing))
     for line in summary.notes:
         console.print(f"note: {line}", markup=False)
-    for problem in applied.problems:
-        console.print(f"xfail: {problem.text}", markup=False, style="yellow")
+    for line in applied.problems:
+        console.print(f"xfail: {line}", markup=False, style="yellow")
     _print_counts(console, summary, contracts, options)
     console.print(f"evidence: {options.evidence}", markup=False)
     console.print(f"adapter:  {artefacts_text(artefacts)}", markup=False)
