@@ -87,7 +87,6 @@ class Target:
 
     adapter: tuple[str, ...]
     launcher: tuple[str, ...]
-    name: str
     is_reference: bool = False
     # See `RunSettings.forkserver`.
     forkserver: tuple[str, ...] = ()
@@ -127,7 +126,7 @@ def target_of(
             Exit.USAGE,
             f"expected `reference` or `-- COMMAND…`, got {' '.join(words)!r}; put `--` before the adapter's command",
         )
-    return Target(tuple(words), () if launcher is None else words_of("--launcher", launcher), words[0])
+    return Target(tuple(words), () if launcher is None else words_of("--launcher", launcher))
 
 
 def _over_http(words: Sequence[str], launcher: str | None, url: str | None, start: str | None) -> Target:
@@ -156,11 +155,8 @@ def _over_http(words: Sequence[str], launcher: str | None, url: str | None, star
         stop(Exit.USAGE, f"--url: expected a port, got {place!r}; {PORT} is the port of a server that --start starts")
     started = ("--start", shlex.join(command)) if command else ()
     adapter = (*_BRIDGE, "--url", place.rstrip("/"), *started)
-    name = command[0] if command else place
     typed = (*(() if url is None else ("--url", url)), *(() if start is None else ("--start", start)))
-    return Target(
-        adapter, () if launcher is None else words_of("--launcher", launcher), name, is_server=True, typed=typed
-    )
+    return Target(adapter, () if launcher is None else words_of("--launcher", launcher), is_server=True, typed=typed)
 
 
 def _around(file: Path) -> Target:
@@ -171,8 +167,7 @@ def _around(file: Path) -> Target:
         read(file)
     except ProfileError as error:
         stop(Exit.USAGE, f"--service: {error}")
-    typed = ("--service", str(file))
-    return Target((*_AROUND, str(file.absolute())), (), file.absolute().parent.name, is_server=True, typed=typed)
+    return Target((*_AROUND, str(file.absolute())), (), is_server=True, typed=("--service", str(file)))
 
 
 def found_here(command: Sequence[str]) -> tuple[str, ...]:
@@ -205,7 +200,7 @@ def reference_target(*, mutant: str | None = None) -> Target:
     """The reference, or one of its mutants, behind an adapter process, as every implementation."""
     bug = ("--mutant", mutant) if mutant else ()
     adapter, launcher, forkserver = ((*REFERENCE, word) for word in ("adapter", "launch", "forkserver"))
-    return Target((*adapter, *bug), (*launcher, *bug), mutant or "reference", not mutant, (*forkserver, "--keep"))
+    return Target((*adapter, *bug), (*launcher, *bug), not mutant, (*forkserver, "--keep"))
 
 
 def config_of(pairs: Sequence[str]) -> dict[str, str]:

@@ -42,15 +42,6 @@ def toy_copy(folder: Path) -> Path:
     return copy
 
 
-def test_nothing_to_verify_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
-    refused(holdfast("verify", "--contract", "toy", temp=temp, cwd=tmp_path), 64, "holdfast verify -- ./my-adapter")
-
-
-def test_what_can_be_listed_is_said_in_one_line(temp: Path, tmp_path: Path) -> None:
-    ended = holdfast("list", temp=temp, cwd=tmp_path)
-    refused(ended, 64, "contracts, clauses, cases, methods, reasons")
-
-
 @pytest.mark.parametrize(
     ("name", "spoil"),
     [
@@ -98,11 +89,6 @@ def test_a_working_directory_that_is_gone_is_a_usage_error(temp: Path, tmp_path:
     refused(holdfast(*words, temp=temp, cwd=tmp_path, before=gone), 64, "working directory")
 
 
-def test_a_working_directory_that_takes_no_file_is_a_usage_error(temp: Path) -> None:
-    # Root writes anywhere but into the kernel's own tree.
-    refused(holdfast("verify", "--contract", "toy", "--", "./none", temp=temp, cwd=Path("/proc")), 64, "holdfast-out")
-
-
 def test_a_workdir_that_is_not_there_or_takes_nothing_is_a_usage_error(temp: Path, tmp_path: Path) -> None:
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o555)
@@ -117,10 +103,6 @@ def test_an_expression_that_selects_nothing_proves_nothing(tmp_path: Path) -> No
     assert outcome.exit == 12
     assert not outcome.verdicts
     assert "no case ran" in outcome.stdout + outcome.stderr
-
-
-def test_an_expression_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
-    refused(verify(HONEST, options=["-k", "a and ("], cwd=tmp_path), 64, "-k")
 
 
 def test_expected_failures_that_match_nothing_are_stale(tmp_path: Path) -> None:
@@ -150,8 +132,23 @@ def test_what_is_excused_stands_on_top_of_the_report_and_holds_the_gate(tmp_path
     assert "excused: toy: 2 cases are excused" in outcome.stdout
 
 
+# Root writes anywhere but into the kernel's own tree.
 @pytest.mark.parametrize(
-    "options", [["--config", "novalue"], ["--config", "=x"], ["--slow", "0"], ["--slow", "nan"], ["--seed", ""]]
-)
-def test_an_option_with_a_bad_value_is_a_usage_error(tmp_path: Path, options: list[str]) -> None:
-    refused(verify(HONEST, options=options, cwd=tmp_path), 64, options[0].lstrip("-"))
+    ("words", "place", "said"),
+    [
+        (["verify", "--contract", "toy"], "", "holdfast verify -- ./my-adapter"),
+        (["list"], "", "contracts, clauses, cases, methods, reasons"),
+        (["verify", "--contract", "toy", "--", "./none"], "/proc", "holdfast-out"),
+        *(
+            (["verify", "--contract", "toy", option, value, "--", *HONEST], "", option.lstrip("-"))
+            for option, value in (
+                ("-k", "a and ("), ("--config", "novalue"), ("--config", "=x"), ("--slow", "0"), ("--slow", "nan"),
+                ("--seed", ""),
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_words_that_make_no_run_are_a_usage_error(
+    words: list[str], place: str, said: str, temp: Path, tmp_path: Path
+) -> None:
+    refused(holdfast(*words, temp=temp, cwd=Path(place) if place else tmp_path), 64, said)
