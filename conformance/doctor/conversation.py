@@ -14,7 +14,7 @@ from enum import Enum, unique
 from pathlib import Path
 from typing import Any
 
-from holdfast.conformance.adapter.messages import Event, Reply
+from holdfast.conformance.adapter.messages import Event
 from holdfast.conformance.adapter.pool import Exhausted, WorkerPool
 from holdfast.conformance.adapter.worker import Greeting, GreetingError, Worker
 from holdfast.conformance.cases.drive import Driver
@@ -31,104 +31,6 @@ from holdfast.servers.errors import StartError
 from holdfast.specs import Case, Contract, contract_names, load_contract
 from holdfast.specs.leaves import resolved
 from holdfast.specs.model import Group, Inspection
-
-# Does an adapter read base64url strictly? A line break never belongs to an encoded value. Decoders of many languages
-# skip unknown characters, so that one value gets many spellings. A guard that compares spellings then misses a value
-# with a line break. So the doctor sends a value that a case accepts with a line break.
-
-# How many cases are tried until one of them is accepted unchanged.
-_TRIES = 3
-# The pattern of every schema for bytes.
-_ALPHABET = "A-Za-z0-9_-"
-_SHORTEST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Strictness:
-    """The outcome. `spoiled` is the outcome of the value with a line break, or the event in its place.
-
-    Both are None where no case of the contract could be used, and `plain` is what the value itself was answered.
-    """
-
-    method: str = ""
-    spoiled: str | Event | None = None
-    plain: str | None = None
-    # What the value itself was answered in the place of that.
-    refused: str = ""
-
-
-def strictness(engine: Engine, contract: Contract) -> Strictness | None:
-    """Try it on worker 0 in sessions of their own; None if the contract has no such argument."""
-    carriers = _carriers(contract)
-    if not carriers:
-        return None
-    found, pool, lacks = Strictness(), engine.pool, engine.not_claimed(contract)
-    for case in [case for case in contract.cases if _usable(contract, case, carriers, lacks)][:_TRIES]:
-        reading = interpret(contract, case, Side.MAIN, seed=engine.settings.seed, not_claimed=lacks)
-        found = _tried(pool, engine.driver(contract), reading, carriers)
-        if isinstance(found.spoiled, Event) or found.plain is not None:
-            return found
-        pool.get(0).exchange({"op": "close"}, timeout=pool.deadlines.op)
-    return found
-
-
-def _carriers(contract: Contract) -> dict[str, str]:
-    """The operations with an argument that holds bytes, and its name."""
-    found = {}
-    for method in contract.methods.values():
-        shared = method.args.schema.get("$defs", {})
-        for name, part in resolved(method.args.schema, shared).get("properties", {}).items():
-            if method.group is Group.OPERATION and _ALPHABET in str(resolved(part, shared).get("pattern", "")):
-                found[method.name] = name
-    return found
-
-
-def _usable(contract: Contract, case: Case, carriers: Mapping[str, str], not_claimed: Mapping[str, str]) -> bool:
-    """Whether the case first uses bytes in a call that must be accepted."""
-    needs = case.needs | contract.roles_of(case.clauses, case.roles)
-    if worker_count(contract, case) > 2 or case.workers > 1 or needs & {*not_claimed}:
-        return False
-    steps = (*case.given, *case.when)
-    step = next((step for step in steps if {step.get("call"), step.get("start")} & carriers.keys()), None)
-    if step is None or "call" not in step or "malformed" in step or case.surface != "ready":
-        return False
-    return bool(step.get("expect", {}).get("outcome", "accepted") == "accepted")
-
-
-def _tried(pool: WorkerPool, driver: Driver, reading: Any, carriers: Mapping[str, str]) -> Strictness:
-    records: list[Record] | None = None
-    try:
-        while True:
-            action: Action = next(reading) if records is None else reading.send(records)
-            request = action.requests[0][1] if action.act is EXCHANGE else {}
-            method = str(request.get("method", ""))
-            text = request.get("args", {}).get(carriers.get(method, ""), "")
-            if isinstance(text, str) and len(text) >= _SHORTEST:
-                return _sent(pool, driver, action, method, carriers[method])
-            records = list(driver.execute(action))
-            event = records[-1].event
-            if event is not None and event["kind"] not in ("done", "failed"):
-                return Strictness(method, Event(FailureMode(event["kind"]), str(event["detail"])))
-    except StopIteration:
-        return Strictness()
-
-
-def _sent(pool: WorkerPool, driver: Driver, action: Action, method: str, name: str) -> Strictness:
-    request = action.requests[0][1]
-    text = request["args"][name]
-    # At the end of a group of four, as in the line breaks of mail and PEM.
-    middle = max(4, len(text) // 8 * 4)
-    broken = {**request, "args": {**request["args"], name: f"{text[:middle]}\n{text[middle:]}"}}
-    reply = pool.get(0).exchange(broken, timeout=pool.deadlines.op)
-    if reply.answer is None:
-        return Strictness(method, reply.event)
-    record = driver.execute(action)[0]
-    if record.answer is None and record.event is not None:
-        return Strictness(method, Event(FailureMode(record.event["kind"]), str(record.event["detail"])))
-    came = str((record.answer or {}).get("outcome"))
-    good = came if came in ("accepted", "ok") else None
-    why = "" if good else " ".join((came, str((record.answer or {}).get("reason", "")))).strip()
-    return Strictness(method, str(reply.answer["outcome"]), good, why)
 
 
 @unique
@@ -308,7 +210,7 @@ def _session(engine: Engine, worker: Worker, contract: Contract) -> list[Examina
         timeout = deadlines.start if start else deadlines.op
         reply = worker.exchange(request, timeout=timeout)
         if reply.answer is None:
-            found.append(_silent(label, reply, worker.number))
+            found.append(_silent(label, reply.event, worker.number))
             return found
         came = reply.answer["outcome"]
         text = came + (f": {reply.answer['detail']}" if "detail" in reply.answer else "")
@@ -323,9 +225,9 @@ def _session(engine: Engine, worker: Worker, contract: Contract) -> list[Examina
     return found
 
 
-def _silent(label: str, reply: Reply, worker: int) -> Examination:
-    assert reply.event is not None
-    return Examination(label, Health.BAD, reply.event.detail, advice_on(reply.event), worker)
+def _silent(label: str, event: Event | None, worker: int) -> Examination:
+    assert event is not None
+    return Examination(label, Health.BAD, event.detail, advice_on(event), worker)
 
 
 def _store(place: Inspection, workdir: Path) -> Examination:
@@ -354,32 +256,114 @@ def _close_alone(pool: WorkerPool, greeting: Greeting) -> Examination:
         return Examination("second worker", Health.BAD, str(error), advice, number)
     reply = worker.exchange({"op": "close"}, timeout=pool.deadlines.op)
     if reply.answer is None:
-        return _silent(label, reply, number)
+        return _silent(label, reply.event, number)
     came = str(reply.answer["outcome"])
     if came in ("ok", "fault"):
         return Examination(label, Health.GOOD, came, worker=number)
     return Examination(label, Health.BAD, came, "`close` answers ok, or `fault` where nothing is open.", number)
 
 
-def _bytes(engine: Engine, contract: Contract) -> list[Examination]:
-    label = "line break in base64"
+# Does an adapter read base64url strictly? A line break never belongs to an encoded value. Decoders of many languages
+# skip unknown characters, so that one value gets many spellings. A guard that compares spellings then misses a value
+# with a line break. So the doctor sends a value that a case accepts with a line break.
+
+_BYTES = "line break in base64"
+# How many cases are tried until one of them is accepted unchanged.
+_TRIES = 3
+# The pattern of every schema for bytes.
+_ALPHABET = "A-Za-z0-9_-"
+_SHORTEST = 8
+
+
+def _bytes(engine: Engine, contract: Contract) -> Iterator[Examination]:
+    """Try it on worker 0 in sessions of their own; nothing if the contract has no such argument."""
+    carriers = _carriers(contract)
+    if not carriers:
+        return
+    found, pool, lacks = _untried(), engine.pool, engine.not_claimed(contract)
     try:
-        came = strictness(engine, contract)
+        for case in [case for case in contract.cases if _usable(contract, case, carriers, lacks)][:_TRIES]:
+            reading = interpret(contract, case, Side.MAIN, seed=engine.settings.seed, not_claimed=lacks)
+            found = _tried(pool, engine.driver(contract), reading, carriers)
+            if found.health is not Health.SKIPPED:
+                break
+            pool.get(0).exchange({"op": "close"}, timeout=pool.deadlines.op)
     except (StartError, GreetingError, Exhausted) as error:
-        return [Examination(label, Health.SKIPPED, f"no worker could be had: {error}", worker=0)]
-    if came is None:
-        return []
-    if isinstance(came.spoiled, Event):
-        return [Examination(label, Health.BAD, came.spoiled.detail, advice_on(came.spoiled), 0)]
-    if came.spoiled in ("accepted", "ok"):
+        found = Examination(_BYTES, Health.SKIPPED, f"no worker could be had: {error}", worker=0)
+    yield found
+
+
+def _untried(why: str = "") -> Examination:
+    return Examination(_BYTES, Health.SKIPPED, f"no value without one was accepted{why}", worker=0)
+
+
+def _carriers(contract: Contract) -> dict[str, str]:
+    """The operations with an argument that holds bytes, and its name."""
+    found = {}
+    for method in contract.methods.values():
+        shared = method.args.schema.get("$defs", {})
+        for name, part in resolved(method.args.schema, shared).get("properties", {}).items():
+            if method.group is Group.OPERATION and _ALPHABET in str(resolved(part, shared).get("pattern", "")):
+                found[method.name] = name
+    return found
+
+
+def _usable(contract: Contract, case: Case, carriers: Mapping[str, str], not_claimed: Mapping[str, str]) -> bool:
+    """Whether the case first uses bytes in a call that must be accepted."""
+    needs = case.needs | contract.roles_of(case.clauses, case.roles)
+    if worker_count(contract, case) > 2 or case.workers > 1 or needs & {*not_claimed}:
+        return False
+    steps = (*case.given, *case.when)
+    step = next((step for step in steps if {step.get("call"), step.get("start")} & carriers.keys()), None)
+    if step is None or "call" not in step or "malformed" in step or case.surface != "ready":
+        return False
+    return bool(step.get("expect", {}).get("outcome", "accepted") == "accepted")
+
+
+def _tried(pool: WorkerPool, driver: Driver, reading: Any, carriers: Mapping[str, str]) -> Examination:
+    records: list[Record] | None = None
+    try:
+        while True:
+            action: Action = next(reading) if records is None else reading.send(records)
+            request = action.requests[0][1] if action.act is EXCHANGE else {}
+            method = str(request.get("method", ""))
+            text = request.get("args", {}).get(carriers.get(method, ""), "")
+            if isinstance(text, str) and len(text) >= _SHORTEST:
+                return _sent(pool, driver, action, method, carriers[method])
+            records = list(driver.execute(action))
+            event = records[-1].event
+            if event is not None and event["kind"] not in ("done", "failed"):
+                return _silent(_BYTES, _event_of(records[-1]), 0)
+    except StopIteration:
+        return _untried()
+
+
+def _sent(pool: WorkerPool, driver: Driver, action: Action, method: str, name: str) -> Examination:
+    request = action.requests[0][1]
+    text = request["args"][name]
+    # At the end of a group of four, as in the line breaks of mail and PEM.
+    middle = max(4, len(text) // 8 * 4)
+    broken = {**request, "args": {**request["args"], name: f"{text[:middle]}\n{text[middle:]}"}}
+    reply = pool.get(0).exchange(broken, timeout=pool.deadlines.op)
+    if reply.answer is None:
+        return _silent(_BYTES, reply.event, 0)
+    record = driver.execute(action)[0]
+    if record.answer is None and record.event is not None:
+        return _silent(_BYTES, _event_of(record), 0)
+    spoiled, answer = str(reply.answer["outcome"]), record.answer or {}
+    if spoiled in ("accepted", "ok"):
         advice = "Decode strictly: refuse every character that is not in the alphabet, and padding."
-        return [Examination(label, Health.BAD, f"{came.method}: {came.spoiled}", advice, 0)]
-    if came.spoiled is None or came.plain is None:
-        told = (
-            f": {came.method} answered {came.refused} to one that a case expects to be accepted" if came.refused else ""
-        )
-        return [Examination(label, Health.SKIPPED, f"no value without one was accepted{told}", worker=0)]
-    return [Examination(label, Health.GOOD, f"{came.method}: {came.spoiled}, {came.plain} without it", worker=0)]
+        return Examination(_BYTES, Health.BAD, f"{method}: {spoiled}", advice, 0)
+    came = str(answer.get("outcome"))
+    if came in ("accepted", "ok"):
+        return Examination(_BYTES, Health.GOOD, f"{method}: {spoiled}, {came} without it", worker=0)
+    why = " ".join((came, str(answer.get("reason", "")))).strip()
+    return _untried(f": {method} answered {why} to one that a case expects to be accepted")
+
+
+def _event_of(record: Record) -> Event:
+    event = record.event or {}
+    return Event(FailureMode(event["kind"]), str(event["detail"]))
 
 
 def _shutdown(pool: WorkerPool) -> Examination:

@@ -76,7 +76,9 @@ def show(
     with looked_up(), Janitor() as janitor:
         found = _find(which, janitor)
         failed: list[str] = []
-        answered = None if sdk is None and not command else _ask(sdk, command, found.document, janitor, failed.append)
+        if sdk is not None:
+            command = tuple(runnable(sdk).command)
+        answered = _ask(command, found.document, janitor, failed.append) if command else None
     finding = None if answered is None else _finding(found, profile, answered)
     if finding == "agree" and failed:
         # A runner that answers and fails has not passed.
@@ -100,7 +102,9 @@ def _find(which: str, janitor: Janitor) -> Shown:
     given = _HEX.match(which)
     if given is not None:
         document = bytes.fromhex(given[1])
-        return Shown(which, document, None, {profile: _reference(profile, document, janitor) for profile in Profile})
+        commands = {profile: runnable(reference(profile)).command for profile in Profile}
+        expected = {profile: _ask(words, document, janitor) for profile, words in commands.items()}
+        return Shown(which, document, None, expected)
 
     try:
         record = next((one for one in load() if one.id == which), None)
@@ -134,18 +138,9 @@ def _made(which: str, make: Callable[..., Row], seed: str, which_one: int | str)
     return Shown(which, made.document, made.category.value, expected, note=made.note, twin=made.twin)
 
 
-def _reference(profile: Profile, document: bytes, janitor: Janitor) -> Answered:
-    return _ask(reference(profile), (), document, janitor)
-
-
 def _ask(
-    sdk: str | None,
-    command: Sequence[str],
-    document: bytes,
-    janitor: Janitor,
-    unexplained: Callable[[str], None] = lambda _: None,
+    words: Sequence[str], document: bytes, janitor: Janitor, unexplained: Callable[[str], None] = lambda _: None
 ) -> Answered:
-    words = tuple(command) if sdk is None else tuple(runnable(sdk).command)
     environment = {**scrubbed_environment(), **janitor.mark}
     try:
         answers = run(words, [document], deadline=_DEADLINE_S, env=environment, unexplained=unexplained)
