@@ -36,8 +36,6 @@ from holdfast.specs.automatic import Site, load_automatic
 from holdfast.specs.faults import FaultLayer
 from tests import warm
 
-REFERENCE = (sys.executable, "-P", "-m", "holdfast.reference_impl")
-
 
 def changes(source: str) -> set[tuple[Operator, str]]:
     """The operators with what each makes of the source."""
