@@ -11,7 +11,7 @@ The loader writes all of it in full before it checks anything. So a digest is of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from holdfast.specs.errors import SpecError, unknown
@@ -38,6 +38,8 @@ class _Form(NamedTuple):
 
 
 Forms = Mapping[str, _Form]
+# What fills a hole, or else what stands there if it may stay open.
+Take = Callable[..., Any]
 
 
 class _ShortError(ValueError):
@@ -160,14 +162,17 @@ def _used(entry: Entry, forms: Forms) -> Iterator[Any]:
         raise _ShortError(unknown("form", str(name), forms))
     form = forms[name]
     said = {part: value for part, value in entry.items() if part != "use"}
-    values: dict[str, Any] = {}
-    for hole, is_open in _holes(form.body):
-        if hole not in said and not is_open:
+    taken: set[str] = set()
+
+    def take(hole: str, otherwise: Any = None) -> Any:
+        taken.add(hole)
+        if hole not in said and otherwise is None:
             got = ", ".join(said) or "nothing"
             raise _ShortError(f"form {name!r}: expected {hole}, got {got}; fill every hole")
-        values[hole] = said.get(hole, {})
-    more = {part: value for part, value in said.items() if part not in values}
-    filled = _filled(form.body, values)
+        return said.get(hole, otherwise)
+
+    filled = _filled(form.body, take)
+    more = {part: value for part, value in said.items() if part not in taken}
     if isinstance(filled, list):
         if more:
             raise _ShortError(f"form {name!r}: expected no more than its holes, got {', '.join(more)}; it is a list")
@@ -176,49 +181,33 @@ def _used(entry: Entry, forms: Forms) -> Iterator[Any]:
         yield from _entries(_together(filled, more), form.known)
 
 
-def _holes(part: Any) -> Iterator[tuple[str, bool]]:
-    """The holes of a form, and of each whether it may stay open."""
-    if isinstance(part, dict):
-        for name, value in part.items():
-            yield from ((hole, _takes_in(name, value)) for hole in _HOLE.findall(name))
-            yield from _holes(value)
-    elif isinstance(part, list):
-        for one in part:
-            yield from _holes(one)
-    elif isinstance(part, str):
-        yield from ((hole, False) for hole in _HOLE.findall(part))
-
-
-def _takes_in(name: str, value: Any) -> bool:
-    """Whether this member of a form stands for the members that fill its hole."""
-    return value is None and _HOLE.fullmatch(name) is not None
-
-
-def _filled(part: Any, values: Mapping[str, Any]) -> Any:
+def _filled(part: Any, take: Take) -> Any:
+    """A part of a form with what `take` has for its holes."""
     if isinstance(part, dict):
         found: dict[str, Any] = {}
         for name, value in part.items():
-            found = _together(found, _members(name, value, values))
+            found = _together(found, _members(name, value, take))
         return found
     if isinstance(part, list):
-        return [_filled(one, values) for one in part]
+        return [_filled(one, take) for one in part]
     if not isinstance(part, str):
         return part
     whole = _HOLE.fullmatch(part)
-    return _text(part, values) if whole is None else values[whole[1]]
+    return _text(part, take) if whole is None else take(whole[1])
 
 
-def _members(name: str, value: Any, values: Mapping[str, Any]) -> Entry:
-    if not _takes_in(name, value):
-        return {_text(name, values): _filled(value, values)}
-    taken = values[name[1:-1]]
+def _members(name: str, value: Any, take: Take) -> Entry:
+    """The members for which one of a form stands: those that fill its hole, which may stay open, or itself."""
+    if value is not None or _HOLE.fullmatch(name) is None:
+        return {_text(name, take): _filled(value, take)}
+    taken = take(name[1:-1], {})
     if not isinstance(taken, dict):
         raise _ShortError(f"{name[1:-1]}: expected members, such as {{a: 1}}, got {taken!r:.80}")
     return taken
 
 
-def _text(part: str, values: Mapping[str, Any]) -> str:
-    return _HOLE.sub(lambda hole: _word(hole[1], values[hole[1]]), part)
+def _text(part: str, take: Take) -> str:
+    return _HOLE.sub(lambda hole: _word(hole[1], take(hole[1])), part)
 
 
 def _word(hole: str, value: Any) -> str:

@@ -174,21 +174,8 @@ def insert(workdir: Path, path: str, table: str, rows: Sequence[Row]) -> dict[st
     return _added(workdir / path, table, rows, or_replace=False)
 
 
-def alter(workdir: Path, path: str, family: str, key: bytes, value: bytes | None) -> dict[str, Any]:
-    """Put a row into the RocksDB database in the folder `path`, or remove it: {error}. Raises OSError."""
-    new = None if value is None else value.hex()
-    return _altered(workdir, path, family, {"key": key.hex(), "value": new})
-
-
-def drop(workdir: Path, path: str, family: str, *, really: bool) -> dict[str, Any]:
-    """Drop a family of the RocksDB database in the folder `path`: {error}. Raises OSError.
-
-    Not `really`: the database is opened and closed in the same way, and keeps it.
-    """
-    return _altered(workdir, path, family, {"drop": really})
-
-
-def _altered(workdir: Path, path: str, family: str, change: Mapping[str, Any]) -> dict[str, Any]:
+def alter(workdir: Path, path: str, family: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    """Change a family of the RocksDB database in the folder `path`, as `rocksdb.alter` does. Raises OSError."""
     error = unfit(workdir, path)
     if error is not None:
         return {"error": error}

@@ -243,11 +243,9 @@ _PROBE_STEP = reported(
 
 
 def _altered(workdir: Any, operand: Mapping[str, Any]) -> dict[str, Any]:
-    path, family = operand["path"], operand["family"]
-    if "drop" in operand:
-        return store.drop(workdir, path, family, really=operand["drop"])
-    value = operand["value"]
-    return store.alter(workdir, path, family, decoded(operand["key"]), None if value is None else decoded(value))
+    change = {name: operand[name] for name in ("key", "value", "drop") if name in operand}
+    spelt = {name: decoded(value).hex() if isinstance(value, str) else value for name, value in change.items()}
+    return store.alter(workdir, operand["path"], operand["family"], spelt)
 
 
 ALTER = Report(name="alter", do=_altered, schema=value_form(error={"type": ["string", "null"]}))

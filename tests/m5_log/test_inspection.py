@@ -36,6 +36,11 @@ def rows_of(found: dict[str, Any]) -> dict[str, dict[bytes, bytes]]:
     }
 
 
+def put(key: bytes, value: bytes | None) -> dict[str, Any]:
+    """A row that is put, or removed."""
+    return {"key": key.hex(), "value": None if value is None else value.hex()}
+
+
 def own(root: Path, **logs: str) -> Rdict:
     """A database of another owner, with one family more than it needs."""
     root.joinpath("m5").mkdir()
@@ -160,22 +165,22 @@ def test_the_rows_of_a_family_of_its_own_are_shown_and_too_many_are_an_error(tmp
 def test_a_row_is_put_and_removed_behind_the_back_of_its_owner(box: Box) -> None:
     box.put(draft(1))
     op_id = bytes.fromhex(id_of(draft(1)))
-    assert "lock" in store.alter(box.root, DATABASE, "edges", op_id, bytes(32))["error"].lower()
+    assert "lock" in store.alter(box.root, DATABASE, "edges", put(op_id, bytes(32)))["error"].lower()
     box.parts.store.release()
-    assert store.alter(box.root, DATABASE, "edges", op_id, bytes(32)) == {"error": None}
+    assert store.alter(box.root, DATABASE, "edges", put(op_id, bytes(32))) == {"error": None}
     assert rows_of(inspected(box.root))["edges"] == {op_id: bytes(32)}
     assert [problem.key for problem in box.again().problems()] == [op_id]
-    assert store.alter(box.root, DATABASE, "edges", op_id, None) == {"error": None}
+    assert store.alter(box.root, DATABASE, "edges", put(op_id, None)) == {"error": None}
     assert rows_of(inspected(box.root))["edges"] == {}
 
 
 def test_a_family_is_dropped_behind_the_back_of_its_owner(box: Box) -> None:
     box.put(draft(1))
-    assert "lock" in store.drop(box.root, DATABASE, "policy_index", really=True)["error"].lower()
+    assert "lock" in store.alter(box.root, DATABASE, "policy_index", {"drop": True})["error"].lower()
     box.parts.store.release()
-    assert store.drop(box.root, DATABASE, "policy_index", really=False) == {"error": None}
+    assert store.alter(box.root, DATABASE, "policy_index", {"drop": False}) == {"error": None}
     assert box.again().problems() == []
-    assert store.drop(box.root, DATABASE, "policy_index", really=True) == {"error": None}
+    assert store.alter(box.root, DATABASE, "policy_index", {"drop": True}) == {"error": None}
     assert "policy_index" not in inspected(box.root)["tables"]
     with pytest.raises(StoreError):
         box.again().put(draft(2))
@@ -184,9 +189,9 @@ def test_a_family_is_dropped_behind_the_back_of_its_owner(box: Box) -> None:
 
 def test_no_row_is_put_where_no_database_or_no_family_is(box: Box, tmp_path_factory: pytest.TempPathFactory) -> None:
     box.parts.store.release()
-    assert "no family" in store.alter(box.root, DATABASE, "nothing", b"k", b"v")["error"]
+    assert "no family" in store.alter(box.root, DATABASE, "nothing", put(b"k", b"v"))["error"]
     empty = tmp_path_factory.mktemp("empty")
-    assert "no database" in store.alter(empty, DATABASE, "ops", b"k", b"v")["error"]
+    assert "no database" in store.alter(empty, DATABASE, "ops", put(b"k", b"v"))["error"]
     assert list(empty.iterdir()) == []
 
 
@@ -258,7 +263,7 @@ def test_a_database_is_read_and_changed_with_its_own_options(
     expected = {b"k%d" % number: b"v" * 999 for number in range(4)} | {b"late": b"in the log"}
     assert rows_of(inspected(tmp_path)) == {"more": expected}
     stated, tables = options_of(folder), {path: path.read_bytes() for path in folder.glob("*.sst")}
-    assert store.alter(tmp_path, DATABASE, "more", b"k2", b"other") == {"error": None}
+    assert store.alter(tmp_path, DATABASE, "more", put(b"k2", b"other")) == {"error": None}
     found = rows_of(inspected(tmp_path))
     assert found == {"more": expected | {b"k2": b"other"}}
     assert list(found["more"]) == sorted(found["more"])
@@ -273,7 +278,7 @@ def test_a_database_is_read_and_changed_with_its_own_options(
 def test_a_dropped_family_is_dropped_from_the_options_too(tmp_path: Path) -> None:
     folder = styled(tmp_path, {}, {})
     before = options_of(folder)
-    assert store.drop(tmp_path, DATABASE, "more", really=True) == {"error": None}
+    assert store.alter(tmp_path, DATABASE, "more", {"drop": True}) == {"error": None}
     assert '"more"' in before
     assert '"more"' not in options_of(folder)
     assert options_of(folder) == before[: before.index('[CFOptions "more"]')]
@@ -289,7 +294,7 @@ def test_a_change_keeps_the_rows_of_a_log_in_another_folder(tmp_path: Path) -> N
     database.close()
     shutil.rmtree(tmp_path / "m5")
     (tmp_path / "kept").rename(tmp_path / "m5")
-    assert store.alter(tmp_path, DATABASE, "more", b"l", b"w") == {"error": None}
+    assert store.alter(tmp_path, DATABASE, "more", put(b"l", b"w")) == {"error": None}
     assert rows_of(inspected(tmp_path)) == {"more": {b"k": b"v", b"l": b"w"}}
 
 
@@ -302,7 +307,7 @@ def test_an_operation_in_the_place_of_another_is_no_acknowledged_one(box: Box) -
         (forged, raw_of(draft(7, by="mallory")), b"", derive.key_of("mallory") + derive.hlc(7)),
     ):
         for family, key, value in (("ops", op_id, raw), ("edges", op_id, edges), ("by_author", author + op_id, edges)):
-            assert store.alter(box.root, DATABASE, family, key, value) == {"error": None}
+            assert store.alter(box.root, DATABASE, family, put(key, value)) == {"error": None}
     with pytest.raises(StoreError):
         box.again().put(draft(999))
     assert box.again().problems() != []
