@@ -36,7 +36,7 @@ def lint_contract(
         *_choices(contract, mutants),
         *_teeth(contract, mutants),
         *_remedies(contract, mutants),
-        *_suites(contract, suite_clauses),
+        *_named(contract, mutants, suite_clauses),
         *unswept(contract),
     ]
 
@@ -131,16 +131,12 @@ def _mutants(contract: Contract, declared: Mutants) -> Iterable[str]:
     for mutant in declared.mutants:
         for clause_id in mutant.must_fail:
             clause = contract.clauses.get(clause_id)
-            if clause is None:
-                yield f"mutant {mutant.name}: breaks clause {clause_id}, which does not exist"
-            elif clause.proof is not Proof.RUN:
+            if clause is not None and clause.proof is not Proof.RUN:
                 yield f"mutant {mutant.name}: breaks clause {clause_id}, which no run proves"
         for fault_id in mutant.faults.keys() - faults:
             yield f"mutant {mutant.name}: has the fault {fault_id}, which does not exist"
     for clause_id in declared.unbreakable:
-        if clause_id not in contract.clauses:
-            yield f"clause {clause_id}: is called unbreakable in mutants.yaml and does not exist"
-        elif declared.breaking(clause_id):
+        if declared.breaking(clause_id):
             yield f"clause {clause_id}: is called unbreakable in mutants.yaml, yet a mutant breaks it"
 
 
@@ -150,8 +146,6 @@ def _choices(contract: Contract, declared: Mutants) -> Iterable[str]:
     for choice in declared.choices:
         if choice.permitted not in texts.get(choice.clauses[0], ""):
             yield f"choice {choice.name}: {choice.permitted!r} does not stand in clause {choice.clauses[0]}"
-        for clause_id in set(choice.clauses) - texts.keys():
-            yield f"choice {choice.name}: names clause {clause_id}, which does not exist"
     open_, chosen = declared.no_choice.keys(), {choice.clauses[0] for choice in declared.choices}
     for clause_id, text in texts.items():
         permits = _PERMITS.search(text)
@@ -160,9 +154,8 @@ def _choices(contract: Contract, declared: Mutants) -> Iterable[str]:
                 f"clause {clause_id}: permits something ({permits.group()!r}), and no choice of mutants.yaml makes it; "
                 "add a variant of the reference, or say under `no_choice` why there is none"
             )
-    for clause_id in open_:
-        if clause_id not in texts or clause_id in chosen:
-            yield f"clause {clause_id}: stands under `no_choice` and does not exist, or has a choice"
+    for clause_id in open_ & chosen:
+        yield f"clause {clause_id}: stands under `no_choice`, and has a choice"
 
 
 def _teeth(contract: Contract, declared: Mutants) -> Iterable[str]:
@@ -179,11 +172,17 @@ def _teeth(contract: Contract, declared: Mutants) -> Iterable[str]:
             yield f"fault {fault.id}: no mutant breaks its clauses; nothing shows its teeth"
 
 
-def _suites(contract: Contract, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
-    for test, clauses in suite_clauses.items():
-        for name in clauses:
-            if name not in contract.clauses:
-                yield f"suite test {test}: proves clause {name}, which does not exist"
+def _named(contract: Contract, declared: Mutants, suite_clauses: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    """Every clause that is named is there."""
+    named: list[tuple[str, Iterable[str]]] = [
+        *((f"suite test {test}: proves", names) for test, names in suite_clauses.items()),
+        *((f"mutant {mutant.name}: breaks", mutant.must_fail) for mutant in declared.mutants),
+        *((f"choice {choice.name}: names", choice.clauses) for choice in declared.choices),
+        ("unbreakable of mutants.yaml: names", declared.unbreakable),
+        ("no_choice of mutants.yaml: names", declared.no_choice),
+    ]
+    for who, clauses in named:
+        yield from (f"{who} clause {name}, which does not exist" for name in clauses if name not in contract.clauses)
 
 
 def unswept(contract: Contract) -> Iterable[str]:

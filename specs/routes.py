@@ -72,13 +72,10 @@ class Route(Entry, frozen=True):
         elsewhere = {*self.headers, *(name for name in args if f"{{{name}}}" in self.path)}
         return all(isinstance(args.get(name, ""), str) for name in elsewhere)
 
-    def header(self, name: str, args: Mapping[str, Any]) -> str:
-        """The value of the header that takes an argument."""
-        return quote(str(args.get(name, "")), safe="")
-
     def written(self, args: Mapping[str, Any], inside: Collection[str]) -> dict[str, str]:
         """The headers that take the arguments of these names."""
-        return {header: self.header(name, args) for name, header in self.headers.items() if name in inside}
+        taken = {header: str(args.get(name, "")) for name, header in self.headers.items() if name in inside}
+        return {header: quote(value, safe="") for header, value in taken.items()}
 
     def read(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The arguments that headers hold."""

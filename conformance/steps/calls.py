@@ -85,9 +85,7 @@ def state_of(value: Mapping[str, Any], note: str, *, damaged: bool) -> Mapping[s
         return rows
     if damaged and (value["digest"] is not None or not value["exists"]):
         return {"unreadable": value["digest"] or "not there"}
-    why = value["error"] or "it is not there"
-    detail = f"the store cannot be inspected {note}, so nothing shows that a refusal is inert: {why}"
-    raise NonConformance(Judgement(Verdict.NOT_REACHED, None, detail, "a database that can be read", str(why)))
+    raise _unobserved("inspected", note, "a database that can be read", value["error"] or "it is not there")
 
 
 def files_of(value: Mapping[str, Any], note: str) -> list[Any]:
@@ -98,10 +96,12 @@ def files_of(value: Mapping[str, Any], note: str) -> list[Any]:
     """
     if value["error"] is None:
         return [entry for entry in value["files"] if entry["kind"] != "folder"]
-    detail = f"the store cannot be listed {note}, so nothing shows that a refusal is inert: {value['error']}"
-    raise NonConformance(
-        Judgement(Verdict.NOT_REACHED, None, detail, "a folder that can be listed", str(value["error"]))
-    )
+    raise _unobserved("listed", note, "a folder that can be listed", value["error"])
+
+
+def _unobserved(how: str, when: str, expected: str, why: str) -> NonConformance:
+    detail = f"the store cannot be {how} {when}, so nothing shows that a refusal is inert: {why}"
+    return NonConformance(Judgement(Verdict.NOT_REACHED, None, detail, expected, why))
 
 
 _MALFORMED: Mapping[str, Any] = {"outcome": "refused", "reason": "REQUEST_MALFORMED"}
