@@ -107,6 +107,19 @@ OTHERWISE: list[tuple[dict[str, Any], list[tuple[dict[str, Any], str, str]]]] = 
         ({"search": "in", "for": []}, "kit_fault", "a list of what is searched for"),
         ({"search": "in", "for": [{"bytes": "no base64!"}]}, "kit_fault", "base64url"),
         ({"search": "in", "for": [{"hex": "00"}]}, "kit_fault", "expected a text, or bytes"),
+        ({"tamper": "none", "delete": True}, "not_reached", "no file in the workdir"),
+        ({"tamper": "in/x/below", "delete": True}, "not_reached", "no file in the workdir"),
+        ({"tamper": "data", "delete": True}, "not_reached", "no plain file in the workdir but a folder"),
+        ({"tamper": "in/x", "flip": 8}, "not_reached", "has no byte 8"),
+        ({"tamper": "../note", "delete": True}, "kit_fault", "inside the workdir"),
+        ({"tamper": "/etc/passwd", "flip": 0}, "kit_fault", "inside the workdir"),
+        ({"copy": "../x", "to": "y"}, "kit_fault", "inside the workdir"),
+        ({"copy": "data", "to": "../y"}, "kit_fault", "inside the workdir"),
+        ({"copy": "data", "to": "data"}, "kit_fault", "none lies in the other"),
+        ({"copy": "data", "to": "data/below"}, "kit_fault", "none lies in the other"),
+        ({"copy": "data/ledger.db", "to": "data"}, "kit_fault", "none lies in the other"),
+        ({"copy": "none", "to": "y"}, "not_reached", "No such file"),
+        ({"copy": "data", "to": "y", "expect": {"value": {"files": 99}}}, "wrong_reason", "value.files"),
     ]),
 ]  # fmt: skip
 
@@ -146,6 +159,8 @@ def test_the_bytes_of_a_small_file_are_shown() -> None:
             "bind": {"kept": "value.bytes"},
         },
         {"check": "$kept", "equals": {"$hex": "ff 00"}},
+        {"tamper": "small", "flip": 1},
+        {"file": "small", "expect": {"value": {"bytes": {"$hex": "ff ff"}}}},
         {"place": "empty", "content": ""},
         {"file": "empty", "expect": {"value": {"bytes": "", "size": 0}}},
         {"place": "most", "content": {"$utf8": {"$repeat": "x", "times": 65536}}},
@@ -210,16 +225,6 @@ def test_a_folder_of_too_much_is_not_listed(tmp_path: Path) -> None:
         at = below
     os.close(at)
     assert "longer than" in files.tree(tmp_path, "deep")["error"]
-
-
-def test_a_name_that_is_no_text_and_a_pipe_are_listed(tmp_path: Path) -> None:
-    os.close(os.open(os.fsencode(tmp_path) + b"/\xff\xe9", os.O_CREAT | os.O_WRONLY))
-    os.mkfifo(tmp_path / "pipe")
-    found = files.tree(tmp_path, ".")["files"]
-    assert found == [
-        {"path": "\\xff\\xe9", "kind": "file", "size": 0},
-        {"path": "pipe", "kind": "other", "size": None},
-    ]
 
 
 SECRET = bytes(range(17, 49))
@@ -293,18 +298,20 @@ def test_a_file_that_cannot_be_searched_is_no_file_without_it(tmp_path: Path) ->
     assert (found["files"], found["found"], "more than" in found["error"]) == (0, [], True)
 
 
-def test_a_twin_may_link_elsewhere() -> None:
-    case = case_of(
-        {"link": "x", "to": "nowhere", "label": "linked"},
-        {"file": "x", "expect": {"value": {"kind": "link"}}},
-        PUT,
-        {**AGAIN, "label": "again"},
-        twin=Twin("linked", {"to": "data"}, {"outcome": "refused", "reason": "DUPLICATE"}, "again"),
-    )
-    (result,) = ran(case)
+@pytest.mark.parametrize(
+    ("step", "change", "told"),
+    [
+        ({"link": "x", "to": "nowhere"}, {"to": "data"}, '{"to":"data"}'),
+        ({"copy": "note", "to": "x"}, {"copy": "data"}, '{"files":3,'),
+    ],
+)
+def test_a_twin_may_link_elsewhere_and_copy_something_else(step: Any, change: Any, told: str) -> None:
+    kind, note = next(iter(step)), {"place": "note", "content": ""}
+    twin = Twin("it", change, {"outcome": "refused", "reason": "DUPLICATE"}, "again")
+    (result,) = ran(case_of(note, {**step, "label": "it"}, PUT, {**AGAIN, "label": "again"}, twin=twin))
     assert result.judgement.verdict.value == "conforms", result.judgement.detail
-    told = [record.event["detail"] for record in result.twin if record.event and "link" in record.action]
-    assert told[0] == '{"to":"data"}'
+    said = [record.event["detail"] for record in result.twin if record.event and kind in record.action]
+    assert said[0].startswith(told), said
 
 
 def test_rows_can_be_inserted_and_probed() -> None:
@@ -376,34 +383,25 @@ def test_an_adapter_that_says_all_the_right_things_is_not_believed(flaw: str, du
 
 
 @pytest.mark.parametrize(
-    ("flaw", "due", "words"),
+    ("flaw", "placed", "due", "words"),
     [
-        ("", "conforms", ""),
-        ("makes a folder", "conforms", ""),
-        ("litters", "state_leak", "out holds other files: out/refused.tmp"),
-        ("appends", "state_leak", "out holds other files: out/there"),
-        ("removes", "state_leak", "out holds other files: out/there"),
-        ("links", "state_leak", "out holds other files: out/link"),
+        ("", "out/there", "conforms", ""),
+        ("makes a folder", "out/there", "conforms", ""),
+        ("litters", "out/there", "state_leak", "out holds other files: out/refused.tmp"),
+        ("appends", "out/there", "state_leak", "out holds other files: out/there"),
+        ("removes", "out/there", "state_leak", "out holds other files: out/there"),
+        ("links", "out/there", "state_leak", "out holds other files: out/link"),
+        ("", "out", "not_reached", "cannot be listed"),
     ],
 )
-def test_a_refusal_leaves_the_files_alone_that_the_contract_names(flaw: str, due: str, words: str) -> None:
-    inertness = LEDGER.inertness
-    assert inertness is not None
-    contract = replace(LEDGER, inertness=replace(inertness, tree="out"))
-    case = case_of({"place": "out/there", "content": ""}, PUT, AGAIN)
-    (result,) = ran(case, flaw=flaw, contract=contract)
+def test_a_refusal_leaves_the_files_alone_that_the_contract_names(flaw: str, placed: str, due: str, words: str) -> None:
+    assert LEDGER.inertness is not None
+    contract = replace(LEDGER, inertness=replace(LEDGER.inertness, tree="out"))
+    steps = {"place": placed, "content": ""}, PUT, AGAIN
+    (result,) = ran(case_of(*steps), flaw=flaw, contract=contract)
     assert (result.judgement.verdict.value, words in result.judgement.detail) == (due, True), result.judgement.detail
     # A contract that names no folder does not inspect one.
-    assert verdict({"place": "out/there", "content": ""}, PUT, AGAIN, flaw=flaw) == ("conforms", "")
-
-
-def test_a_folder_that_cannot_be_listed_shows_no_refusal_to_be_inert() -> None:
-    inertness = LEDGER.inertness
-    assert inertness is not None
-    contract = replace(LEDGER, inertness=replace(inertness, tree="out"))
-    (result,) = ran(case_of({"place": "out", "content": ""}, PUT, AGAIN), contract=contract)
-    assert result.judgement.verdict.value == "not_reached"
-    assert "cannot be listed" in result.judgement.detail
+    assert verdict(*steps, flaw=flaw) == ("conforms", "")
 
 
 def test_a_twin_that_is_accepted_must_be_seen_to_change_the_store() -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent, indent
 from typing import Any
 
 import pytest
@@ -218,43 +219,38 @@ def test_a_kit_that_fails_says_that_it_did(tmp_path: Path) -> None:
     assert "breaks the protocol" in result.judgement.detail
 
 
+def altered(folder: Path, methods: str) -> tuple[str, ...]:
+    """An honest adapter with other methods."""
+    lines = ("import sys", f"sys.path.insert(0, {str(ADAPTERS)!r})", "from pathlib import Path")
+    body = indent(dedent(methods), "    ")
+    text = "\n".join((*lines, "from honest import Adapter", "class Altered(Adapter):", body, "Altered().run()"))
+    (folder / "adapter.py").write_text(text, encoding="utf-8")
+    return (sys.executable, str(folder / "adapter.py"))
+
+
 def test_what_a_worker_says_later_widens_no_excuse(tmp_path: Path) -> None:
     """An adapter that lists more under `not_claimed` each time it is started is held to what it said first."""
-    mine = tmp_path / "adapter.py"
-    mine.write_text(
-        f"import sys\nsys.path.insert(0, {str(ADAPTERS)!r})\n"
-        "from pathlib import Path\nfrom honest import Adapter\n"
-        f"told = Path({str(tmp_path / 'told')!r})\n"
-        "class Wriggler(Adapter):\n"
-        "    def hello(self, request):\n"
-        "        said = super().hello(request)\n"
-        "        if told.exists():\n"
-        "            said['claims'][0]['not_claimed'] = {'put': 'on second thought'}\n"
-        "        told.touch()\n"
-        "        return said\n"
-        "    def put(self, args):\n"
-        "        return {'outcome': 'unsupported', 'capability': 'put'}\n"
-        "Wriggler().run()\n",
-        encoding="utf-8",
+    wriggler = altered(
+        tmp_path,
+        f"""
+        def hello(self, request):
+            said, told = super().hello(request), Path({str(tmp_path / "told")!r})
+            if told.exists():
+                said['claims'][0]['not_claimed'] = {{'put': 'on second thought'}}
+            told.touch()
+            return said
+        def put(self, args):
+            return {{'outcome': 'unsupported', 'capability': 'put'}}
+        """,
     )
     cases = [toy_case("a-put-key-stands-on-the-shelf"), toy_case("a-second-put-of-a-key-is-refused")]
-    results = list(live((sys.executable, str(mine)), slow=1.0, cases=cases))
+    results = list(live(wriggler, slow=1.0, cases=cases))
     assert [result.judgement.verdict for result in results] == [Verdict.NO_VERDICT, Verdict.NO_VERDICT]
 
 
 def test_answers_of_fault_do_not_spend_the_budget_of_dead_workers(tmp_path: Path) -> None:
-    mine = tmp_path / "adapter.py"
-    mine.write_text(
-        f"import sys\nsys.path.insert(0, {str(ADAPTERS)!r})\n"
-        "from honest import Adapter\n"
-        "class Faulty(Adapter):\n"
-        "    def put(self, args):\n"
-        "        return {'outcome': 'fault', 'detail': 'out of order'}\n"
-        "Faulty().run()\n",
-        encoding="utf-8",
-    )
-    cases = [case for case in TOY.cases if not case.id.endswith(HELD)]
-    results = list(live((sys.executable, str(mine)), slow=1.0, cases=cases))
+    faulty = altered(tmp_path, "def put(self, args):\n    return {'outcome': 'fault', 'detail': 'out of order'}\n")
+    results = list(live(faulty, slow=1.0, cases=CASES))
     assert {result.judgement.verdict for result in results} == {Verdict.NO_VERDICT}
     assert not [result for result in results if result.restarts]
 
