@@ -1,29 +1,27 @@
 """What the harness costs: calls through a `Worker` against a bare pipe, in the same run, as ratios.
 
-    python bench/harness.py [--ops N] [--rounds N] [--window N] [--json]
-
 Three ways to ask a child the same thing take turns, so that other work of the machine slows all of them alike:
 
     echo      a raw pipe to a child that sends each line back
     answerer  a raw pipe to the smallest adapter; what it costs to read and write JSON there is in it
     worker    `conformance.adapter.worker.Worker` to the same adapter: numbering, schemas both ways, matching, deadlines
 
-Each is done lock-step (a request, then its answer) and pipelined (a window of requests, then their answers). Printed
-are the medians over the rounds, in microseconds for one call, and their ratios. Ratios travel between machines, the
-microseconds do not.
+Each is done lock-step (a request, then its answer) and pipelined (a window of requests, then their answers). Ratios
+travel between machines, the rates do not.
+
+Run: `python -m bench.harness [--batches N] [--batch N] [--window N]`
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
+from bench.turns import arguments, in_turns, show
 from holdfast.conformance.adapter.process import Deadlines
 from holdfast.conformance.adapter.worker import AdapterCommand, Worker
 from holdfast.servers.environment import scrubbed_environment
@@ -61,6 +59,7 @@ CALL: dict[str, Any] = {
     },
 }
 LINE = canonical({"id": "1", **CALL}) + b"\n"
+WARM_UP = 10
 
 
 class RawPipe:
@@ -108,70 +107,31 @@ class ThroughWorker:
             raise RuntimeError(f"the answerer did not answer: {reply.event}")
 
 
-def asked(subject: RawPipe | ThroughWorker, ops: int, window: int) -> float:
-    """Microseconds that a call takes while `window` of them are under way."""
-    started = time.perf_counter()
-    for _ in range(ops // window):
+def asked(subject: RawPipe | ThroughWorker, window: int) -> Callable[[int], None]:
+    """What has `window` calls under way at once."""
+
+    def one(_: int) -> None:
         for _ in range(window):
             subject.send()
         for _ in range(window):
             subject.take()
-    return (time.perf_counter() - started) / ops * 1e6
 
-
-def measure(ops: int, rounds: int, window: int) -> dict[str, Any]:
-    """Medians in microseconds for one call, and the ratios between them, by manner and subject."""
-    ops = max(window, ops - ops % window)
-    taken: dict[str, dict[str, list[float]]] = {"lock_step": {}, "pipelined": {}}
-    with (
-        Janitor() as janitor,
-        closing(RawPipe(ECHO)) as echo,
-        closing(RawPipe(ANSWERER)) as answerer,
-        closing(ThroughWorker(janitor)) as worker,
-    ):
-        subjects: dict[str, RawPipe | ThroughWorker] = {"echo": echo, "answerer": answerer, "worker": worker}
-        for subject in subjects.values():
-            asked(subject, window, 1)
-        for _ in range(rounds):
-            for manner, together in (("lock_step", 1), ("pipelined", window)):
-                for name, subject in subjects.items():
-                    taken[manner].setdefault(name, []).append(asked(subject, ops, together))
-    medians = {
-        manner: {name: statistics.median(times) for name, times in by_name.items()} for manner, by_name in taken.items()
-    }
-    return {
-        "ops": ops,
-        "rounds": rounds,
-        "window": window,
-        "line_bytes": len(LINE),
-        "microseconds": {m: {n: round(v, 2) for n, v in row.items()} for m, row in medians.items()},
-        "ratios": {
-            manner: {
-                "worker/echo": round(row["worker"] / row["echo"], 2),
-                "worker/answerer": round(row["worker"] / row["answerer"], 2),
-            }
-            for manner, row in medians.items()
-        },
-    }
+    return one
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--ops", type=int, default=640, help="calls in a round")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--window", type=int, default=32, help="requests under way at once when pipelined")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    found = measure(max(1, options.ops), max(1, options.rounds), max(1, options.window))
-    if options.json:
-        print(json.dumps(found))
-        return
-    print(f"{found['rounds']} rounds of {found['ops']} calls, a line of {found['line_bytes']} bytes, medians")
-    for manner, row in found["microseconds"].items():
-        ratios = found["ratios"][manner]
-        each = ", ".join(f"{name} {value:.1f} us" for name, value in row.items())
-        print(f"{manner:<10} {each}; " + ", ".join(f"{name} = {value:.2f}" for name, value in ratios.items()))
+    """Print the rates and ratios of each manner."""
+    options = arguments(__doc__, batches=90, batch=5, window=32)
+    with (
+        Janitor() as janitor,
+        closing(ThroughWorker(janitor)) as worker,
+        closing(RawPipe(ECHO)) as echo,
+        closing(RawPipe(ANSWERER)) as answerer,
+    ):
+        for manner, window in (("lock-step", 1), ("pipelined", options.window)):
+            sides = [asked(subject, window) for subject in (worker, echo, answerer)]
+            taken = in_turns(sides, warm_up=WARM_UP, batches=options.batches, batch=options.batch)
+            show(dict(zip(("worker", "echo", "answerer"), taken, strict=True)), manner, each=window)
 
 
 if __name__ == "__main__":
