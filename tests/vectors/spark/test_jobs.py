@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,35 +140,54 @@ def test_a_folder_with_other_files_is_left_alone(spark: SparkSession, tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["thesis.txt"]
 
 
-def test_a_missing_file_is_seen_before_anything_is_verified(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda folder: next(folder.glob("rows-*/*.parquet")).unlink(), "it is missing"),
+        # The checksum beside it is that of the other one.
+        (lambda folder: (folder / MANIFEST).write_text("{}"), "damaged"),
+    ],
+)
+def test_a_damaged_folder_is_seen_before_anything_is_verified_and_is_no_matter_of_usage(
+    spark: SparkSession, generated: Path, tmp_path: Path, damage: Callable[[Path], object], said: str
+) -> None:
     folder = tmp_path / "rows"
-    generate(spark, Rows(SEED, 50), str(folder))
-    next(folder.glob("rows-*/*.parquet")).unlink()
-    with pytest.raises(OutputError, match="it is missing"):
+    shutil.copytree(generated, folder)
+    damage(folder)
+    with pytest.raises(OutputError, match=said):
         read_manifest(Store(spark, str(folder)))
 
 
-def test_other_rows_than_the_manifest_lists_are_seen_while_they_are_verified(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("fits", [False, True], ids=["the rows alone", "the manifest too"])
+def test_other_rows_than_those_of_the_seed_are_seen_while_they_are_verified(
+    spark: SparkSession, generated: Path, tmp_path: Path, fits: bool
 ) -> None:
     folder = tmp_path / "rows"
-    generate(spark, Rows(SEED, 50), str(folder))
+    shutil.copytree(generated, folder)
     raw = json.loads((folder / MANIFEST).read_bytes())
-    file = folder / raw["parts"][0]["path"]
-    rows = parquet.read_table(file)
-    parquet.write_table(rows.set_column(2, "document", pa.array([b"[]"] * 50, pa.binary())), file)
-    raw["parts"][0]["bytes"] = file.stat().st_size
-    _put(folder, raw)
-    store = Store(spark, str(folder))
-    with pytest.raises(OutputError, match="not those of the manifest"):
-        _verified(spark, tmp_path / "out", _reference(), source=Stored(store, read_manifest(store)))
+    part = raw["parts"][0]
+    rows = parquet.read_table(folder / part["path"])
+    easy = pa.array([b"[]"] * len(rows), pa.binary())
+    rows = rows.set_column(2, "document", easy)
+    if fits:
+        rows = rows.set_column(3, "canonical", easy).set_column(4, "refused_by", pa.array([0] * len(rows), pa.int8()))
+        rows = rows.set_column(5, "reason", pa.nulls(len(rows), pa.string())).combine_chunks()
+        digest = leaf(rows.to_batches()[0])
+        part |= {"sha256": partition_digest([digest]), "blocks": [digest.hex()]}
+        raw["root"] = root([digest, bytes.fromhex(raw["parts"][1]["blocks"][0])])
+    parquet.write_table(rows, folder / part["path"])
+    part["bytes"] = (folder / part["path"]).stat().st_size
+    _refused(spark, folder, raw, "not what seed" if fits else "not those of the manifest")
 
 
-def _put(folder: Path, manifest: dict[str, Any]) -> None:
-    """The manifest in the place of the one that is there, and no checksum of Hadoop's anywhere."""
+def _refused(spark: SparkSession, folder: Path, manifest: dict[str, Any], said: str) -> None:
+    """The rows with another manifest, and no checksum of Hadoop's anywhere, are not verified."""
     (folder / MANIFEST).write_text(json.dumps(manifest))
     for file in folder.rglob(".*.crc"):
         file.unlink()
+    store = Store(spark, str(folder))
+    with pytest.raises(OutputError, match=said):
+        _verified(spark, folder.with_name("out"), _reference(), source=Stored(store, read_manifest(store)))
 
 
 @pytest.mark.parametrize(
@@ -195,10 +214,7 @@ def test_an_edited_manifest_is_no_manifest(
     raw = json.loads((folder / MANIFEST).read_bytes())
     # What a manifest has not itself is of its first part.
     (raw if edit.keys() <= raw.keys() else raw["parts"][0]).update(edit)
-    _put(folder, raw)
-    store = Store(spark, str(folder))
-    with pytest.raises(OutputError, match=said):
-        _verified(spark, tmp_path / "out", _reference(), source=Stored(store, read_manifest(store)))
+    _refused(spark, folder, raw, said)
 
 
 def test_answers_that_no_run_wrote_are_left_alone(spark: SparkSession, tmp_path: Path) -> None:
@@ -214,39 +230,6 @@ def test_a_place_where_no_folder_can_be_is_said_before_anything_runs(spark: Spar
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="name another folder"):
         _verified(spark, tmp_path / "file" / "out", _reference())
-
-
-def test_rows_that_fit_their_manifest_and_not_their_seed_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    folder = tmp_path / "rows"
-    generate(spark, Rows(SEED, 50), str(folder))
-    raw = json.loads((folder / MANIFEST).read_bytes())
-    file = folder / raw["parts"][0]["path"]
-    rows = parquet.read_table(file)
-    easy = pa.array([b"[]"] * 50, pa.binary())
-    rows = rows.set_column(2, "document", easy).set_column(3, "canonical", easy)
-    rows = rows.set_column(4, "refused_by", pa.array([0] * 50, pa.int8()))
-    rows = rows.set_column(5, "reason", pa.nulls(50, pa.string())).combine_chunks()
-    parquet.write_table(rows, file)
-    digest = leaf(rows.to_batches()[0])
-    raw["parts"][0] |= {
-        "bytes": file.stat().st_size,
-        "sha256": partition_digest([digest]),
-        "blocks": [digest.hex()],
-    }
-    _put(folder, {**raw, "root": root([digest])})
-    store = Store(spark, str(folder))
-    with pytest.raises(OutputError, match="not what seed"):
-        _verified(spark, tmp_path / "out", _fake("naive"), source=Stored(store, read_manifest(store)))
-
-
-def test_a_manifest_with_a_wrong_checksum_is_damaged_and_not_a_matter_of_usage(
-    spark: SparkSession, generated: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "rows"
-    shutil.copytree(generated, folder)
-    (folder / MANIFEST).write_text("{}")
-    with pytest.raises(OutputError, match="damaged"):
-        read_manifest(Store(spark, str(folder)))
 
 
 @pytest.mark.parametrize("profile", Profile)
