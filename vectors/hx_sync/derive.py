@@ -18,7 +18,6 @@ from holdfast.specs.strictjson import canonical as rfc8785
 from holdfast.specs.strictjson import loads
 from holdfast.vectors.hx_sync.objects import altering, frames
 from holdfast.vectors.hx_sync.objects import format as envelope
-from holdfast.vectors.hx_sync.objects.altering import Alteration
 from holdfast.vectors.hx_sync.objects.drafts import (
     CREATED_AT,
     NODE_A,
@@ -81,9 +80,9 @@ def altered(asked: Mapping[str, Any]) -> str:
     the object `with`.
     """
     known(asked, frozenset({"object", "how", "at", "bits", "bytes", "with"}), "what is altered")
-    given = {name: asked[name] for name in ("how", "at", "bits") if name in asked}
-    change = Alteration(**given, data=decoded(asked.get("bytes", "AA")), other=decoded(asked.get("with", "")))
-    return encoded(altering.altered(decoded(asked["object"]), change))
+    given = {name: asked[name] for name in ("at", "bits") if name in asked}
+    more, other = decoded(asked.get("bytes", "AA")), decoded(asked.get("with", ""))
+    return encoded(altering.altered(decoded(asked["object"]), asked["how"], **given, more=more, other=other))
 
 
 def parts(data: str | None) -> dict[str, str | None]:

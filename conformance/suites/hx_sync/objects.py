@@ -153,15 +153,14 @@ def test_no_part_and_no_place_of_an_object_can_be_exchanged(bench: Bench) -> Non
         others = {"large": hostile.large, "blob": hostile.blob, "tombstone": hostile.tombstone, "twin": hostile.twin}
         for name, other in others.items():
             for how in ("swap-header", "swap-wrap", "swap-wrap-nonce", "swap-nonce", "swap-payload"):
-                change = altering.Alteration(how, other=other.data)
-                mixed = altering.altered(hostile.small.data, change)
+                mixed = altering.altered(hostile.small.data, how, other=other.data)
                 hostile.refused(mixed, f"with {how} of the {name}", _UNCHANGED)
             for target in (hostile.small, hostile.tombstone):
                 if other is not target:
                     hostile.refused(other.data, f"the {name} at its place", frozenset({"OBJECT_MISPLACED"}), target)
             hostile.refused(hostile.small.data, f"at the place of the {name}", frozenset({"OBJECT_MISPLACED"}), other)
         for how in ("swap-header", "swap-wrap", "swap-payload"):
-            mixed = altering.altered(hostile.own.data, altering.Alteration(how, other=hostile.own_later.data))
+            mixed = altering.altered(hostile.own.data, how, other=hostile.own_later.data)
             hostile.refused(mixed, f"of its own with {how} of one of another time", _UNCHANGED, hostile.own)
         hostile.conclude()
 

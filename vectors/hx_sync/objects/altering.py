@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from holdfast.vectors.hx_sync.objects.format import PRELUDE, TAG, Parts, parts_of
+from holdfast.vectors.hx_sync.objects.format import PRELUDE, TAG, parts_of
 
-
-@dataclass(frozen=True, slots=True)
-class Alteration:
-    """A change: `bits` of the byte `at` a place are changed, or `data` is put there; `other` is for swaps."""
-
-    how: str
-    at: int | str = 0
-    bits: int = 1
-    data: bytes = b"\x00"
-    other: bytes = b""
+# The parts that a swap takes from the other object.
+_SWAPS = {
+    "swap-header": ("prelude", "header"),
+    "swap-wrap": ("wrap_nonce", "wrapped_key"),
+    "swap-wrap-nonce": ("wrap_nonce",),
+    "swap-nonce": ("nonce",),
+    "swap-payload": ("nonce", "ciphertext"),
+}
+_WAYS = ("flip", "truncate", "append", "insert", *_SWAPS)
 
 
 def regions(data: bytes) -> dict[str, int]:
@@ -52,41 +50,25 @@ def place_of(data: bytes, at: int | str) -> int:
     return place
 
 
-def altered(data: bytes, change: Alteration) -> bytes:
-    """The object after the change. Raises ValueError for an impossible change."""
-    if change.how not in _WAYS:
-        raise ValueError(f"no alteration is called {change.how!r}; known: {', '.join(_WAYS)}")
-    return _WAYS[change.how](data, change)
+def altered(
+    data: bytes, how: str, *, at: int | str = 0, bits: int = 1, more: bytes = b"\x00", other: bytes = b""
+) -> bytes:
+    """The object after a change: `bits` of the byte `at` a place are changed, or `more` is put there.
 
-
-def _flipped(data: bytes, change: Alteration) -> bytes:
-    place = place_of(data, change.at)
+    `other` is for swaps. Raises ValueError for an impossible change.
+    """
+    if how not in _WAYS:
+        raise ValueError(f"no alteration is called {how!r}; known: {', '.join(_WAYS)}")
+    if how in _SWAPS:
+        theirs = parts_of(other)
+        return replace(parts_of(data), **{name: getattr(theirs, name) for name in _SWAPS[how]}).joined()
+    if how == "append":
+        return data + more
+    place = place_of(data, at)
+    if how == "truncate":
+        return data[:place]
+    if how == "insert":
+        return data[:place] + more + data[place:]
     if place == len(data):
         raise ValueError(f"there is no byte {place} in {place} bytes")
-    return data[:place] + bytes([data[place] ^ change.bits]) + data[place + 1 :]
-
-
-def _inserted(data: bytes, change: Alteration) -> bytes:
-    place = place_of(data, change.at)
-    return data[:place] + change.data + data[place:]
-
-
-def _swapped(data: bytes, change: Alteration) -> bytes:
-    mine, other = parts_of(data), parts_of(change.other)
-    swaps: dict[str, Callable[[], Parts]] = {
-        "swap-header": lambda: replace(mine, prelude=other.prelude, header=other.header),
-        "swap-wrap": lambda: replace(mine, wrap_nonce=other.wrap_nonce, wrapped_key=other.wrapped_key),
-        "swap-wrap-nonce": lambda: replace(mine, wrap_nonce=other.wrap_nonce),
-        "swap-nonce": lambda: replace(mine, nonce=other.nonce),
-        "swap-payload": lambda: replace(mine, nonce=other.nonce, ciphertext=other.ciphertext),
-    }
-    return swaps[change.how]().joined()
-
-
-_WAYS: dict[str, Callable[[bytes, Alteration], bytes]] = {
-    "flip": _flipped,
-    "truncate": lambda data, change: data[: place_of(data, change.at)],
-    "append": lambda data, change: data + change.data,
-    "insert": _inserted,
-    **dict.fromkeys(("swap-header", "swap-wrap", "swap-wrap-nonce", "swap-nonce", "swap-payload"), _swapped),
-}
+    return data[:place] + bytes([data[place] ^ bits]) + data[place + 1 :]
